@@ -8,7 +8,7 @@ from hashlib import sha256
 from uuid import UUID
 
 from common.contracts.webhook_api import IDEMPOTENCY_KEY, WebhookReply, WebhookRequest
-from webhook_registry.replies import idempotency_conflict, invalid_parameter
+from webhook_registry.replies import IDEMPOTENCY_CONFLICT, Rejected, invalid_parameter
 from webhook_store.webhooks.idempotency import IdempotencyKeys
 from webhook_store.webhooks.models import KeyScope, KeyUse
 
@@ -76,7 +76,7 @@ def _scope(request: WebhookRequest) -> KeyScope | None:
 
 def _repeated(request: WebhookRequest, use: KeyUse) -> WebhookReply | None:
     if use.fingerprint != sha256(request.body).digest():
-        raise idempotency_conflict()
+        raise Rejected(IDEMPOTENCY_CONFLICT)
     # A redelivered call is no repeat by the client: its answer may be lost.
     if use.answer is None or use.call_id == request.call_id:
         return None

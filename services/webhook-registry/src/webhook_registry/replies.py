@@ -1,6 +1,7 @@
 """Replies to clients: answers, and refusals with their public texts."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 import orjson
 
@@ -29,65 +30,46 @@ class Wrong(ValueError):
         self.at = at
 
 
-def _refused(code: FailureCode, detail: str, *errors: FieldError) -> Rejected:
-    return Rejected(Failure(code=code, detail=detail, errors=errors))
-
-
 def invalid_body(detail: str, *errors: FieldError) -> Rejected:
     """Returns the refusal of a request body; `errors` name its invalid fields."""
-    return _refused(FailureCode.INVALID_BODY, detail, *errors)
+    return Rejected(Failure(code=FailureCode.INVALID_BODY, detail=detail, errors=errors))
 
 
 def invalid_parameter(name: str, message: str) -> Rejected:
     """Returns the refusal of a parameter or header; `message` hints at a valid value."""
-    return _refused(
-        FailureCode.INVALID_PARAMETER,
-        f"{name} is not valid",
-        FieldError(parameter=name, message=message),
-    )
+    error = FieldError(parameter=name, message=message)
+    detail = f"{name} is not valid"
+    return Rejected(Failure(code=FailureCode.INVALID_PARAMETER, detail=detail, errors=(error,)))
 
 
-def webhook_not_found() -> Rejected:
-    """Returns the refusal of a webhook id that the owner does not have."""
-    # The same for another owner's webhook, so that ids cannot be probed.
-    return _refused(FailureCode.WEBHOOK_NOT_FOUND, "you have no webhook with this id")
-
-
-def delivery_not_found() -> Rejected:
-    """Returns the refusal of a delivery id that the webhook does not have, or no longer has."""
-    return _refused(FailureCode.DELIVERY_NOT_FOUND, "this webhook has no delivery with this id")
-
-
-def delivery_pending() -> Rejected:
-    """Returns the refusal to retry a delivery while an attempt is in flight."""
-    return _refused(
-        FailureCode.DELIVERY_PENDING,
-        "an attempt of this delivery is being made",
-    )
-
-
-def webhook_disabled() -> Rejected:
-    """Returns the refusal of an operation that requires an enabled webhook."""
-    return _refused(
-        FailureCode.WEBHOOK_DISABLED,
-        'the webhook is disabled; PATCH it with {"status": "enabled"} first',
-    )
-
-
-def disabled_by_operator() -> Rejected:
-    """Returns the refusal to enable a webhook that an operator disabled."""
-    return _refused(
-        FailureCode.WEBHOOK_DISABLED,
-        "the operator of this service disabled the webhook; only they can enable it again",
-    )
+#: The same for another owner's webhook, so that ids cannot be probed.
+WEBHOOK_NOT_FOUND: Final = Failure(
+    code=FailureCode.WEBHOOK_NOT_FOUND, detail="you have no webhook with this id"
+)
+DELIVERY_NOT_FOUND: Final = Failure(
+    code=FailureCode.DELIVERY_NOT_FOUND, detail="this webhook has no delivery with this id"
+)
+DELIVERY_PENDING: Final = Failure(
+    code=FailureCode.DELIVERY_PENDING, detail="an attempt of this delivery is being made"
+)
+WEBHOOK_DISABLED: Final = Failure(
+    code=FailureCode.WEBHOOK_DISABLED,
+    detail='the webhook is disabled; PATCH it with {"status": "enabled"} first',
+)
+DISABLED_BY_OPERATOR: Final = Failure(
+    code=FailureCode.WEBHOOK_DISABLED,
+    detail="the operator of this service disabled the webhook; only they can enable it again",
+)
+IDEMPOTENCY_CONFLICT: Final = Failure(
+    code=FailureCode.IDEMPOTENCY_CONFLICT,
+    detail="this Idempotency-Key was used for a request with another body; use a new key",
+)
 
 
 def webhook_limit_reached(limit: int) -> Rejected:
     """Returns the refusal to create a webhook for an owner who has `limit` of them."""
-    return _refused(
-        FailureCode.WEBHOOK_LIMIT_REACHED,
-        f"you have {counted(limit, 'webhook')}, which is the maximum; delete one first",
-    )
+    detail = f"you have {counted(limit, 'webhook')}, which is the maximum; delete one first"
+    return Rejected(Failure(code=FailureCode.WEBHOOK_LIMIT_REACHED, detail=detail))
 
 
 def rotation_pending(until: datetime) -> Rejected:
@@ -103,14 +85,6 @@ def rotation_pending(until: datetime) -> Rejected:
             ),
             possible_from=until,
         )
-    )
-
-
-def idempotency_conflict() -> Rejected:
-    """Returns the refusal of a used `Idempotency-Key` with another request body."""
-    return _refused(
-        FailureCode.IDEMPOTENCY_CONFLICT,
-        "this Idempotency-Key was used for a request with another body; use a new key",
     )
 
 

@@ -13,12 +13,13 @@ from webhook_registry.deliveries.recovering import DeliveryQueue, Recovering
 from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (
     ACCEPTED,
+    DELIVERY_NOT_FOUND,
+    DELIVERY_PENDING,
     OK,
-    delivery_not_found,
-    delivery_pending,
+    WEBHOOK_DISABLED,
+    Rejected,
     rendered,
     reply,
-    webhook_disabled,
 )
 from webhook_registry.webhooks.bodies import read_test, read_window
 from webhook_registry.webhooks.manage import enabled, owned
@@ -52,7 +53,7 @@ class ManageDeliveries:
         webhook = await owned(self.registrations, request)
         delivery = await self.deliveries.find(webhook, request.delivery_id)
         if delivery is None:
-            raise delivery_not_found()
+            raise Rejected(DELIVERY_NOT_FOUND)
         return reply(OK, delivery)
 
     async def retry(self, request: WebhookRequest) -> WebhookReply:
@@ -66,16 +67,16 @@ class ManageDeliveries:
                 await self.delivery_queue.enqueue([result])
                 return reply(ACCEPTED, AcceptedDelivery(delivery_id=result.delivery_id))
             case NotRepeated.PENDING:
-                raise delivery_pending()
+                raise Rejected(DELIVERY_PENDING)
             case NotRepeated.NOT_FOUND:
-                raise delivery_not_found()
+                raise Rejected(DELIVERY_NOT_FOUND)
 
     async def recover(self, request: WebhookRequest) -> WebhookReply:
         """Returns 202 with the number of deliveries that restart their schedule."""
         webhook = await owned(self.registrations, request)
         window = read_window(request.body, now=self.now())
         if not webhook.enabled:
-            raise webhook_disabled()
+            raise Rejected(WEBHOOK_DISABLED)
         count = await self.recoveries.ask(
             Recovery(request.call_id, webhook.id, webhook.generation, window.since, window.until)
         )

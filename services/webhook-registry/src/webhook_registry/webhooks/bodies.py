@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
@@ -13,8 +13,13 @@ from common.contracts.webhooks import WebhookFilter, WebhookStatus
 from common.domain.nearest import unknown_names
 from webhook_registry.destinations.urls import Destination, read_destination
 from webhook_registry.replies import Rejected, Wrong, invalid_body
-from webhook_registry.webhooks.custom_headers import read_header_changes, read_headers
-from webhook_registry.webhooks.subscription import read_events, read_filter, read_new_filter
+from webhook_registry.webhooks.subscription import (
+    read_events,
+    read_filter,
+    read_header_changes,
+    read_headers,
+    read_new_filter,
+)
 
 T = TypeVar("T")
 Fields = Mapping[str, Any]
@@ -64,41 +69,32 @@ def read_draft(body: bytes) -> Changes:
     """Reads the webhook to create, with all its fields; raises Rejected with every error."""
     optional = ("filter", "description", "headers")
     fields = _fields(body, required=("url", "events"), optional=optional)
-    return _changes(fields, given=("url", "events", *optional), parse=_NEW)
+    given = ("url", "events", *optional)
+    return _changes(fields, given, filter_=read_new_filter, headers=read_headers)
 
 
 def read_changes(body: bytes) -> Changes:
     """Reads the changes; raises Rejected with every error."""
     optional = ("url", "events", "filter", "description", "headers", "status")
     fields = _fields(body, required=(), optional=optional)
-    return _changes(fields, given=frozenset(fields), parse=_CHANGED)
-
-
-class _Parsers(NamedTuple):
-    """The parsers of objects, which a merge patch gives in part."""
-
-    filter: Callable[[object], WebhookFilter | None]
-    headers: Callable[[object], Mapping[str, str | None] | None]
-
-
-_NEW = _Parsers(read_new_filter, read_headers)
-_CHANGED = _Parsers(read_filter, read_header_changes)
+    return _changes(fields, frozenset(fields), filter_=read_filter, headers=read_header_changes)
 
 
 def _changes(
     fields: Fields,
-    *,
     given: Collection[str],
-    parse: "_Parsers",
+    *,
+    filter_: Callable[[object], WebhookFilter | None],
+    headers: Callable[[object], Mapping[str, str | None] | None],
 ) -> Changes:
     read = _Reader(fields)
     changes = Changes(
         given=given,
         destination=read("url", read_destination),
         events=read("events", read_events) or (),
-        filter=read("filter", parse.filter),
+        filter=read("filter", filter_),
         description=read("description", _description),
-        headers=read("headers", parse.headers),
+        headers=read("headers", headers),
         status=read("status", _status),
     )
     if read.faults:

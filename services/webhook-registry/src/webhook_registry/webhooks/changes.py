@@ -5,10 +5,9 @@ from typing import Any
 
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import DisabledReason, Webhook, WebhookStatus
-from webhook_registry.replies import Wrong, disabled_by_operator, invalid_body
+from webhook_registry.replies import DISABLED_BY_OPERATOR, Rejected, Wrong, invalid_body
 from webhook_registry.webhooks.bodies import Changes
-from webhook_registry.webhooks.custom_headers import merged_headers
-from webhook_registry.webhooks.subscription import merged_filter
+from webhook_registry.webhooks.subscription import merged_filter, merged_headers
 
 
 def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
@@ -20,7 +19,7 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
     match changes.status:
         case WebhookStatus.ENABLED:
             if after.disabled_reason is DisabledReason.OPERATOR:
-                raise disabled_by_operator()
+                raise Rejected(DISABLED_BY_OPERATOR)
             after = enabled(after, at=at)
         case WebhookStatus.DISABLED:
             after = disabled(after, DisabledReason.OWNER, at=at)

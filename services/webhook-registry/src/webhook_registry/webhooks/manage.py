@@ -15,13 +15,14 @@ from webhook_registry.replies import (
     CREATED,
     NO_CONTENT,
     OK,
+    WEBHOOK_DISABLED,
+    WEBHOOK_NOT_FOUND,
+    Rejected,
     location,
     rendered,
     reply,
     rotation_pending,
-    webhook_disabled,
     webhook_limit_reached,
-    webhook_not_found,
     with_secret,
 )
 from webhook_registry.webhooks.bodies import Changes, read_changes, read_draft
@@ -108,7 +109,7 @@ class ManageWebhooks:
             lambda before: changed(before, changes, at=now),
         )
         if webhook is None:
-            raise webhook_not_found()
+            raise Rejected(WEBHOOK_NOT_FOUND)
         return reply(OK, await self._with_health(webhook))
 
     async def delete(self, request: WebhookRequest) -> WebhookReply:
@@ -117,7 +118,7 @@ class ManageWebhooks:
             request.owner, request.webhook_id, call_id=request.call_id, at=self.now()
         )
         if not deleted:
-            raise webhook_not_found()
+            raise Rejected(WEBHOOK_NOT_FOUND)
         return WebhookReply(status=NO_CONTENT)
 
     async def rotate_secret(self, request: WebhookRequest) -> WebhookReply:
@@ -130,7 +131,7 @@ class ManageWebhooks:
         )
         registered = await self.registrations.rotate(request.owner, request.webhook_id, new)
         if registered is None:
-            raise webhook_not_found()
+            raise Rejected(WEBHOOK_NOT_FOUND)
         if isinstance(registered, RotationPending):
             raise rotation_pending(registered.until)
         shown = registered.webhook.model_copy(update={"health": before.health})
@@ -160,7 +161,7 @@ async def owned(registrations: Registrations, request: WebhookRequest) -> Webhoo
     """Returns the owner's webhook; raises Rejected if absent."""
     webhook = await registrations.find(request.owner, request.webhook_id)
     if webhook is None:
-        raise webhook_not_found()
+        raise Rejected(WEBHOOK_NOT_FOUND)
     return webhook
 
 
@@ -168,5 +169,5 @@ async def enabled(registrations: Registrations, request: WebhookRequest) -> Webh
     """Returns the owner's webhook; raises Rejected if absent or disabled."""
     webhook = await owned(registrations, request)
     if not webhook.enabled:
-        raise webhook_disabled()
+        raise Rejected(WEBHOOK_DISABLED)
     return webhook

@@ -1,7 +1,8 @@
-"""Subscriptions: patterns of event types and a filter of companies."""
+"""What a webhook receives: patterns of event types, a filter of companies, custom headers."""
 
 import re
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from common.contracts.company import Company, CompanyKey, Country, ProductionUnit
 from common.contracts.events import EventType
@@ -9,6 +10,7 @@ from common.contracts.webhooks import WebhookFilter
 from common.domain.known_values import is_known, nearest_values
 from common.domain.nearest import nearest, unknown_names
 from webhook_registry.replies import Wrong
+from webhook_store.webhooks.headers import MAX_HEADERS, comparable, is_reserved
 
 MAX_COMPANIES = 1000
 #: Maximum entries of each other part of a filter.
@@ -163,3 +165,60 @@ def _companies(value: object) -> tuple[CompanyKey, ...]:
             )
         keys.append(key)
     return tuple(dict.fromkeys(keys))
+
+
+#: RFC 9110, 5.1: a token.
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+#: Visible ASCII with inner spaces, which all intermediaries parse alike.
+_HEADER_VALUE = re.compile(r"[!-~]([ -~]{0,1022}[!-~])?")
+
+
+def read_headers(value: object) -> Mapping[str, str]:
+    """Reads the headers of a new webhook; raises Wrong, never with a value."""
+    headers = _read_headers(value, _is_header_value)
+    merged_headers((), headers)
+    return {} if headers is None else headers
+
+
+def read_header_changes(value: object) -> Mapping[str, str | None] | None:
+    """Reads a merge patch, in which null removes one header or all; raises Wrong."""
+    return _read_headers(value, lambda content: content is None or _is_header_value(content))
+
+
+def merged_headers(
+    before: Sequence[str], given: Mapping[str, str | None] | None
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Returns the names after a merge patch, and the headers among them with new values.
+
+    Raises Wrong for more headers than a webhook may have.
+    """
+    if given is None:
+        return (), {}
+    replaced = {comparable(name) for name in given}
+    new = {name: value for name, value in given.items() if value is not None}
+    names = (*(name for name in before if comparable(name) not in replaced), *new)
+    if len(names) > MAX_HEADERS:
+        raise Wrong(f"a webhook has at most {MAX_HEADERS} headers; remove one with null")
+    return names, new
+
+
+def _is_header_value(content: object) -> bool:
+    return isinstance(content, str) and _HEADER_VALUE.fullmatch(content) is not None
+
+
+def _read_headers(value: object, is_valid: Callable[[object], bool]) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or len(value) > 2 * MAX_HEADERS:
+        raise Wrong(f"give an object of at most {MAX_HEADERS} header names with their values")
+    for name, content in value.items():
+        at = f".{name[:100]}"
+        if not _HEADER_NAME.fullmatch(name):
+            raise Wrong("give names of letters, digits and -, at most 100 characters", at=at)
+        if content is not None and is_reserved(name):
+            raise Wrong("this header is set by the service, by HTTP or by proxies", at=at)
+        if not is_valid(content):
+            raise Wrong("give a value of 1 to 1024 visible ASCII characters", at=at)
+    if len({comparable(name) for name in value}) < len(value):
+        raise Wrong("give each name once; upper and lower case are the same, and so are - and _")
+    return value
