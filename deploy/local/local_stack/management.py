@@ -76,6 +76,10 @@ class Management:
         )
         return found
 
+    def purge(self, vhost: str, queue: str) -> None:
+        """Purges the queue."""
+        self._demand("DELETE", f"{_queue(vhost, queue)}/contents")
+
     def delete_queue(self, vhost: str, queue: str) -> None:
         """With its messages; its consumers are cancelled."""
         self._demand("DELETE", _queue(vhost, queue))
