@@ -14,19 +14,16 @@ def documents(keys: range) -> Iterator[RawDocument]:
 def test_exactly_the_keys_of_the_file_are_found() -> None:
     seen = SeenIdentifiers()
 
-    for _ in seen.recorded(documents(range(2000))):
-        pass
+    list(seen.recorded(documents(range(2000))))
     found = [f"0088:{key:013}" in seen.present for key in range(4000)]
-    for _ in seen.recorded(documents(range(3000, 3001))):
-        pass
+    list(seen.recorded(documents(range(3000, 3001))))
 
     assert found == [True] * 2000 + [False] * 2000
-    assert f"0088:{3000:013}" in seen.present
-    assert f"0088:{1999:013}" in seen.present
+    assert {f"0088:{key:013}" in seen.present for key in (1999, 3000)} == {True}
 
 
 def test_a_key_takes_a_few_bytes() -> None:
-    seen, count = SeenIdentifiers(), 50_000
+    seen, count = SeenIdentifiers(), 10_000
     tracemalloc.start()
     before, _ = tracemalloc.get_traced_memory()
 
