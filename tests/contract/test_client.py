@@ -27,6 +27,8 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "Alternative": models.CompanySummary,
     "Suggestion": models.Suggestion,
     "SuggestionList": models.SuggestionPage,
+    "CompanyList": models.CompanyPage,
+    "FacetCount": models.FacetCount,
     "Event": models.Event,
     "EventPage": models.EventPage,
     "Webhook": webhook_models.Webhook,
@@ -53,3 +55,10 @@ def test_a_model_has_the_fields_that_the_service_answers(schema: str) -> None:
 
 def test_each_problem_code_has_an_error_type() -> None:
     assert PROBLEMS.keys() <= errors.ERRORS.keys()
+
+
+def test_a_filter_has_the_parameters_of_its_operation() -> None:
+    parameters = DOCUMENT["paths"]["/api/companies"]["get"]["parameters"]
+    names_ = {each["name"] for each in parameters} - {"sort", "limit", "after", "facets"}
+
+    assert set(models.CompanyFilter.model_fields) == names_

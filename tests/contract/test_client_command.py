@@ -366,3 +366,46 @@ async def test_a_webhook_is_updated_by_what_is_given(shell: Shell) -> None:
         {"url": "https://example.com/", "filter": {"companies": companies}},
         {"filter": {"forms": [], "fields": ["name"]}},
     ]
+
+
+def a_list(*names: str, cursor: str | None = None) -> dict[str, Any]:
+    return {"companies": [a_result(name) for name in names], "total": 3, "cursor": cursor}
+
+
+async def test_found_companies_are_written_as_csv_page_by_page(shell: Shell) -> None:
+    shell.answers["/api/companies"] = [a_list("Alfa", HOSTILE, cursor="next"), a_list("Beta")]
+
+    done = await shell.run(
+        *("find", "--industry", "62", "--municipality", "Oslo", "--employees-min", "50"),
+        *("--no-advertising-protected", "--country", "no", "--csv"),
+    )
+
+    first, second = (dict(request.query) for request in shell.requests)
+    assert first == {
+        "industry": "62",
+        "municipality": "Oslo",
+        "employees_min": "50",
+        "country": "no",
+        "advertising_protected": "false",
+        "limit": "100",
+    }
+    assert second == {**first, "after": "next"}
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [row["name"] for row in rows] == ["Alfa", "'" + "=Alfa ]0;owned  2J  ApS", "Beta"]
+    assert [rows[0][name] for name in ("country", "vat", "status")] == ["dk", "12345674", "active"]
+    assert (done.exit_code, done.stderr) == (0, "3 companies\n")
+
+
+async def test_people_are_shown_a_page_and_programs_every_company(shell: Shell) -> None:
+    shell.answers["/api/companies"] = [
+        a_list("Alfa", cursor="next"),
+        a_list("Alfa", cursor="next"),
+        a_list("Beta"),
+    ]
+
+    shown = await shell.run("find", "-q", "alfa", "--limit", "1")
+    every = await shell.run("--json", "find")
+
+    assert shown.stdout.startswith("dk 12345674\tAlfa\t")
+    assert dict(shell.requests[0].query) == {"q": "alfa", "limit": "1"}
+    assert [json.loads(line)["name"] for line in every.stdout.splitlines()] == ["Alfa", "Beta"]

@@ -8,6 +8,7 @@ import pytest
 from company_registry import (
     ApiError,
     Client,
+    CompanyFilter,
     InvalidParameter,
     InvalidResponse,
     NoResponse,
@@ -19,7 +20,7 @@ from company_registry import (
 from company_registry import webhook_operations as webhooks
 from company_registry.errors import CompanyNotFound, FieldError
 from company_registry.http import Outcome, Request, Response, Unanswered
-from company_registry.operations import event_page, event_types, lookup, perform, search
+from company_registry.operations import event_page, event_types, find_page, lookup, perform, search
 from company_registry.retries import exchange, retry_after
 from tests.builders.answers import a_problem, a_webhook
 from tests.fakes.client import FakeTransport, answer, problem
@@ -39,6 +40,26 @@ def test_a_lookup_is_of_the_endpoint_of_its_type() -> None:
 
     assert request.path == "/api/phone"
     assert dict(request.query) == {"country": "no", "q": "22334455", "include": "owners,roles"}
+
+
+def test_a_filter_is_sent_as_parameters() -> None:
+    filter_ = CompanyFilter(
+        country=("dk", "no"), industry=("62", "70"), employees_min=0, advertising_protected=False
+    )
+
+    request = find_page(filter_, sort="-founded", facets=["form"], limit=5, after="x").request
+
+    assert request.path == "/api/companies"
+    assert dict(request.query) == {
+        "country": "dk,no",
+        "industry": "62,70",
+        "employees_min": "0",
+        "advertising_protected": "false",
+        "sort": "-founded",
+        "facets": "form",
+        "limit": "5",
+        "after": "x",
+    }
 
 
 def test_a_search_asks_for_alternatives_once() -> None:

@@ -40,6 +40,8 @@ from company_registry.errors import (
 )
 from company_registry.models import (
     Company,
+    CompanyFilter,
+    CompanyPage,
     CompanySummary,
     Event,
     EventPage,
@@ -62,7 +64,9 @@ __all__ = [
     "BodyTooLarge",
     "Client",
     "Company",
+    "CompanyFilter",
     "CompanyNotFound",
+    "CompanyPage",
     "CompanyRegistryError",
     "CompanySummary",
     "CursorExpired",

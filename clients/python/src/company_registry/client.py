@@ -61,6 +61,8 @@ class _Methods:
     lookup = _Call(operations.lookup)
     lookup_document = _Call(operations.lookup_document)
     search = _Call(operations.search)
+    find_page = _Call(operations.find_page)
+    find = _Streamed(streams.find)
     suggest = _Call(operations.suggest)
     suggestion_page = _Call(operations.suggestion_page)
     production_unit_page = _Call(operations.production_unit_page)

@@ -15,6 +15,10 @@ SearchType = Literal["vat", "name", "produ", "phone", "ean", "address"]
 
 Format = Literal["json", "xml"]
 
+FindSort = Literal["name", "-founded", "-employees", "relevance"]
+
+Facet = Literal["industry", "municipality", "form", "status"]
+
 Include = Literal["owners", "roles", "production_units", "einvoicing", "alternatives"]
 
 
@@ -215,6 +219,57 @@ class SuggestionPage(Model):
     suggestions: tuple[Suggestion, ...]
     #: The `after` of the next page; None on the last one.
     cursor: str | None = None
+
+
+class CompanyFilter(Model):
+    """Filters of companies; one that is empty fits all. Values of a set are joined by *or*."""
+
+    #: Both registers unless given.
+    country: tuple[Country, ...] = ()
+    #: Words of a name.
+    q: str | None = None
+    #: Beginnings of the main industry's code.
+    industry: tuple[str, ...] = ()
+    municipality: tuple[str, ...] = ()
+    city: tuple[str, ...] = ()
+    #: `1000`, or a range such as `1000-1499`.
+    postal_code: tuple[str, ...] = ()
+    form: tuple[str, ...] = ()
+    #: `active` unless given; `any` for all.
+    status: tuple[str, ...] = ()
+    employees_min: int | None = None
+    employees_max: int | None = None
+    #: Days, such as `2026-01-31`.
+    founded_from: str | None = None
+    founded_to: str | None = None
+    ended_from: str | None = None
+    ended_to: str | None = None
+    #: `phone`, `email`, `website` and `einvoicing`, joined by *and*.
+    has: tuple[str, ...] = ()
+    vat_registered: bool | None = None
+    #: Only the Danish register says it.
+    advertising_protected: bool | None = None
+    #: A company such as `dk:12345678`.
+    owned_by: str | None = None
+
+
+class FacetCount(Model):
+    """A value of a field, and the number of found companies that have it."""
+
+    value: str
+    count: int
+
+
+class CompanyPage(Model):
+    """Companies that fit filters, their number, and where the next page begins."""
+
+    companies: tuple[Company, ...]
+    #: The number of companies on all pages.
+    total: int
+    #: None on the last page.
+    cursor: str | None = None
+    #: By field, the most frequent value first; None unless requested.
+    facets: dict[str, tuple[FacetCount, ...]] | None = None
 
 
 class UnitPage(Model):

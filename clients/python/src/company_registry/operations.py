@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -11,9 +11,13 @@ from company_registry.errors import InvalidResponse, error_of
 from company_registry.http import Request, Steps
 from company_registry.models import (
     Company,
+    CompanyFilter,
+    CompanyPage,
     Country,
     Event,
     EventPage,
+    Facet,
+    FindSort,
     Format,
     Include,
     SearchType,
@@ -25,6 +29,8 @@ from company_registry.retries import Retries, exchange, retry_after
 from company_registry.webhook_models import EventType, EventTypes, Key
 
 T = TypeVar("T")
+
+_ALL: Final = CompanyFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,32 @@ def production_unit_page(
     path = f"/api/companies/{segment(country)}/{segment(vat)}/production_units"
     query = {"limit": str(limit), "after": after or ""}
     return Operation(get(path, query), UnitPage.model_validate_json)
+
+
+def find_page(
+    filter: CompanyFilter = _ALL,
+    *,
+    sort: FindSort | None = None,
+    facets: Iterable[Facet] = (),
+    limit: int = 20,
+    after: str | None = None,
+) -> Operation[CompanyPage]:
+    """Returns a page of the companies that fit a filter, with the number of all; at most 100.
+
+    `after` is the cursor of the page before, None for the first page; it belongs to the filter and
+    to `sort`, which is `name` unless given, or `relevance` with `q`. `facets` adds the number of
+    companies for each value of these fields.
+    """
+    query = {name: _text(value) for name, value in filter if value is not None}
+    query |= {"sort": sort or "", "facets": ",".join(facets)}
+    query |= {"limit": str(limit), "after": after or ""}
+    return Operation(get("/api/companies", query), CompanyPage.model_validate_json)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def suggest(country: Country, text: str, *, limit: int = 10) -> Operation[tuple[Suggestion, ...]]:

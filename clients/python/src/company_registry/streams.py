@@ -20,13 +20,15 @@ from company_registry.errors import (
 from company_registry.http import Item, Request, Response, Sleep, Steps, Stream
 from company_registry.models import (
     Company,
+    CompanyFilter,
     Country,
     Event,
+    FindSort,
     Include,
     ProductionUnit,
     SearchType,
 )
-from company_registry.operations import event_page, perform, production_unit_page
+from company_registry.operations import event_page, find_page, perform, production_unit_page
 from company_registry.retries import FAILED, Retries, exchange, retry_after
 
 #: Lookups in one request.
@@ -37,6 +39,9 @@ _TRANSIENT: Final = ("service_unavailable", "lookup_timeout", "batch_too_large")
 
 #: The status of a request whose terms together are too long.
 _BODY_TOO_LARGE: Final = 413
+
+#: Companies of a list in one request.
+_FOUND: Final = 100
 
 #: Events in one request.
 _PAGE: Final = 100
@@ -132,6 +137,20 @@ def production_units(retries: Retries, country: Country, vat: str) -> Stream[Pro
     while True:
         page = yield from perform(production_unit_page(country, vat, after=cursor), retries)
         yield from map(Item, page.production_units)
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def find(
+    retries: Retries, filter: CompanyFilter | None = None, *, sort: FindSort | None = None
+) -> Stream[Company]:
+    """All companies that fit a filter, page by page, as `find_page` sorts them."""
+    cursor: str | None = None
+    while True:
+        operation = find_page(filter or CompanyFilter(), sort=sort, limit=_FOUND, after=cursor)
+        page = yield from perform(operation, retries)
+        yield from map(Item, page.companies)
         cursor = page.cursor
         if cursor is None:
             return

@@ -4,7 +4,16 @@ from typing import Annotated
 
 import typer
 
-from company_registry.cli import batches, companies, deliveries, events, listen, login, webhooks
+from company_registry.cli import (
+    batches,
+    companies,
+    deliveries,
+    events,
+    finding,
+    listen,
+    login,
+    webhooks,
+)
 from company_registry.cli.options import App, print_version
 from company_registry.cli.session import Session
 
@@ -26,6 +35,7 @@ app = App(
 
 app.add("lookup")(companies.lookup)
 app.add("search")(companies.search)
+app.add("find")(finding.find)
 app.add("suggest")(companies.suggest)
 app.add("units")(companies.units)
 app.add("batch")(batches.batch)

@@ -101,6 +101,14 @@ def document(row: dict[str, str], result: Result) -> dict[str, Any]:
     }
 
 
+#: Columns of a company that filters found: nothing about how it matched.
+FOUND: Final = {
+    name.removeprefix("company_"): read
+    for name, read in _COLUMNS.items()
+    if name.startswith("company_")
+}
+
+
 def harmless(cell: str) -> str:
     """The text of a cell that no terminal and no spreadsheet acts on.
 

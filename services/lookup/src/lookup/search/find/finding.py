@@ -17,7 +17,7 @@ from lookup.search.find.segment import Array, Column, Segment
 from lookup.search.find.segments import Segments
 
 #: Fewer rows are compared one by one, and more are found by reading on in their order.
-_FEW: Final = 2_000
+_FEW: Final = 256
 #: Rows are listed, and no longer masked, if at most this share of them is left.
 _LISTED: Final = 1 / 16
 #: Rows of an order that are read at once.
@@ -82,7 +82,8 @@ class _Chosen:
     def keep(self, test: Test) -> None:
         """Keeps the rows that fit a test."""
         if self.rows is not None:
-            self.keep_rows(self.rows[test.fits(self.rows)])
+            self.rows = self.rows[test.fits(self.rows)]
+            self.total = len(self.rows)
             return
         fitting = test.fits(None)
         self.mask = fitting if self.mask is None else np.logical_and(self.mask, fitting, fitting)

@@ -1,0 +1,122 @@
+"""`find`."""
+
+import csv
+import sys
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from itertools import chain, islice
+from typing import Annotated, Any, Final
+
+import typer
+
+from company_registry import models
+from company_registry.cli.output import Column
+from company_registry.cli.results import FOUND, harmless
+from company_registry.cli.session import Country, Session
+from company_registry.client import Client
+from company_registry.models import Company, CompanyFilter, CompanyPage
+
+#: Companies that people are shown, unless they ask for another number.
+_SHOWN: Final = 20
+_MAX_PAGE: Final = 100
+
+
+class Has(StrEnum):
+    """Parts that a company may have."""
+
+    PHONE = "phone"
+    EMAIL = "email"
+    WEBSITE = "website"
+    EINVOICING = "einvoicing"
+
+
+Texts = list[str]
+Day = str | None
+
+
+def _set(help_: str) -> Any:
+    return typer.Option(help=f"{help_}; may be repeated, or hold commas.")
+
+
+def find(  # noqa: PLR0913 (the filters)
+    session: Session,
+    country: Annotated[list[Country], typer.Option(help="The register; both unless given.")] = [],  # noqa: B006
+    q: Annotated[str | None, typer.Option("--query", "-q", help="Words of a name.")] = None,
+    industry: Annotated[Texts, _set("Beginning of the industry code, 62")] = [],  # noqa: B006
+    municipality: Annotated[Texts, _set("Municipality")] = [],  # noqa: B006
+    city: Annotated[Texts, _set("Town")] = [],  # noqa: B006
+    postal_code: Annotated[Texts, _set("Postal code, or a range, 1000-1499")] = [],  # noqa: B006
+    form: Annotated[Texts, _set("Code of the legal form, 80 or AS")] = [],  # noqa: B006
+    status: Annotated[Texts, _set("Status, active unless given, or any")] = [],  # noqa: B006
+    employees_min: Annotated[int | None, typer.Option(min=0)] = None,
+    employees_max: Annotated[int | None, typer.Option(min=0)] = None,
+    founded_from: Annotated[Day, typer.Option(help="A day, 2026-01-31.")] = None,
+    founded_to: Day = None,
+    ended_from: Day = None,
+    ended_to: Day = None,
+    has: Annotated[list[Has], typer.Option(help="Only those with it; may be repeated.")] = [],  # noqa: B006
+    vat_registered: Annotated[bool | None, typer.Option(help="Only Norway says it.")] = None,
+    advertising_protected: Annotated[
+        bool | None, typer.Option(help="Only Denmark says it; mailings need the negation.")
+    ] = None,
+    owned_by: Annotated[str | None, typer.Option(help="The owner, dk:12345678.")] = None,
+    sort: Annotated[models.FindSort | None, typer.Option(help="The order of the list.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many; all with --csv or --json.")
+    ] = None,
+    *,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
+) -> None:
+    """List the companies that fit filters, and their number."""
+    given = {name: value for name, value in locals().items() if name in CompanyFilter.model_fields}
+    filter_ = CompanyFilter.model_validate(given)
+    if limit is None and not (as_csv or session.as_json):
+        limit = _SHOWN
+    with session.client() as client:
+        first = client.find_page(filter_, sort=sort, limit=min(limit or _MAX_PAGE, _MAX_PAGE))
+        companies = islice(_following(client, filter_, sort, first), limit)
+        if session.as_json:
+            for company in companies:
+                session.print_json(company)
+        elif as_csv:
+            _write(companies)
+        else:
+            _show(session, list(companies))
+    session.note(f"{first.total} companies")
+
+
+def _following(
+    client: Client, filter_: CompanyFilter, sort: models.FindSort | None, page: CompanyPage
+) -> Iterable[Company]:
+    """The companies of a page, and of those after it."""
+    yield from page.companies
+    while page.cursor is not None:
+        page = client.find_page(filter_, sort=sort, limit=_MAX_PAGE, after=page.cursor)
+        yield from page.companies
+
+
+def _write(companies: Iterable[Company]) -> None:
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    rows = ([company.country, *_cells(company)] for company in companies)
+    out.writerows(chain([["country", *FOUND]], rows))
+    sys.stdout.flush()
+
+
+def _cells(company: Company) -> Sequence[str]:
+    values = (read(company) for read in FOUND.values())
+    return [harmless("" if value is None else str(value)) for value in values]
+
+
+def _show(session: Session, companies: Sequence[Company]) -> None:
+    rows = [
+        (
+            f"{each.country} {each.vat}",
+            each.name,
+            each.address and each.address.city,
+            each.status,
+            each.industry and each.industry.description,
+        )
+        for each in companies
+    ]
+    columns = (Column("Number", whole=True), "Name", Column("City", rank=1))
+    session.table(*columns, Column("Status", rank=2), Column("Industry", rank=3), rows=rows)
