@@ -156,7 +156,7 @@ def _arguments() -> argparse.Namespace:
         "--previous", metavar="REVISION", help="begin with its images, and upgrade from them"
     )
     parser.add_argument(
-        "--minutes", type=float, default=30, help="for everything but building (default: 30)"
+        "--minutes", type=float, default=40, help="for everything but building (default: 40)"
     )
     parser.add_argument("--keep", action="store_true", help="leave the cluster running")
     parser.add_argument("--lookups", type=float, default=100, help="a second (default: 100)")

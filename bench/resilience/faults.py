@@ -53,6 +53,24 @@ def _of_mongodb(rank: int, name: str, harm: Harm) -> Fault:
     return _fault(f"MongoDB {f'follower {rank}' if rank else 'primary'} {name}", target, harm)
 
 
+async def _freeze(_cluster: Cluster, container: str) -> None:
+    """Suspends its processes; connections stay, and nothing answers."""
+    await run("docker", "pause", container)
+    try:
+        await asyncio.sleep(_PARTITION)
+    finally:
+        await run("docker", "unpause", container)
+
+
+async def _maintain(_cluster: Cluster, container: str) -> None:
+    """Puts a RabbitMQ node into maintenance mode, in which it has no clients."""
+    await run("docker", "exec", container, "rabbitmq-upgrade", "drain")
+    try:
+        await asyncio.sleep(_PARTITION)
+    finally:
+        await run("docker", "exec", container, "rabbitmq-upgrade", "revive")
+
+
 async def _kill(cluster: Cluster, container: str) -> None:
     await cluster.kill(container)
     try:
@@ -125,6 +143,7 @@ async def _wrong_clock(cluster: Cluster, container: str) -> None:
 _NONE = Fault("none", _none)
 _NO_MEMORY = _alarm("set_vm_memory_high_watermark", "0.000001", "0.6")
 _NO_DISK = _alarm("set_disk_free_limit", "100000GB", "50MB")
+_FROZEN = f"suspended, {_PARTITION} s"
 _CUT_OFF = f"cut off, {_PARTITION} s"
 QUICK = (
     _NONE,
@@ -138,13 +157,17 @@ ALL = (
     *(_of_service(service, "killed", _kill) for service in SERVICES),
     *(_of_rabbitmq(rank, "killed", _kill) for rank in range(3)),
     _of_rabbitmq(0, "restarted", Cluster.restart),
+    _of_rabbitmq(0, f"in maintenance mode, {_PARTITION} s", _maintain),
+    *(_of_service(service, _FROZEN, _freeze) for service in ("gateway", "lookup")),
+    _of_rabbitmq(0, _FROZEN, _freeze),
+    _of_mongodb(0, _FROZEN, _freeze),
     *(_of_mongodb(rank, "killed", _kill) for rank in range(3)),
     _of_mongodb(0, "restarted", Cluster.restart),
     *(_of_rabbitmq(rank, _CUT_OFF, _cut_off_from("broker")) for rank in range(3)),
     *(_of_mongodb(rank, _CUT_OFF, _cut_off_from("database")) for rank in range(3)),
     *(
         _of_service(service, f"cut off from the {network}, {_PARTITION} s", _cut_off_from(network))
-        for service in ("lookup", "dispatcher")
+        for service in ("gateway", "lookup", "dispatcher")
         for network in ("broker", "database")
     ),
     Fault("rolling restart of every service", _rolling_restart),

@@ -20,8 +20,10 @@ from common.contracts.topology import lookup_queue
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
+from common.messaging.rpc_dependency import Dependency
 from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
+from common.runtime.tasks import beside
 from tests.delivery.waiting import SOON, until_connected
 
 pytestmark = pytest.mark.integration
@@ -148,10 +150,18 @@ async def connected_to(name: str, *urls: str) -> AsyncIterator[Sequence[Supervis
 
 
 @asynccontextmanager
-async def a_server(handler: Replier, *urls: str) -> AsyncIterator[Sequence[SupervisedConnection]]:
+async def a_server(
+    handler: Replier, *urls: str, dependency: Dependency | None = None
+) -> AsyncIterator[Sequence[SupervisedConnection]]:
     async with connected_to(handler.name, *urls) as connections:
         server = RpcServer(
-            connections, ROUTE.queue, LookupRequest, handler, report=unreported, together=True
+            connections,
+            ROUTE.queue,
+            LookupRequest,
+            handler,
+            report=unreported,
+            together=True,
+            dependency=dependency,
         )
         async with server.serving(drain_timeout=SOON):
             yield connections
@@ -302,6 +312,32 @@ async def test_a_read_waits_while_the_client_connects_again(
         assert await asker.ask_many(5) == {"a"}
 
 
+async def test_a_call_that_waited_for_a_connection_in_vain_was_unavailable(
+    nodes: tuple[Node, Node], amqp_url: str
+) -> None:
+    first, second = nodes
+    async with a_server(Replier("a"), amqp_url), an_asker(first.url, second.url) as asker:
+        await asker.ask()
+        for node in nodes:
+            node.kill()
+
+        with pytest.raises(RpcFailed) as failed:
+            await asker.ask(timeout=0.3)
+
+    assert failed.value.failure.code is FailureCode.UNAVAILABLE
+
+
+async def test_a_call_that_waited_for_a_server_in_vain_was_unavailable(amqp_url: str) -> None:
+    async with an_asker(amqp_url) as asker:
+        async with a_server(Replier("a"), amqp_url):
+            await asker.ask()
+
+        with pytest.raises(RpcFailed) as failed:
+            await asker.ask(timeout=0.3)
+
+    assert failed.value.failure.code is FailureCode.UNAVAILABLE
+
+
 async def test_calls_fail_at_once_after_an_outage_of_some_seconds(
     nodes: tuple[Node, Node], amqp_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -317,3 +353,59 @@ async def test_calls_fail_at_once_after_an_outage_of_some_seconds(
                 with pytest.raises(RpcFailed) as failed:
                     await asker.ask_many()
                 assert failed.value.cause == "broker_unavailable"
+
+
+async def test_a_call_slower_than_the_last_hundred_is_answered_by_a_second_server(
+    amqp_url: str,
+) -> None:
+    slow, other = Replier("slow"), Replier("other")
+    async with a_server(slow, amqp_url), a_server(other, amqp_url), an_asker(amqp_url) as asker:
+        while await asker.ask_many(200) != {"slow", "other"}:
+            pass
+        slow.gate.clear()
+        answered = await asker.ask_many(4)
+        slow.gate.set()
+
+    assert answered == {"other"}
+
+
+async def test_a_server_without_its_database_gets_no_calls_until_a_check_succeeds(
+    amqp_url: str,
+) -> None:
+    away, other = Replier("away"), Replier("other")
+
+    async def check() -> None:
+        if away.is_away:
+            raise Unavailable("the database cannot be reached")
+
+    dependency = Dependency(check)
+    async with (
+        beside(dependency.run()),
+        a_server(away, amqp_url, dependency=dependency),
+        a_server(other, amqp_url),
+        an_asker(amqp_url) as asker,
+    ):
+        while await asker.ask_many(10) != {"away", "other"}:
+            pass
+        away.is_away = True
+        first = await asker.ask_many()
+        while not dependency.is_lost:
+            await asker.ask()
+        requests = away.requests
+        lost = await asker.ask_many()
+        is_left = away.requests == requests
+        away.is_away = False
+        while await asker.ask() != "away":
+            pass
+
+    assert first == lost == {"other"}
+    assert is_left
+
+
+async def test_a_server_answers_questions_while_there_is_one(amqp_url: str) -> None:
+    async with an_asker(amqp_url) as asker:
+        before = await asker.client.is_served(ROUTE)
+        async with a_server(Replier("a"), amqp_url):
+            during = await asker.client.is_served(ROUTE)
+
+    assert (before, during) == (False, True)

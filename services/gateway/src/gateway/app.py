@@ -24,6 +24,7 @@ from gateway.access.quotas import MongoQuotas
 from gateway.events.notices import FeedNotices
 from gateway.http.problem_responses import refusals
 from gateway.http.xml_processes import XmlRenderer
+from gateway.readiness import LookupReadiness
 from gateway.routes import Dependencies, application
 from gateway.rpc import RpcServices
 from gateway.settings import Settings
@@ -48,9 +49,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     connections = await stack.enter_async_context(
         supervised_apart(amqp_url, name="gateway", random=random)
     )
-    services = RpcServices(
-        await stack.enter_async_context(RpcClient(*connections, queues=GATEWAY_QUEUES))
-    )
+    client = await stack.enter_async_context(RpcClient(*connections, queues=GATEWAY_QUEUES))
+    services = RpcServices(client)
     notices = FeedNotices()
     await connections[0].add(
         BroadcastReceiver(
@@ -64,8 +64,12 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 
     access = database(mongo, settings.access_db)
     keys = MongoKeys(access)
-    quotas = MongoQuotas(access, instance=new_id())
+    instance = new_id()
+    quotas = MongoQuotas(access, instance=instance)
     await stack.enter_async_context(beside(quotas.run()))
+    readiness = LookupReadiness(access, client, instance=instance)
+    await stack.enter_async_context(beside(readiness.run()))
+    health.add("lookups", readiness.check)
     dependencies = Dependencies(
         lookups=services,
         suggestions=services,

@@ -1,6 +1,6 @@
 """Composition root of the lookup service, in the order of startup."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
@@ -33,6 +33,7 @@ from common.messaging.connection import (
 )
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
+from common.messaging.rpc_dependency import Dependency
 from common.messaging.rpc_server import RpcServer
 from common.messaging.topology import Topology
 from common.mongo import (
@@ -90,8 +91,11 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("index", indexes.health)
 
     stored = StoredRegister(also_from_secondaries(register))
+    dependency = Dependency(stored.check)
+    await stack.enter_async_context(beside(dependency.run()))
+    serving = partial(RpcServer[Any], connections, report=report, dependency=dependency)
     for country in settings.countries:
-        await _serve(settings, stack, *_country_servers(country, connections, stored, indexes))
+        await _serve(settings, stack, *_country_servers(country, serving, stored, indexes))
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
@@ -101,11 +105,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 
 def _country_servers(
     country: Country,
-    connections: Sequence[SupervisedConnection],
+    serving: Callable[..., RpcServer[Any]],
     stored: StoredRegister,
     indexes: IndexSearches,
 ) -> tuple[RpcServer[Any], ...]:
-    serving = partial(RpcServer[Any], connections, report=report)
     in_turns = partial(serving, concurrency=IN_TURNS)
     lookups = AnswerLookups(stored, indexes)
     return (

@@ -24,6 +24,7 @@ from common.messaging.rpc_links import PROBE, Link
 from common.messaging.rpc_pending import Call
 from common.messaging.rpc_routes import (
     FAILED,
+    HEDGED,
     Batch,
     ResendReason,
     Route,
@@ -58,9 +59,9 @@ class RpcClient:
     name and routes to all of them. Requests are published without confirms: the broker returns one
     whose server is gone, and the reply confirms every other (ADR 0033).
 
-    A read is sent again when its connection, its server or a node between them is lost or falls
-    silent (ADR 0048). Calls wait while there is no connection or no server, but fail at once after
-    `OUTAGE` seconds of that.
+    A call is sent again when its connection, its server or a node between them is lost or falls
+    silent, and asked of a second server when it takes unusually long (ADR 0048). Calls wait while
+    there is no connection or no server, but fail at once after `OUTAGE` seconds of that.
     """
 
     def __init__(self, *connections: SupervisedConnection, queues: Sequence[str]) -> None:
@@ -147,9 +148,7 @@ class RpcClient:
         started = loop.time()
         if self._link() is None and started - self._down_since >= OUTAGE:
             raise unavailable("broker_unavailable")
-        route_queue = self._route_queues.get(route.queue)
-        if route_queue is None:
-            route_queue = self._route_queues[route.queue] = RouteQueue(route)
+        route_queue = self._route_queue(route)
         overload = route_queue.overload(call.client)
         if overload is not None:
             raise unavailable(overload)
@@ -157,6 +156,7 @@ class RpcClient:
         self._expect(loop)
         route_queue.pending.append(call)
         route_queue.open_calls += 1
+        route_queue.recent.called()
         if route_queue.open_calls == 1:
             self._send_pending(route_queue)  # no other call that it could share a message with
         else:
@@ -167,6 +167,22 @@ class RpcClient:
             del self._calls[call]
             route_queue.open_calls -= 1
             route_queue.latency.observe(loop.time() - started)
+
+    async def is_served(self, route: Route) -> bool:
+        """Returns whether a server of the route answers a question now."""
+        clock, route_queue = asyncio.get_running_loop().time, self._route_queue(route)
+        asked_at = clock()
+        for link in self._links:
+            link.publish(route.queue, (), route.queue, exchange=route.queue, seconds=QUESTION)
+        while route_queue.introduced_at < asked_at and clock() < asked_at + QUESTION:  # noqa: ASYNC110 (polled)
+            await asyncio.sleep(TICK)
+        return route_queue.introduced_at >= asked_at
+
+    def _route_queue(self, route: Route) -> RouteQueue:
+        route_queue = self._route_queues.get(route.queue)
+        if route_queue is None:
+            route_queue = self._route_queues[route.queue] = RouteQueue(route)
+        return route_queue
 
     def _pump_soon(self, route_queue: RouteQueue) -> None:
         # On the next loop iteration, so that simultaneous calls share a message.
@@ -198,12 +214,19 @@ class RpcClient:
                     self._discover(route_queue, every=PROBE)
                 return
             calls = route_queue.pending.take(route_queue.route.max_batch_size)
-            if calls:
-                self._send(route_queue, link, server.queues[0], calls)
+            if calls and not self._send(route_queue, link, server.queues[0], calls):
+                route_queue.pending.put_back(calls)
 
     def _send(
-        self, route_queue: RouteQueue, link: Link, queue: ServerQueue, calls: list[Call]
-    ) -> None:
+        self,
+        route_queue: RouteQueue,
+        link: Link,
+        queue: ServerQueue,
+        calls: list[Call],
+        *,
+        is_hedge: bool = False,
+    ) -> bool:
+        """Sends calls in a message; False if the link is down."""
         now = asyncio.get_running_loop().time()
         deadline = max(call.deadline for call in calls)
         correlation_id = next(self._ids)
@@ -214,11 +237,32 @@ class RpcClient:
         if not link.publish(
             queue.name, items, correlation_id, headers=headers, seconds=deadline - now
         ):
-            route_queue.pending.put_back(calls)
-            return
-        self._sent[correlation_id] = Batch(route_queue, queue, link, calls, now, deadline)
+            return False
+        self._sent[correlation_id] = Batch(
+            route_queue, queue, link, calls, now, deadline, is_hedged=is_hedge
+        )
         route_queue.begin(queue.server, calls)
         route_queue.batch_size.observe(len(calls))
+        return True
+
+    def _hedge(self, batch: Batch, now: float) -> None:
+        """Asks another server, too, for calls that take longer than all recent messages did."""
+        route_queue = batch.route_queue
+        calls = [call for call in batch.calls if call.is_repeatable and not call.answer.done()]
+        server = route_queue.free_server(beside=batch.queue.server)
+        links = [link for link in self._links if link.is_up and not link.silence.is_silent]
+        if (
+            server is not None
+            and server.rank == 0
+            and links
+            and route_queue.recent.may_hedge(len(calls), now - batch.sent_at)
+        ):
+            batch.is_hedged = True
+            # Over another link, if there is one: the slow part may be the node.
+            link = next((link for link in links if link is not batch.link), links[0])
+            if self._send(route_queue, link, server.queues[0], calls, is_hedge=True):
+                route_queue.recent.hedged(len(calls))
+                HEDGED.labels(route_queue.route.queue).inc(len(calls))
 
     def _discover(self, route_queue: RouteQueue, *, every: float) -> None:
         """Requests the queues of all servers of a route, unless it did so `every` seconds ago."""
@@ -254,6 +298,9 @@ class RpcClient:
             self._introduced(reply)
             return
         batch.queue.silence.heard()
+        was_open = batch.is_open
+        if was_open:
+            batch.route_queue.recent.add(asyncio.get_running_loop().time() - batch.sent_at)
         batch.end()
         if batch.route_queue.pending:
             self._pump_soon(batch.route_queue)
@@ -264,7 +311,7 @@ class RpcClient:
             log.error("rpc.undecodable_reply", queue=queue, reason=str(error))
             fail_all(batch.calls, unavailable("undecodable"))
             return
-        if refused:
+        if refused and was_open:
             self._refused(batch, refused)
 
     def _refused(self, batch: Batch, calls: Sequence[Call]) -> None:
@@ -272,6 +319,9 @@ class RpcClient:
         route_queue = batch.route_queue
         if len(calls) == len(batch.calls):
             batch.queue.server.refuse(refuses=True)
+        if batch.is_hedged:  # the other message of a call may still be answered
+            others = [other.calls for other in self._sent.values() if other.is_open]
+            calls = [call for call in calls if not any(call in other for other in others)]
         again: list[Call] = []
         if route_queue.is_served_beside(batch.queue):
             again = [call for call in calls if call.is_repeatable and not call.was_refused]
@@ -286,6 +336,7 @@ class RpcClient:
         if route_queue is None or queue is None:
             _LATE.inc()
             return
+        route_queue.introduced_at = asyncio.get_running_loop().time()
         is_new = queue not in route_queue.queues
         known = route_queue.add(queue, decode_server(reply.headers) or queue)
         known.silence.heard()
@@ -346,7 +397,7 @@ class RpcClient:
         self._timer = None
         loop = asyncio.get_running_loop()
         now = loop.time()
-        fail_all([call for call in self._calls if call.deadline <= now], deadline_exceeded())
+        self._end_expired([call for call in self._calls if call.deadline <= now])
         self._end_outage()
         # After a standstill of this process, what others have sent still waits to be read.
         stood_still = now - self._tick_at >= PROBE / 2
@@ -358,6 +409,8 @@ class RpcClient:
                 self._question(batch, now)
                 if batch.is_open and self._is_silent(batch):
                     self._again(batch, ResendReason.SILENCE)
+            if batch.is_open and not batch.is_hedged and not stood_still:
+                self._hedge(batch, now)
         for route_queue in self._route_queues.values():
             route_queue.pending.drop_ended()
             if route_queue.open_calls:
@@ -365,6 +418,16 @@ class RpcClient:
                 self._send_pending(route_queue)
         if self._calls or self._sent:
             self._expect(loop)
+
+    def _end_expired(self, calls: Sequence[Call]) -> None:
+        """Fails calls without a reply in time, as unavailable if nothing could take them."""
+        if calls and self._link() is None:
+            fail_all(calls, unavailable("broker_unavailable"))
+        for route_queue in self._route_queues.values() if calls else ():
+            if not route_queue.servers:
+                unserved = [call for call in calls if call in route_queue.pending]
+                fail_all(unserved, unavailable("no_consumer"))
+        fail_all(calls, deadline_exceeded())
 
     def _is_silent(self, batch: Batch) -> bool:
         """True if a message waits for a silent link or server and could be sent elsewhere."""

@@ -1,5 +1,6 @@
 """Calls of an RPC client by request queue, and the servers of each queue."""
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -29,12 +30,20 @@ _CAUSES = (
 _RESENT = Counter(
     "rpc_requests_resent_total", "Requests that were sent again, by reason", ["queue", "reason"]
 )
+HEDGED = Counter(
+    "rpc_requests_hedged_total", "Slow requests that were sent to a second server", ["queue"]
+)
 _LIST = Histogram(
     "rpc_request_batch_size",
     "Requests in a message",
     ["queue"],
     buckets=(1, 2, 4, 8, 16, 32, 64, 128),
 )
+
+
+#: Messages whose longest duration a hedged one has exceeded, and the part of calls that may be.
+_RECENT = 100
+HEDGED_PART = 0.02
 
 
 class ResendReason(Enum):
@@ -106,6 +115,34 @@ class Server:
             self.judge()
 
 
+class RecentMessages:
+    """How long the last messages of a route took, and how many calls may be hedged."""
+
+    def __init__(self, max_batch_size: int) -> None:
+        self._seconds: deque[float] = deque(maxlen=_RECENT)
+        #: Calls that may be hedged now.
+        self._allowed = 0.0
+        self._max_allowed = float(max_batch_size)
+
+    def add(self, seconds: float) -> None:
+        """Adds an answered message."""
+        self._seconds.append(seconds)
+
+    def called(self) -> None:
+        """Counts a call, of which a fraction may be hedged."""
+        self._allowed = min(self._allowed + HEDGED_PART, self._max_allowed)
+
+    def may_hedge(self, calls: int, seconds: float) -> bool:
+        """Returns whether a message has taken longer than the recent ones, and may be hedged."""
+        if not 0 < calls <= self._allowed or len(self._seconds) < _RECENT:
+            return False
+        return seconds > max(self._seconds)
+
+    def hedged(self, calls: int) -> None:
+        """Counts calls that were hedged."""
+        self._allowed -= calls
+
+
 _LOAD = attrgetter("rank", "in_flight")
 
 
@@ -115,10 +152,13 @@ class RouteQueue:
     def __init__(self, route: Route) -> None:
         self.route = route
         self.pending = PendingCalls(route.client_in_flight)
+        self.recent = RecentMessages(route.max_batch_size)
         self.servers: dict[str, Server] = {}
         self.queues: dict[str, ServerQueue] = {}
         #: Time of the last request for the servers' queue names.
         self.asked_at = float("-inf")
+        #: Time at which a server last answered a question.
+        self.introduced_at = float("-inf")
         #: Time at which the last server left.
         self.left_at = float("-inf")
         self.pump_is_due = False
@@ -132,6 +172,7 @@ class RouteQueue:
             FAILED.labels(route.queue, cause)
         for reason in ResendReason:
             _RESENT.labels(route.queue, reason.value)
+        HEDGED.labels(route.queue)
 
     def add(self, queue: str, server: str) -> ServerQueue:
         """Returns the queue of a server, which is known from now on."""
@@ -157,9 +198,13 @@ class RouteQueue:
         """Returns a server with the fewest messages in flight, of those that serve if any does."""
         return min(self.servers.values(), key=_LOAD, default=None)
 
-    def free_server(self) -> Server | None:
-        """Returns the best server if it may get another message."""
-        best = self.best_server()
+    def free_server(self, *, beside: Server | None = None) -> Server | None:
+        """Returns the best server, `beside` another one, if it may get another message."""
+        if beside is None:
+            best = self.best_server()
+        else:
+            others = (server for server in self.servers.values() if server is not beside)
+            best = min(others, key=_LOAD, default=None)
         return None if best is None or best.in_flight >= self.route.in_flight else best
 
     @property
@@ -241,6 +286,8 @@ class Batch:
     deadline: float
     #: False once its calls were sent again; its reply still counts if it is the first.
     is_open: bool = True
+    #: True if another message has the same calls.
+    is_hedged: bool = False
 
     def end(self) -> None:
         """Lets the server have another message instead."""

@@ -30,6 +30,7 @@ from common.messaging.rpc import (
     encode_results,
     encode_server,
 )
+from common.messaging.rpc_dependency import Dependency
 from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)
@@ -105,7 +106,8 @@ class RpcServer(Generic[C]):
     The broker passes every message on immediately and waits for no ack: one that is lost with this
     process, or with a node, is sent again by its client. The requests of a batch are handled
     together, and each alone if that raises; or, if they take different times or change something,
-    each alone from the start (`together=False`).
+    each alone from the start (`together=False`). While a `dependency` is lost, requests are refused
+    immediately.
     """
 
     def __init__(  # noqa: PLR0913 (a queue, its handler and its limits)
@@ -118,6 +120,7 @@ class RpcServer(Generic[C]):
         report: Report[C],
         together: bool = False,
         concurrency: int = CONCURRENCY,
+        dependency: Dependency | None = None,
     ) -> None:
         self._queue_name = queue
         self._introduction = encode_server(uuid4().hex)
@@ -125,6 +128,7 @@ class RpcServer(Generic[C]):
         self._handler = handler
         self._report = report
         self._together = together
+        self._dependency = dependency
         self._turns = asyncio.Semaphore(concurrency)
         self._listeners = [_Listener(connection, queue, self._take) for connection in connections]
         _HELD.labels(queue).set_function(lambda: self._held)
@@ -163,7 +167,11 @@ class RpcServer(Generic[C]):
             log.error("rpc.undecodable_request", queue=self._queue_name, reason=str(error))
             return
         results: Sequence[Result] = ()
-        if overloaded:
+        if self._dependency is not None and self._dependency.is_lost:
+            if not asked:
+                return  # as long as it does not introduce itself, clients prefer other servers
+            results = [Failure(code=FailureCode.UNAVAILABLE)] * len(asked)
+        elif overloaded:
             log.warning("rpc.overload", **self._which(asked))
             results = [Failure(code=FailureCode.UNAVAILABLE)] * len(asked)
         elif asked:
@@ -235,6 +243,8 @@ class RpcServer(Generic[C]):
         except Unavailable as outage:
             # Not tried again one by one: the dependency is unavailable to each of them.
             code = FailureCode.UNAVAILABLE
+            if self._dependency is not None:
+                self._dependency.suspect()
             reason, cause = str(outage), repr(outage.__cause__)
             log.warning("rpc.unavailable", reason=reason, cause=cause, **self._which(asked))
         except Exception:

@@ -22,11 +22,17 @@ class StoredRegister:
     """The registers in MongoDB."""
 
     def __init__(self, database: Database) -> None:
+        self._database = database
         self._companies = database[COMPANIES]
         self._units = database[UNITS]
         self._participants = database[PARTICIPANTS]
         self._tombstones = database[TOMBSTONES]
         self.units = StoredUnits(database)
+
+    async def check(self) -> None:
+        """Raises Unavailable if the members that reads go to do not answer."""
+        with translated_errors():
+            await self._database.command("ping", read_preference=self._database.read_preference)
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         """Returns the stored companies among `keys`, in one read."""

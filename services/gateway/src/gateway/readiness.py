@@ -1,0 +1,102 @@
+"""Whether lookups reach a server, and whether other gateways' do (ADR 0048).
+
+A gateway that is cut off from the broker cannot know by itself whether the broker is down for all
+of them. So each gateway records, in its row of the collection `gateways`, the time at which a
+server of a country last answered it.
+"""
+
+import asyncio
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Any, Protocol
+
+from common.contracts.company import Country
+from common.contracts.failures import Unavailable
+from common.messaging.rpc_routes import Route
+from common.mongo import Database, translated_errors
+from common.runtime.tasks import repeat
+from gateway.rpc import READS
+
+#: Seconds between two questions to the servers, and without an answer until the gateway asks
+#: whether others have one: a question or two may be lost with a node.
+_INTERVAL = 3.0
+_PATIENCE = 8.0
+#: Age of another gateway's answer that still counts.
+_RECENT = timedelta(seconds=15)
+
+
+class Servers(Protocol):
+    """`RpcClient`, which questions servers."""
+
+    async def is_served(self, route: Route) -> bool:
+        """Returns whether a server of the route answers a question now."""
+
+
+class LookupReadiness:
+    """Not ready while servers of a country answer other gateways and not this one.
+
+    With no server anywhere, or no database to know it by, a gateway stays ready: a whole outage
+    must not empty the load balancer.
+    """
+
+    def __init__(
+        self, database: Database, servers: Servers, *, instance: str, patience: float = _PATIENCE
+    ) -> None:
+        """`instance` identifies this process among the gateways."""
+        self._gateways = database["gateways"]
+        self._servers = servers
+        self._instance = instance
+        self._patience = patience
+        self._answered_at = dict.fromkeys(READS, float("-inf"))
+        self._missing: Collection[Country] = ()
+
+    async def run(self) -> None:
+        """Questions the servers until cancelled."""
+        await repeat(
+            self.look,
+            every=_INTERVAL,
+            unavailable="readiness.unknown",
+            failed="readiness.failed",
+        )
+
+    async def check(self) -> str | None:
+        """Checks that lookups of each country are as ready as elsewhere; returns a message."""
+        if not self._missing:
+            return None
+        countries = ", ".join(sorted(self._missing))
+        return f"no server of {countries} answers, and another gateway reaches one"
+
+    async def look(self) -> None:
+        """Questions the servers once; raises Unavailable."""
+        now = asyncio.get_running_loop().time()
+        served = await asyncio.gather(*map(self._servers.is_served, READS.values()))
+        answered = [country for country, is_served in zip(READS, served, strict=True) if is_served]
+        self._answered_at |= dict.fromkeys(answered, now)
+        silent = [
+            country
+            for country, at in self._answered_at.items()
+            if country not in answered and now - at >= self._patience
+        ]
+        try:
+            with translated_errors():
+                if answered:
+                    await self._record(answered)
+                self._missing = [country for country in silent if await self._is_served(country)]
+        except Unavailable:
+            self._missing = ()
+            raise
+
+    async def _record(self, countries: Collection[Country]) -> None:
+        times: dict[str, Any] = {f"answered.{country}": "$$NOW" for country in countries}
+        await self._gateways.update_one(
+            {"_id": self._instance}, [{"$set": {"seen_at": "$$NOW", **times}}], upsert=True
+        )
+
+    async def _is_served(self, country: Country) -> bool:
+        """True if a server of the country answered another gateway lately."""
+        since = {"$subtract": ["$$NOW", _RECENT // timedelta(milliseconds=1)]}
+        is_recent = {"$gt": [f"$answered.{country}", since]}
+        found = await self._gateways.find_one(
+            {"_id": {"$ne": self._instance}, "$expr": is_recent}, {"_id": 1}
+        )
+        return found is not None
