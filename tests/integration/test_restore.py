@@ -53,7 +53,7 @@ async def restore(dumped: Dump, database: Database) -> None:
 
 async def change(world: World, name: str) -> dict[str, Any]:
     """The event of a company's new name."""
-    world.registers.no.entities.change(COMPANY, {"navn": name})
+    world.rename(COMPANY, name)
     await world.sync(NO_ENTITIES)
     return (await world.told())[-1]
 
