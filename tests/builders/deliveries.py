@@ -19,7 +19,7 @@ from dispatcher.store import Store
 from tests.builders.webhooks import NOON, OWNER, URL, encoded_key, secret_keys
 from webhook_store.deliveries.models import Attempted, Claimed, NewDelivery
 from webhook_store.deliveries.rows import DeliveryTimes
-from webhook_store.webhooks.models import Match, Sendable, SigningSecrets
+from webhook_store.webhooks.models import Sendable, SigningSecrets
 
 WEBHOOK = WebhookId("wh_1")
 SECRET = "whsec_" + "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyLWI="
@@ -74,17 +74,6 @@ def an_attempted(delivery: Claimed, **fields: Any) -> Attempted:
             "error": None,
             "next_attempt_at": None,
             "disable": None,
-            **fields,
-        }
-    )
-
-
-def a_match(webhook_id: WebhookId = WEBHOOK, **fields: Any) -> Match:
-    return Match(
-        **{
-            "webhook_id": webhook_id,
-            "generation": 1,
-            "enabled": True,
             **fields,
         }
     )
