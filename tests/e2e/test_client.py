@@ -268,19 +268,6 @@ class TestCommand:
         assert "0 succeeded, 0 failed in 24 h" in shown.stdout
         assert (refused.returncode, refused.stdout) == (2, "")
 
-    def test_the_shell_completes_commands_and_options(self) -> None:
-        environment = {
-            **os.environ,
-            "_COMPANY_REGISTRY_COMPLETE": "complete_bash",
-            "COMP_WORDS": "company-registry webhooks create --mun",
-            "COMP_CWORD": "3",
-        }
-        completed = subprocess.run(
-            [COMMAND], env=environment, capture_output=True, text=True, timeout=SOON, check=False
-        )
-
-        assert completed.stdout.split() == ["--municipality"]
-
     async def test_listen_posts_signed_events_to_the_developers_machine(
         self, running: Running, register: Register
     ) -> None:

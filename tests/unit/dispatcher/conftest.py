@@ -13,6 +13,7 @@ from dispatcher.deliveries.backlogs import ThrottledWebhooks
 from dispatcher.deliveries.slots import ConcurrencyLimits, LimitKey, Slots
 from dispatcher.sending.outcome import Post
 from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_task
+from tests.delivery.waiting import SOON
 from tests.fakes.dispatcher import (
     FakeDeliveryQueue,
     FakeRow,
@@ -83,7 +84,7 @@ class Dispatching:
         """Handles a message, and returns when every attempt is recorded."""
         async with self.throttled.running():
             [error] = await asyncio.gather(self.wake(*tasks), return_exceptions=True)
-            await self.throttled.drain(2)
+            await self.throttled.drain(SOON)
         if error is not None:
             raise error
 
@@ -105,6 +106,6 @@ class Dispatching:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Lets the other tasks run until the condition holds."""
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(SOON):
         while not condition():  # noqa: ASYNC110 (nothing here has an event to wait for)
             await asyncio.sleep(0)

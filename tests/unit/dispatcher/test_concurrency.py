@@ -2,8 +2,11 @@
 
 import asyncio
 
+import pytest
+
 from common.contracts.webhooks import WebhookId
 from dispatcher.deliveries.slots import ConcurrencyLimits, LimitKey, PostsInFlight, Slots
+from tests.delivery.waiting import SOON
 from tests.unit.dispatcher.conftest import POST_TIMEOUT
 
 
@@ -15,20 +18,18 @@ def taken(in_flight: PostsInFlight, *limit_keys: LimitKey) -> int:
     return sum(in_flight.acquire(limit_key) for limit_key in limit_keys)
 
 
-def test_a_webhook_has_at_most_four_posts() -> None:
-    assert taken(PostsInFlight(ConcurrencyLimits()), *[a_place()] * 5) == 4
-
-
-def test_an_owner_has_at_most_eight_posts_to_a_host() -> None:
-    limit_keys = [a_place(f"wh_{number}") for number in range(9)]
-
-    assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 8
-
-
-def test_a_host_has_at_most_64_posts_of_all_owners() -> None:
-    limit_keys = [a_place(f"wh_{number}", owner=f"owner-{number}") for number in range(65)]
-
-    assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 64
+@pytest.mark.parametrize(
+    "limit_keys, most",
+    [
+        ([a_place()] * 5, 4),
+        ([a_place(f"wh_{number}") for number in range(9)], 8),
+        ([a_place(f"wh_{number}", owner=f"owner-{number}") for number in range(65)], 64),
+        ([a_place(f"wh_{number}", f"{number}.example") for number in range(101)], 100),
+    ],
+    ids=["to-a-webhook", "of-an-owner-to-a-host", "to-a-host", "of-an-owner"],
+)
+def test_posts_in_flight_have_a_maximum(limit_keys: list[LimitKey], most: int) -> None:
+    assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == most
 
 
 def test_a_full_host_leaves_others_alone() -> None:
@@ -37,12 +38,6 @@ def test_a_full_host_leaves_others_alone() -> None:
 
     assert not in_flight.acquire(a_place("wh_2", owner="other"))
     assert in_flight.acquire(a_place("wh_2", host="b.example", owner="other"))
-
-
-def test_an_owner_has_at_most_a_hundred_posts_to_all_hosts() -> None:
-    limit_keys = [a_place(f"wh_{number}", f"{number}.example") for number in range(101)]
-
-    assert taken(PostsInFlight(ConcurrencyLimits()), *limit_keys) == 100
 
 
 def limit_keys_of(owner: str) -> list[LimitKey]:
@@ -102,27 +97,37 @@ async def test_one_release_may_grant_several_slots() -> None:
 
     slots.release(a_place("wh_1", "a.example", "owner"))
 
-    done, _ = await asyncio.wait(waiting, timeout=1)
+    done, _ = await asyncio.wait(waiting, timeout=SOON)
     assert done == set(waiting)
 
 
-def test_a_released_slot_can_be_acquired_again() -> None:
-    in_flight = PostsInFlight(ConcurrencyLimits(webhook=1))
-    in_flight.acquire(a_place())
-    in_flight.release(a_place())
-
-    assert in_flight.acquire(a_place())
-
-
-async def test_a_waiting_call_gets_a_released_slot_before_new_calls() -> None:
+@pytest.fixture(name="taken_slot")
+def _taken_slot() -> Slots:
+    """Slots of which a webhook has one, which is taken."""
     slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
-    slots.acquire(a_place())
-    waiting = asyncio.create_task(slots.wait(a_place()))
+    assert slots.acquire(a_place())
+    return slots
+
+
+async def begun(slots: Slots, count: int = 1) -> list[asyncio.Task[None]]:
+    """Calls that wait for a slot."""
+    waiting = [asyncio.create_task(slots.wait(a_place())) for _ in range(count)]
     await asyncio.sleep(0)
+    return waiting
 
-    slots.release(a_place())
 
-    assert not slots.acquire(a_place())
+def test_a_released_slot_can_be_acquired_again(taken_slot: Slots) -> None:
+    taken_slot.release(a_place())
+
+    assert taken_slot.acquire(a_place())
+
+
+async def test_a_waiting_call_gets_a_released_slot_before_new_calls(taken_slot: Slots) -> None:
+    [waiting] = await begun(taken_slot)
+
+    taken_slot.release(a_place())
+
+    assert not taken_slot.acquire(a_place())
     await waiting
 
 
@@ -143,51 +148,41 @@ async def test_a_released_slot_goes_to_the_eligible_call_that_waited_longest() -
     tasks.append(asyncio.create_task(wait(a_place("wh_3", owner="third"), "second")))
     await asyncio.sleep(0)
     slots.release(other)
-    await asyncio.wait_for(tasks[1], 1)
+    await asyncio.wait_for(tasks[1], SOON)
     slots.release(busy)
-    await asyncio.wait_for(tasks[0], 1)
+    await asyncio.wait_for(tasks[0], SOON)
 
     assert order == ["second", "first"]
 
 
-async def test_a_cancelled_wait_acquires_no_slot() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
-    slots.acquire(a_place())
-    waiting = asyncio.create_task(slots.wait(a_place()))
-    await asyncio.sleep(0)
+async def test_a_cancelled_wait_acquires_no_slot(taken_slot: Slots) -> None:
+    [waiting] = await begun(taken_slot)
     waiting.cancel()
     await asyncio.wait([waiting])
 
-    slots.release(a_place())
+    taken_slot.release(a_place())
 
-    assert slots.acquire(a_place())
+    assert taken_slot.acquire(a_place())
 
 
-async def test_a_wait_cancelled_at_its_grant_releases_the_slot() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
-    slots.acquire(a_place())
-    waiting = asyncio.create_task(slots.wait(a_place()))
-    await asyncio.sleep(0)
-    slots.release(a_place())
+async def test_a_wait_cancelled_at_its_grant_releases_the_slot(taken_slot: Slots) -> None:
+    [waiting] = await begun(taken_slot)
+    taken_slot.release(a_place())
     waiting.cancel()
     await asyncio.wait([waiting])
 
-    assert slots.acquire(a_place())
+    assert taken_slot.acquire(a_place())
 
 
-async def test_a_grant_skips_a_cancelled_wait() -> None:
-    slots = Slots(ConcurrencyLimits(webhook=1), post_timeout=POST_TIMEOUT)
-    slots.acquire(a_place())
-    gave_up = asyncio.create_task(slots.wait(a_place()))
-    next_one = asyncio.create_task(slots.wait(a_place()))
-    await asyncio.sleep(0)
+async def test_a_grant_skips_a_cancelled_wait(taken_slot: Slots) -> None:
+    gave_up, next_one = await begun(taken_slot, 2)
 
     gave_up.cancel()
-    slots.release(a_place())
+    taken_slot.release(a_place())
 
     await asyncio.wait([gave_up, next_one])
     assert gave_up.cancelled()
-    assert not slots.acquire(a_place())
+    assert not taken_slot.acquire(a_place())
 
 
 async def test_the_slot_of_a_timed_out_post_is_released_later() -> None:
@@ -198,7 +193,7 @@ async def test_the_slot_of_a_timed_out_post_is_released_later() -> None:
         slots.release_after_timeout(a_place())
 
     enqueued = slots.acquire(a_place())
-    await asyncio.wait_for(slots.wait(a_place()), 1)
+    await asyncio.wait_for(slots.wait(a_place()), SOON)
 
     assert not enqueued
     assert not slots.acquire(a_place())  # the second is free half a time limit later

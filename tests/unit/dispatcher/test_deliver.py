@@ -12,6 +12,7 @@ from dispatcher.deliveries.slots import ConcurrencyLimits
 from dispatcher.deliveries.telemetry import DeferReason
 from dispatcher.sending.outcome import Answered, Cause, Unanswered
 from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_sendable, a_task
+from tests.delivery.waiting import SOON
 from tests.unit.dispatcher.conftest import DELAYS, Dispatching, until
 from webhook_store.deliveries.models import CancelReason, DeliveryState
 from webhook_store.webhooks.models import Sendable
@@ -48,7 +49,7 @@ async def test_the_duration_of_an_attempt_is_never_negative(one: Dispatching) ->
         # As a more precise reading of the database's clock does.
         one.time.pass_by(timedelta(milliseconds=-3))
         one.sender.gate.set()
-        await one.throttled.drain(2)
+        await one.throttled.drain(SOON)
 
     assert one.attempted().duration == timedelta()
 
@@ -83,7 +84,7 @@ async def test_a_hanging_receiver_holds_no_message(one: Dispatching) -> None:
 
         assert one.row().claim is not None
         one.sender.gate.set()
-        await one.throttled.drain(2)
+        await one.throttled.drain(SOON)
 
     assert one.done == 1
 
@@ -183,7 +184,7 @@ async def read_late(one: Dispatching, meanwhile: Callable[[], None] = lambda: No
         one.time.pass_by(one.store.lease)
         meanwhile()
         one.store.reading.set()
-        await one.throttled.drain(2)
+        await one.throttled.drain(SOON)
 
 
 async def test_a_delivery_whose_event_was_read_late_is_posted_under_a_new_lease(

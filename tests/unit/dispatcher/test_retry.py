@@ -1,5 +1,6 @@
 """Decision after an attempt."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -37,13 +38,9 @@ def test_a_dead_receiver_sees_attempts_after_0_1_6_36_and_156_minutes() -> None:
     assert seen == [0, 1, 6, 36, 156]
 
 
-def test_when_the_fourth_retry_fails_the_webhook_is_disabled() -> None:
-    assert after(FAILED, retries=3) == RetryAfter(timedelta(hours=2))
-    assert after(FAILED, retries=4) == GiveUp(DisabledReason.DELIVERY_FAILED)
-
-
-def test_without_delays_the_first_failure_disables() -> None:
-    decision = decide(FAILED, retries=0, by_hand=False, delays=())
+@pytest.mark.parametrize("delays", [DELAYS, ()], ids=["four-retries", "none"])
+def test_when_the_last_attempt_fails_the_webhook_is_disabled(delays: Sequence[timedelta]) -> None:
+    decision = decide(FAILED, retries=len(delays), by_hand=False, delays=delays)
 
     assert decision == GiveUp(DisabledReason.DELIVERY_FAILED)
 

@@ -14,6 +14,7 @@ from tests.builders.deliveries import (
     a_sendable,
     a_task,
 )
+from tests.delivery.waiting import SOON
 from tests.unit.dispatcher.conftest import LIMIT_KEY, Dispatching, until
 from webhook_store.deliveries.models import DeliveryState
 
@@ -243,7 +244,7 @@ async def test_a_drain_finishes_posts_in_flight_and_starts_none() -> None:
     async with dispatching.working():
         dispatching.crowd(1, 2)
         await dispatching.until_in_flight(1)
-        stopping = asyncio.create_task(dispatching.throttled.drain(2))
+        stopping = asyncio.create_task(dispatching.throttled.drain(SOON))
         await asyncio.sleep(0)
         dispatching.sender.gate.set()
         await stopping
@@ -273,8 +274,8 @@ async def test_a_backlog_that_waits_for_the_database_does_not_delay_the_end() ->
     async with dispatching.working():
         dispatching.crowd(1)
         await until(lambda: dispatching.store.refused > 0)
-        async with asyncio.timeout(2):
-            await dispatching.throttled.drain(60)
+        async with asyncio.timeout(SOON):
+            await dispatching.throttled.drain(10 * SOON)
 
     assert dispatching.row().attempts == 0
     assert dispatching.posts == []

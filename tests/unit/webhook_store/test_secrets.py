@@ -12,18 +12,16 @@ from webhook_store.webhooks.secrets import CannotUnseal, SealedSecret, SecretKey
 WEBHOOK = WebhookId("wh_1")
 
 
-def test_a_sealed_secret_can_be_opened() -> None:
-    keys = secret_keys("k1")
-
-    sealed = keys.seal(a_secret(), WEBHOOK)
-
-    assert keys.unseal(sealed, WEBHOOK) == a_secret()
-
-
-def test_a_sealed_secret_does_not_hold_its_text() -> None:
+@pytest.mark.parametrize("ids", [("k1",), ("k2", "k1")], ids=["newest", "older"])
+def test_a_sealed_secret_is_opened_with_its_key(ids: tuple[str, ...]) -> None:
     sealed = secret_keys("k1").seal(a_secret("whsec_invented"), WEBHOOK)
 
     assert b"invented" not in sealed.ciphertext
+    assert secret_keys(*ids).unseal(sealed, WEBHOOK) == a_secret("whsec_invented")
+
+
+def test_the_newest_key_seals() -> None:
+    assert secret_keys("k2", "k1").seal(a_secret(), WEBHOOK).key_id == "k2"
 
 
 def test_the_same_secret_is_never_sealed_alike() -> None:
@@ -33,16 +31,6 @@ def test_the_same_secret_is_never_sealed_alike() -> None:
 
     assert first.nonce != second.nonce
     assert first.ciphertext != second.ciphertext
-
-
-def test_the_newest_key_seals() -> None:
-    assert secret_keys("k2", "k1").seal(a_secret(), WEBHOOK).key_id == "k2"
-
-
-def test_an_older_key_still_opens_its_secrets() -> None:
-    sealed = secret_keys("k1").seal(a_secret(), WEBHOOK)
-
-    assert secret_keys("k2", "k1").unseal(sealed, WEBHOOK) == a_secret()
 
 
 def test_a_secret_of_a_removed_key_does_not_open() -> None:
@@ -84,14 +72,9 @@ def test_a_secret_that_was_tampered_with_does_not_open() -> None:
         (f"k1:{encoded_key('k1')},k1:{encoded_key('k2')}", "the key id k1 is given twice"),
     ],
 )
-def test_an_invalid_list_of_keys_is_refused(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
+def test_an_invalid_list_of_keys_is_refused_without_its_keys(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
         SecretKeys.parse(SecretStr(text), random_bytes=counted_bytes())
-
-
-def test_the_error_for_an_invalid_key_does_not_contain_it() -> None:
-    with pytest.raises(ValueError, match="k1") as caught:
-        SecretKeys.parse(SecretStr("k1:c2hvcnQ="), random_bytes=counted_bytes())
 
     assert "c2hvcnQ" not in str(caught.value)
 
