@@ -1,20 +1,26 @@
-"""The services' READMEs list exactly the settings and metrics of the code."""
+"""Documents say what the code does, and the code keeps the rules that documents state."""
 
+import ast
 import importlib
 import re
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from pydantic_settings import BaseSettings
 
+from dispatcher.sending.bounded_responses import MAX_INTERIM_RESPONSES, MAX_RESPONSE_BYTES
+from dispatcher.sending.http_sender import MAX_BODY_SIZE, SenderLimits
+from dispatcher.sending.outcome import Cause
+from tests.builders.deliveries import dispatcher_settings as settings
+from webhook_store.deliveries.models import CancelReason
+
 ROOT = Path(__file__).parents[2]
-SERVICES = {
-    "gateway": "gateway",
-    "lookup": "lookup",
-    "webhook-registry": "webhook_registry",
-    "dispatcher": "dispatcher",
-    "portal": "portal",
-}
+
+# Each service's README lists exactly its settings and metrics
+
+SERVICES = ("gateway", "lookup", "webhook-registry", "dispatcher", "portal")
 HEADINGS = ["What it does", "Messages", "Settings", "Metrics", "Runbook"]
 
 
@@ -53,12 +59,12 @@ def test_a_readme_has_the_five_headings_in_order(service: str) -> None:
     assert headings == HEADINGS
 
 
-@pytest.mark.parametrize("service, package", SERVICES.items())
-def test_every_setting_is_in_the_readme_and_no_other(service: str, package: str) -> None:
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_setting_is_in_the_readme_and_no_other(service: str) -> None:
     section = readme(service).split("## Settings")[1].split("## Metrics")[0]
     listed = set(re.findall(r"^\| `([A-Z_]+)` \|", section, re.MULTILINE))
 
-    assert listed == settings_of(package)
+    assert listed == settings_of(service.replace("-", "_"))
 
 
 @pytest.mark.parametrize("service", SERVICES)
@@ -70,3 +76,158 @@ def test_a_readme_lists_exactly_the_metrics_of_its_service(service: str) -> None
 
     assert own - listed == set()
     assert listed - own - metrics_in(ROOT / "libs") == set()
+
+
+# CONTRIBUTING.md names files and functions that exist, and the index of decisions is complete
+
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_each_stop_of_the_walks_exists() -> None:
+    named = re.findall(r"`((?:services|libs)/[\w/-]+\.py)` `([\w.]+)`", CONTRIBUTING)
+
+    assert len(named) >= 20
+    for path, name in named:
+        scope: ast.AST | None = ast.parse((ROOT / path).read_text())
+        for part in name.split("."):
+            assert scope is not None
+            found = (node for node in ast.walk(scope) if getattr(node, "name", None) == part)
+            scope = next(found, None)
+        assert scope is not None, f"{path} has no {name}"
+
+
+def test_both_walks_have_at_most_ten_stops() -> None:
+    stops = re.findall(r"^(\d+)\. `", CONTRIBUTING, re.MULTILINE)
+
+    assert stops == [*map(str, range(1, 11))] * 2
+
+
+def test_the_index_lists_every_decision_under_its_title() -> None:
+    folder = ROOT / "docs" / "adr"
+    index = re.findall(r"^- \[(\d{4})\]\((.+)\) (.+)$", (folder / "README.md").read_text(), re.M)
+
+    assert index == [
+        (file.name[:4], file.name, file.read_text().partition("\n")[0].partition(": ")[2])
+        for file in sorted(folder.glob("[0-9]*.md"))
+    ]
+
+
+# The guide for receivers matches the dispatcher
+
+GUIDE = (ROOT / "docs" / "webhooks" / "README.md").read_text()
+
+
+def test_every_word_for_a_failure_is_explained_and_no_other() -> None:
+    section = GUIDE.split("| `error` |")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    words = {word for row in rows for word in re.findall(r"`([a-z_]+)`", row)}
+
+    assert words == {*Cause, *CancelReason}
+
+
+def test_the_table_of_attempts_is_the_schedule() -> None:
+    section = GUIDE.split("| attempt |")[1].split("\n\n")[0]
+    rows = [line.split("|") for line in section.splitlines() if re.match(r"\| \d", line)]
+    delays = settings().webhook_retry_delays
+
+    assert [int(row[1]) for row in rows] == list(range(1, len(delays) + 2))
+    assert [_span(row[2]) for row in rows[1:]] == list(delays)
+    sums = [sum(delays[:number], timedelta()) for number in range(1, len(delays) + 1)]
+    assert [_span(row[3]) for row in rows[1:]] == sums
+
+
+def test_the_limits_are_those_of_the_sender() -> None:
+    assert SenderLimits() == SenderLimits(timedelta(seconds=10), timedelta(seconds=5))
+    assert settings().webhook_post_timeout == timedelta(seconds=10)
+    assert settings().webhook_connect_timeout == timedelta(seconds=5)
+    assert MAX_BODY_SIZE == 16 * 1024
+    assert MAX_RESPONSE_BYTES == 256 * 1024
+    assert f"more than 256 KiB or {MAX_INTERIM_RESPONSES} interim" in GUIDE
+    for words in ("within 10 seconds (5 to connect)", "at most 16 KiB"):
+        assert words in GUIDE
+
+
+def _span(text: str) -> timedelta:
+    """`2 hours 36 minutes`."""
+    units = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1)}
+    found = re.findall(r"(\d+) (minute|hour)s?", text)
+    return sum((int(count) * units[unit] for count, unit in found), timedelta())
+
+
+# Sentences for people are plain text
+
+#: Descriptions of settings are for the tables of the READMEs.
+SOURCES = [
+    path
+    for folder in ("services", "libs", "clients", "deploy/local")
+    for path in (ROOT / folder).glob("**/*.py")
+    if path.name != "settings.py"
+]
+#: Strings that are no sentences.
+ALLOWED = {"`", r"[;,:]?(?: and)? `?data\b", "'’‘`´ʼ", "[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}"}
+#: Names of decorators whose function's docstring is the help of a command.
+COMMANDS = {"command", "callback"}
+
+
+def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The strings of a module, of its docstrings those that a command line shows."""
+    docstrings = set()
+    shows_module = any(
+        isinstance(node, ast.keyword)
+        and node.arg in ("description", "epilog")
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "__doc__"
+        for node in ast.walk(tree)
+    )
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
+            is_shown = shows_module if isinstance(node, ast.Module) else is_command(node)
+            if not is_shown:
+                docstrings.add(body[0].value)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Constant(value=str(text)) if node not in docstrings:
+                yield node.lineno, text
+
+
+def is_command(node: ast.AST) -> bool:
+    decorators = getattr(node, "decorator_list", ())
+    calls = [one.func for one in decorators if isinstance(one, ast.Call)]
+    return any(isinstance(call, ast.Attribute) and call.attr in COMMANDS for call in calls)
+
+
+def test_no_message_has_raw_backticks() -> None:
+    # A program that prints a sentence shows Markdown as it is written.
+    assert [
+        f"{path.relative_to(ROOT)}:{line}: {text}"
+        for path in SOURCES
+        for line, text in sentences(ast.parse(path.read_text()))
+        if "`" in text and text not in ALLOWED
+    ] == []
+
+
+# Processes that share leases and due times share a clock: the database's (ADR 0017)
+
+#: Packages and modules that compare times which other processes wrote.
+SHARING = (
+    "services/dispatcher/src",
+    "services/webhook-registry/src",
+    "services/lookup/src/lookup/app.py",
+    "services/lookup/src/lookup/events/receipts.py",
+    "services/lookup/src/lookup/store/leases.py",
+    "services/lookup/src/lookup/events/outbox.py",
+    "services/lookup/src/lookup/events/worker.py",
+    "services/lookup/src/lookup/events/publisher.py",
+    "services/lookup/src/lookup/store",
+    "libs/webhook-store/src",
+)
+WALL_CLOCK = re.compile(r"\b(datetime\.(now|utcnow|today)|time\.time(_ns)?)\(")
+
+
+def test_processes_that_share_leases_read_no_wall_clock_of_their_own() -> None:
+    paths = [ROOT / path for path in SHARING]
+    modules = [one for path in paths for one in ([path] if path.is_file() else path.rglob("*.py"))]
+
+    assert all(path.exists() for path in paths)
+    assert [str(one) for one in modules if WALL_CLOCK.search(one.read_text())] == []

@@ -1,12 +1,18 @@
-"""Tables never cut an id or a time, and nothing that is printed acts on a terminal."""
+"""Tables never cut an id or a time, ties are visible, and nothing printed acts on what shows it."""
 
 import io
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from company_registry.cli.output import Column, as_json, print_rows, printable
+from company_registry import Company, CompanyNotFound
+from company_registry.cli.companies import Include
+from company_registry.cli.output import Column, Row, as_json, print_rows, printable
+from company_registry.cli.results import Result, cells, harmless, header
+from tests.builders.answers import a_found_company, a_summary
 
 ID, TIME = "wh_fdb1b6c129ef4dbf9bdf7dcc0343e384", "2026-03-02T12:00:00.123Z"
 COLUMNS = [
@@ -19,13 +25,15 @@ COLUMNS = [
 ROW = (TIME, "production_unit.updated", "certificate not trusted by us", "104 ms", ID)
 
 
-def printed(width: int, *, is_terminal: bool = True) -> str:
+def printed(
+    width: int, columns: Sequence[Column] = COLUMNS, row: Row = ROW, *, is_terminal: bool = True
+) -> str:
+    file = io.StringIO()
     out = Console(
-        file=io.StringIO(), width=width, force_terminal=is_terminal, color_system=None, _environ={}
+        file=file, width=width, force_terminal=is_terminal, color_system=None, _environ={}
     )
-    print_rows(out, COLUMNS, [ROW], "")
-    assert isinstance(out.file, io.StringIO)
-    return out.file.getvalue()
+    print_rows(out, columns, [row], "")
+    return file.getvalue()
 
 
 @pytest.mark.parametrize("width", [10, 20, 40, 80, 100, 200])
@@ -38,25 +46,24 @@ def test_a_terminal_of_any_width_shows_ids_and_times_whole(width: int) -> None:
 
 
 def test_a_narrow_terminal_wraps_other_cells_and_drops_the_least_columns() -> None:
-    narrow, wide = printed(80), printed(200)
+    narrow = printed(80)
 
     assert "104 ms" not in narrow
     assert "production_unit.updated" not in narrow
     assert {"certificate", "not", "trusted", "by", "us"} <= set(narrow.split())
     assert max(map(len, narrow.splitlines())) <= 80
-    assert "104 ms" in wide
+    assert "104 ms" in printed(200)
 
 
 def test_a_pipe_gets_whole_cells_with_tabs_between_them_and_no_heading() -> None:
     assert printed(20, is_terminal=False) == "\t".join(ROW) + "\n"
 
 
-def test_unknown_cells_are_dashes_for_people_and_empty_in_a_pipe() -> None:
-    for is_terminal, expected in ((True, "–"), (False, "A\t\n")):
-        out = Console(file=io.StringIO(), width=80, force_terminal=is_terminal, _environ={})
-        print_rows(out, [Column("A"), Column("B")], [("A", None)], "")
-        assert isinstance(out.file, io.StringIO)
-        assert expected in out.file.getvalue()
+@pytest.mark.parametrize("is_terminal, shown", [(True, "–"), (False, "A\t\n")])
+def test_unknown_cells_are_dashes_for_people_and_empty_in_a_pipe(
+    shown: str, *, is_terminal: bool
+) -> None:
+    assert shown in printed(80, [Column("A"), Column("B")], ("A", None), is_terminal=is_terminal)
 
 
 HOSTILE = "A\x1b]0;title\x07B\x9b31mC\u202eD\u2066E\x00F\tG\nH\ud800"
@@ -64,14 +71,8 @@ HOSTILE = "A\x1b]0;title\x07B\x9b31mC\u202eD\u2066E\x00F\tG\nH\ud800"
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_no_cell_moves_the_cursor_or_turns_the_text(*, is_terminal: bool) -> None:
-    out = Console(
-        file=io.StringIO(), width=200, force_terminal=is_terminal, color_system=None, _environ={}
-    )
+    text = printed(200, [Column("[red]A")], (f"[bold]{HOSTILE}",), is_terminal=is_terminal)
 
-    print_rows(out, [Column("[red]A")], [(f"[bold]{HOSTILE}",)], "")
-
-    assert isinstance(out.file, io.StringIO)
-    text = out.file.getvalue()
     assert all(letter.isprintable() or letter == "\n" for letter in text)
     assert "[bold]A" in text
 
@@ -86,3 +87,79 @@ def test_json_escapes_what_acts_on_a_terminal_and_keeps_its_value() -> None:
 
 def test_printable_text_has_no_line_ends() -> None:
     assert printable("a\r\nb\x1b[2J") == "a  b [2J"
+
+
+# The cells of a batch
+
+
+def company(**fields: Any) -> Company:
+    return Company.model_validate(a_found_company(match={"type": "name", "score": 100}, **fields))
+
+
+def row_of(result: Result, *include: Include) -> dict[str, str]:
+    return dict(zip(header(include), cells(result, include), strict=True))
+
+
+@pytest.mark.parametrize("score, shown, ambiguous", [(100, "100", "yes"), (99.5, "99.5", "")])
+def test_a_company_that_another_matches_as_well_is_ambiguous(
+    score: float, shown: str, ambiguous: str
+) -> None:
+    row = row_of(Result(company(alternatives=[a_summary(score=score)]), None))
+
+    assert (row["score"], row["ambiguous"]) == ("100", ambiguous)
+    assert row["alternatives"] == f"12345682 Alfa ApS ({shown})"
+
+
+def test_what_is_included_has_columns() -> None:
+    share = {"min": "10", "max": "15"}
+    found = company(
+        owners=[
+            {"name": "Alfa ApS", "type": "company", "vat": "12345682", "share": share},
+            {"name": "Ane Prøve", "type": "person"},
+        ],
+        roles=[{"role": "director", "role_text": "DIREKTION", "name": "Ane", "type": "person"}],
+        production_units=[{"number": "1012345670", "name": "Alfa Nord"}],
+        einvoicing=[{"identifier": "0088:5790000000000", "scheme": "0088"}],
+    )
+    parts = [part for part in Include if part != Include.ALTERNATIVES]
+
+    row = row_of(Result(found, None), *parts)
+
+    assert {part: row[part] for part in parts} == {
+        "owners": "Alfa ApS 12345682 (10–15 %) | Ane Prøve",
+        "roles": "DIREKTION: Ane",
+        "production_units": "1012345670 Alfa Nord",
+        "einvoicing": "0088:5790000000000",
+    }
+    assert "owners" not in header([])
+
+
+def test_a_row_without_a_company_has_its_error() -> None:
+    row = row_of(Result(None, CompanyNotFound(404, {"detail": "none matches"}, retry_after=None)))
+
+    assert row.pop("error") == "company_not_found"
+    assert row.pop("error_detail") == "none matches"
+    assert set(row.values()) == {""}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd|' /C calc'!A0", "@SUM(A1)", "＝1+1", "-A1"),
+        *("\t=1+1", "\r=1+1", " =1+1", "\u202e=1+1", "\u200f\ufeff+A1"),
+    ],
+)
+def test_a_formula_becomes_a_text(text: str) -> None:
+    cell = harmless(text)
+
+    assert cell.startswith("'")
+    assert cell.isprintable()
+
+
+@pytest.mark.parametrize("text", ["+45 12 34 56 78", "-5,50", "-", "--", "A-B", "1=1", "", "12 %"])
+def test_numbers_and_words_stay(text: str) -> None:
+    assert harmless(text) == text
+
+
+def test_a_cell_keeps_its_lines_and_loses_control_characters() -> None:
+    assert harmless("Storgata 1\n0159 \x1b[31mOslo") == "Storgata 1\n0159  [31mOslo"

@@ -15,15 +15,14 @@ TEXT = "kunde;land;navn\r\nA17;Danmark;Prøvefabrikken ApS\r\n"
 @pytest.mark.parametrize(
     "data, is_plain",
     [
-        (TEXT.encode(), True),
-        (codecs.BOM_UTF8 + TEXT.encode(), False),
-        (TEXT.encode("cp1252"), False),
-        (codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le"), False),
-        (codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"), False),
-        (TEXT.encode("utf-16-le"), False),
-        (TEXT.encode("utf-16-be"), False),
+        pytest.param(TEXT.encode(), True, id="utf-8"),
+        pytest.param(codecs.BOM_UTF8 + TEXT.encode(), False, id="utf-8 mark"),
+        pytest.param(TEXT.encode("cp1252"), False, id="cp1252"),
+        pytest.param(codecs.BOM_UTF16_LE + TEXT.encode("utf-16-le"), False, id="utf-16-le mark"),
+        pytest.param(codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"), False, id="utf-16-be mark"),
+        pytest.param(TEXT.encode("utf-16-le"), False, id="utf-16-le"),
+        pytest.param(TEXT.encode("utf-16-be"), False, id="utf-16-be"),
     ],
-    ids=["utf-8", "utf-8 mark", "cp1252", "utf-16-le mark", "utf-16-be mark", "le", "be"],
 )
 def test_every_encoding_of_a_spreadsheet_is_recognised(data: bytes, *, is_plain: bool) -> None:
     sheet = read_sheet(data)
@@ -103,25 +102,19 @@ def test_a_file_that_is_no_csv_says_why(data: bytes, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "header, type_",
+    "type_, headers",
     [
-        ("VAT", "vat"),
-        ("CVR-nr.", "vat"),
-        ("Org.nr", "vat"),
-        ("Organisasjonsnummer", "vat"),
-        ("P-nummer", "produ"),
-        ("Telefonnummer", "phone"),
-        ("Firmanavn", "name"),
-        ("Company name", "name"),
-        ("Forretningsadresse", "address"),
-        ("Land", "country"),
-        ("Country code", "country"),
-        ("Kunde", None),
-        ("", None),
+        ("vat", ["VAT", "CVR-nr.", "Org.nr", "Organisasjonsnummer"]),
+        ("produ", ["P-nummer"]),
+        ("phone", ["Telefonnummer"]),
+        ("name", ["Firmanavn", "Company name"]),
+        ("address", ["Forretningsadresse"]),
+        ("country", ["Land", "Country code"]),
+        (None, ["Kunde", ""]),
     ],
 )
-def test_headers_are_known_in_three_languages(header: str, type_: str | None) -> None:
-    assert type_of(header) == type_
+def test_headers_are_known_in_three_languages(type_: str | None, headers: list[str]) -> None:
+    assert [(header, type_of(header)) for header in headers] == [(each, type_) for each in headers]
 
 
 @pytest.mark.parametrize(
