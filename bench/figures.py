@@ -42,8 +42,8 @@ def in_turns(rounds: int, candidates: Mapping[K, Callable[[], V]]) -> dict[K, li
 def ratio(values: Sequence[float], others: Sequence[float]) -> float:
     """The median of the ratios of the rounds: a slow round is slow for both."""
     pairs = zip(values, others, strict=True)
-    # A busy machine may answer nothing in the second of a quick run.
-    return statistics.median(one / other if other else math.inf for one, other in pairs)
+    # A busy machine may answer nothing in the second of a quick run: no goal is met then.
+    return statistics.median(one / other if other else math.nan for one, other in pairs)
 
 
 def at_least(name: str, value: float, unit: str, goal: float | None) -> Figure:
