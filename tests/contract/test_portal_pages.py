@@ -458,6 +458,7 @@ async def test_no_text_becomes_markup_or_a_link_that_runs_a_script(
 ) -> None:
     for of_api, body in ANSWERS.items():
         portal.api.give(of_api, body)
+    await portal.sign_in()  # the session keeps the owner's name
 
     response = await portal.get(path)
     text = await response.text()
