@@ -153,6 +153,7 @@ async def test_a_message_held_beyond_the_timeout_is_requeued(own: Broker) -> Non
         await worker.tried_again.wait()
         worker.away = False
         assert await worker.next() == b"event"
+    assert len(worker.given_out) > 1
 
 
 async def test_processing_longer_than_the_hold_timeout_is_not_interrupted(own: Broker) -> None:
