@@ -405,9 +405,9 @@ class RpcClient:
             if batch.deadline <= now:
                 del self._sent[correlation_id]
                 batch.end()
-            elif now - batch.sent_at >= PROBE and not stood_still:
+            elif batch.is_open and now - batch.sent_at >= PROBE and not stood_still:
                 self._question(batch, now)
-                if batch.is_open and self._is_silent(batch):
+                if self._is_silent(batch):
                     self._again(batch, ResendReason.SILENCE)
             if batch.is_open and not batch.is_hedged and not stood_still:
                 self._hedge(batch, now)

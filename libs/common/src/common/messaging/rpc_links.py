@@ -21,27 +21,34 @@ _ECHO = "echo"
 class Silence:
     """Whether something leaves a probe unanswered; `changed` is called when that changes."""
 
-    __slots__ = ("_changed", "_probed_at", "is_silent")
+    __slots__ = ("_changed", "_probed_at", "_waits", "is_silent")
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self.is_silent = False
         self._changed = changed
-        self._probed_at: float | None = None
+        self._probed_at = float("-inf")
+        #: True while a probe has no answer.
+        self._waits = False
 
     def heard(self) -> None:
         """Ends the silence: something has arrived."""
-        if self._probed_at is not None:
-            self._probed_at = None
+        if self._waits:
+            self._waits = False
             self._set(is_silent=False)
 
     def is_due(self, now: float) -> bool:
-        """Returns whether a probe is to be sent now; one that waits for an answer is enough."""
-        if self._probed_at is None:
-            self._probed_at = now
-            return True
-        if now - self._probed_at >= PROBE:
+        """Returns whether a probe is to be sent now; one that waits for an answer is enough.
+
+        The broker stops reading from a channel that has sent 400 messages to a queue on a node
+        that hangs, so they are few.
+        """
+        if now - self._probed_at < PROBE:
+            return False
+        if self._waits:
             self._set(is_silent=True)
-        return False
+            return False
+        self._probed_at, self._waits = now, True
+        return True
 
     def _set(self, *, is_silent: bool) -> None:
         if is_silent != self.is_silent:
