@@ -21,7 +21,7 @@ from common.contracts.lookup import (
     UnitPage,
 )
 from gateway.access.keys import Scope
-from gateway.http.formats import Format
+from gateway.http.parameters import Format
 from gateway.lookups.find_queries import CURSOR, DEFAULT_FOUND
 from gateway.lookups.queries import DEFAULT_LIMIT, FIELDS, MAX_LOOKUPS, SEARCH
 from gateway.lookups.terms import NAME_LENGTH

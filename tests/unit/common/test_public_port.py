@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from common.runtime.public_port.bounds import Bound
-from common.runtime.public_port.connection_table import (
+from common.runtime.public_port.limits import (
     MAX_REFUSED,
+    Bound,
     ConnectionTable,
     connections_within,
 )

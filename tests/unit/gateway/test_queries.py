@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, SearchType, SuggestRequest
-from gateway.http.formats import Format, wanted_format
+from gateway.http.parameters import Format, wanted_format
 from gateway.lookups.queries import (
     FIELDS,
     MAX_LOOKUPS,

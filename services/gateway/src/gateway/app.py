@@ -14,9 +14,11 @@ from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
 from common.runtime.processes import workers
-from common.runtime.public_port.connection_table import connections_within
-from common.runtime.public_port.limits import ConnectionLimits
-from common.runtime.public_port.metrics import ConnectionMetrics
+from common.runtime.public_port.limits import (
+    ConnectionLimits,
+    ConnectionMetrics,
+    connections_within,
+)
 from common.runtime.public_port.server import public_port
 from common.runtime.tasks import beside
 from gateway.access.key_store import CachedApiKeys, MongoKeys

@@ -28,8 +28,8 @@ from gateway.events.notices import FeedNotices
 from gateway.events.readers import Events, ReadEvents
 from gateway.http.context import ME_PATH, show_key
 from gateway.http.documentation import documentation, query_parameters
-from gateway.http.headers import CONSTANT_HEADERS, cors_headers, options_handler, varying
 from gateway.http.middleware import HttpMetrics, RequestMiddleware, RouteFacts
+from gateway.http.responses import CONSTANT_HEADERS, cors_headers, options_handler, varying
 from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batches import BATCH_PATH, LookUpAll, Lookups, batch_handler
 from gateway.lookups.finding import FIND_PATH, Finds, find_handler

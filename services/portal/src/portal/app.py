@@ -8,9 +8,11 @@ import httpx
 
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
-from common.runtime.public_port.connection_table import connections_within
-from common.runtime.public_port.limits import ConnectionLimits
-from common.runtime.public_port.metrics import ConnectionMetrics
+from common.runtime.public_port.limits import (
+    ConnectionLimits,
+    ConnectionMetrics,
+    connections_within,
+)
 from common.runtime.public_port.server import public_port
 from portal.adapters.http.application import application
 from portal.adapters.http.context import Dependencies, Links

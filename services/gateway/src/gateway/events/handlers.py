@@ -9,8 +9,8 @@ from aiohttp.typedefs import Handler
 from common.contracts.feed import EventRequest, FeedEvent, FeedPage
 from gateway.events.queries import LAST_EVENT_ID, parse_events, parse_stream, write_cursor
 from gateway.events.readers import Events, ReadEvents
-from gateway.http.bodies import NO_STORE, json_response
 from gateway.http.context import REQUEST_CONTEXT, parameters_of
+from gateway.http.responses import NO_STORE, json_response
 
 EVENTS_PATH = "/api/events"
 STREAM_PATH = "/api/events/stream"

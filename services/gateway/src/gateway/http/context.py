@@ -9,7 +9,7 @@ from aiohttp import hdrs, web
 from common.contracts.events import rfc3339
 from gateway.access.keys import ApiKey
 from gateway.access.limits import Quota
-from gateway.http.bodies import json_response
+from gateway.http.responses import json_response
 from gateway.problems import Unauthorized
 
 ME_PATH = "/api/me"

@@ -12,7 +12,7 @@ import yaml
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from common.runtime.public_port.fixed import fixed
+from common.runtime.public_port.conditional import fixed
 
 #: Nothing from other hosts, nothing inline, no `eval`. Images inside style sheets are data URLs.
 CONTENT_SECURITY_POLICY = (

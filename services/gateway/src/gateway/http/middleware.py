@@ -12,12 +12,10 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 
 from common.runtime import tracing
 from gateway.access.authentication import Access, Authenticator
-from gateway.http.bodies import compress
 from gateway.http.context import REQUEST_CONTEXT, RequestContext, accept_of, parameters_of
-from gateway.http.formats import Format, wanted_format
-from gateway.http.headers import REQUEST_ID
-from gateway.http.parameters import unknown_parameters
+from gateway.http.parameters import Format, unknown_parameters, wanted_format
 from gateway.http.problem_responses import problem_of_aiohttp, problem_response
+from gateway.http.responses import REQUEST_ID, compress
 from gateway.problems import InternalError, Problem, UnsupportedMediaType
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)

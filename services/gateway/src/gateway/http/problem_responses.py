@@ -11,9 +11,9 @@ from aiohttp.http_exceptions import InvalidURLError
 from common.contracts.events import rfc3339
 from common.runtime.public_port.limits import Refuse
 from gateway import problems
-from gateway.http.formats import Format
-from gateway.http.headers import CONSTANT_HEADERS, REQUEST_ID
+from gateway.http.parameters import Format
 from gateway.http.rendering import xml_document
+from gateway.http.responses import CONSTANT_HEADERS, REQUEST_ID
 from gateway.problems import Problem
 
 MEDIA_TYPE = {Format.JSON: "application/problem+json", Format.XML: "application/problem+xml"}

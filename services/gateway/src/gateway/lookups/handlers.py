@@ -13,9 +13,9 @@ from common.contracts.lookup import (
     UnitsRequest,
 )
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
-from gateway.http.bodies import json_response
 from gateway.http.context import REQUEST_CONTEXT, accept_of, parameters_of
-from gateway.http.formats import Format, entity_tag
+from gateway.http.parameters import Format, entity_tag
+from gateway.http.responses import json_response
 from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batches import Lookups
 from gateway.lookups.queries import parse_lookup, parse_suggestion, parse_units

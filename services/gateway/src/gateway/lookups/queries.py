@@ -22,8 +22,16 @@ from common.contracts.lookup import (
     UnitsRequest,
 )
 from common.domain.nearest import unknown_names
-from gateway.http.formats import FORMAT, Format, negotiated
-from gateway.http.parameters import COUNTRY, Parameters, Rank, Reading, invalid_parameters
+from gateway.http.parameters import (
+    COUNTRY,
+    FORMAT,
+    Format,
+    Parameters,
+    Rank,
+    Reading,
+    invalid_parameters,
+    negotiated,
+)
 from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, infer, normalise
 from gateway.problems import InvalidBody, Problem
 

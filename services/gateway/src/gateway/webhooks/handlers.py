@@ -17,9 +17,9 @@ from common.contracts.webhook_api import (
     WebhookRequest,
 )
 from gateway.access.clients import Network
-from gateway.http.bodies import JSON, NO_STORE, PUBLIC, json_body, json_response
 from gateway.http.context import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import Parameters
+from gateway.http.responses import JSON, NO_STORE, PUBLIC, json_body, json_response
 from gateway.webhooks.queries import parse_deliveries
 
 IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"

@@ -1,8 +1,15 @@
-"""Conditional requests and codings (RFC 9110 sections 8.8.3, 12.5.3 and 13.1.2)."""
+"""Conditional requests, codings, and content that is the same for every client (RFC 9110)."""
 
+import gzip
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
 
 from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from common.runtime.public_port.transport import SharedResponse
 
 #: The usual spelling; aiohttp's constant is "Etag".
 ETAG = "ETag"
@@ -43,3 +50,32 @@ def accepts_gzip(accept_encoding: str) -> bool:
 def _weighted(coding: str) -> tuple[str, str]:
     name, _, parameter = coding.partition(";")
     return name.strip(), parameter.strip().removeprefix("q=") or "1"
+
+
+@dataclass(frozen=True, slots=True)
+class _Representation:
+    """A representation of the content with its own entity tag (RFC 9110, 8.8.3.3)."""
+
+    body: bytes
+    headers: Mapping[str, str]
+
+    def answer(self, request: web.Request) -> web.Response:
+        if etag_matches(self.headers[ETAG], if_none_match(request)):
+            return web.Response(status=304, headers=self.headers)
+        return SharedResponse(body=self.body, headers=self.headers)
+
+
+def fixed(body: bytes, headers: Mapping[str, str]) -> Handler:
+    """Returns the handler of fixed content; its responses vary by `Accept-Encoding`."""
+    tag = sha256(body).hexdigest()[:16]
+    plain = _Representation(body, {**headers, ETAG: f'"{tag}"'})
+    # Without a timestamp all processes produce the same bytes.
+    compressed = _Representation(
+        gzip.compress(body, mtime=0),
+        {**headers, ETAG: f'"{tag}.gzip"', hdrs.CONTENT_ENCODING: "gzip"},
+    )
+
+    async def answer(request: web.Request) -> web.Response:
+        return (compressed if takes_gzip(request) else plain).answer(request)
+
+    return answer

@@ -8,7 +8,7 @@ import structlog
 from aiohttp import web
 
 from common.runtime.public_port.limits import Shared
-from common.runtime.public_port.sending import bound_sending
+from common.runtime.public_port.transport import bound_sending
 
 log = structlog.get_logger()
 

@@ -1,15 +1,31 @@
-"""Reading of requests, with limits, before any handler runs."""
+"""Reading of requests, one at a time, and of bodies that the client withholds until asked."""
 
+from http import HTTPStatus
 from typing import Any
 
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
-from common.runtime.public_port.bodies import LateBody
 from common.runtime.public_port.connections import Connection
 from common.runtime.public_port.limits import Shared
-from common.runtime.public_port.sending import SharedResponse
+from common.runtime.public_port.transport import SharedResponse
+
+#: True if the client sends the body only after `100 Continue`.
+CONTINUE_EXPECTED = web.RequestKey("continue_expected", bool)
+
+
+class LateBody(web.RequestPayloadError):
+    """The body did not arrive in time."""
+
+
+async def send_continue(request: web.BaseRequest) -> None:
+    """Requests a body that the client withholds until then (RFC 9110, 10.1.1)."""
+    if request.get(CONTINUE_EXPECTED) and request.version >= HttpVersion11:
+        status = HTTPStatus.CONTINUE
+        await request.writer.write(b"HTTP/1.1 %d %b\r\n\r\n" % (status, status.phrase.encode()))
+        request.writer.output_size = 0
+
 
 #: Bytes and seconds for the rest of a body that no handler has read. The connection is closed
 #: after it; closing immediately would reset it, and the client might lose the response.

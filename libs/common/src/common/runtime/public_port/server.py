@@ -13,12 +13,9 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
 from common.runtime.http_server import KEEP_ALIVE, listening, protocol_log
-from common.runtime.public_port.bodies import CONTINUE_EXPECTED
-from common.runtime.public_port.limits import ConnectionLimits, Refuse, Shared
-from common.runtime.public_port.metrics import ConnectionMetrics
-from common.runtime.public_port.reading import DISCARD_TIMEOUT, RequestReader
-from common.runtime.public_port.receiving import PIECE, Receiver
-from common.runtime.public_port.sending import writer_of
+from common.runtime.public_port.limits import ConnectionLimits, ConnectionMetrics, Refuse, Shared
+from common.runtime.public_port.reading import CONTINUE_EXPECTED, DISCARD_TIMEOUT, RequestReader
+from common.runtime.public_port.transport import PIECE, Receiver, writer_of
 
 #: Connections that may wait to be accepted.
 BACKLOG = 1024

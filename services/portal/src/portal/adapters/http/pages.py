@@ -11,7 +11,7 @@ import jinja2
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from common.runtime.public_port.fixed import fixed
+from common.runtime.public_port.conditional import fixed
 from company_registry.models import Share
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN
 from portal.adapters.http.sessions import SignedIn, csrf_token, take_notes
