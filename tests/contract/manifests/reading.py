@@ -1,6 +1,7 @@
 """The Kubernetes manifests as Python objects: the files of the base, or kubectl's rendering."""
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 KUBERNETES = ROOT / "deploy" / "k8s"
+NAMESPACE = "company-registry"
 
 Document = Mapping[str, Any]
 
@@ -31,7 +33,7 @@ def base_files() -> list[Document]:
 def rendered(folder: str) -> list[Document]:
     """The documents that `kubectl apply --kustomize` would send of a folder under deploy/k8s.
 
-    A component is rendered as the base has it added.
+    A component is rendered as the base has it added, in the namespace that every overlay names.
     """
     if not folder.startswith("components/"):
         return _kustomized(KUBERNETES / folder)
@@ -39,7 +41,11 @@ def rendered(folder: str) -> list[Document]:
         base, component = (
             os.path.relpath(KUBERNETES / part, Path(name).resolve()) for part in ("base", folder)
         )
-        kustomization = {"resources": [base], "components": [component]}
+        kustomization = {
+            "namespace": NAMESPACE,
+            "resources": [base],
+            "components": [component],
+        }
         (Path(name) / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
         return _kustomized(Path(name))
 
@@ -124,7 +130,10 @@ def ours(documents: Sequence[Document]) -> list[Workload]:
 
 
 def environment(workload: Workload, documents: Sequence[Document]) -> dict[str, str | None]:
-    """A container's variables; None is the value of one that a Secret holds."""
+    """A container's variables; None is the value of one that a Secret holds.
+
+    A variable that another one quotes, as `$(NAME)`, is a part of that, and Secrets hold both.
+    """
     maps = {
         document["metadata"]["name"]: document["data"]
         for document in of_kind(documents, "ConfigMap")
@@ -134,6 +143,9 @@ def environment(workload: Workload, documents: Sequence[Document]) -> dict[str, 
         values |= maps[source["configMapRef"]["name"]]
     for variable in workload.container.get("env", []):
         values[variable["name"]] = variable.get("value")
+    for name, value in list(values.items()):
+        for part in re.findall(r"\$\((\w+)\)", value or ""):
+            values[name] = values.pop(part, None)
     return values
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from ipaddress import ip_network
 
+from tests.contract.manifests.operators import made_by_operators
 from tests.contract.manifests.reading import (
     KUBERNETES,
     Document,
@@ -140,13 +142,14 @@ def images_are_of_this_version(documents: Sequence[Document]) -> list[str]:
 def selectors_find_their_pods(documents: Sequence[Document]) -> list[str]:
     """Services, disruption budgets and workloads select pods that exist, by a port they have."""
     faults = []
+    running = [*workloads(documents), *made_by_operators(documents)]
     for document in of_kind(
         documents, "Service", "PodDisruptionBudget", "Deployment", "StatefulSet"
     ):
         name = f"{document['kind']} {document['metadata']['name']}"
         selector = document["spec"]["selector"]
         labels = selector.get("matchLabels", selector).items()
-        found = [each for each in workloads(documents) if labels <= each.labels.items()]
+        found = [each for each in running if labels <= each.labels.items()]
         if len(found) != 1:
             faults.append(f"{name} selects the pods of {len(found)} workloads")
             continue
@@ -175,7 +178,10 @@ def admin_ports_are_not_published(documents: Sequence[Document]) -> list[str]:
 
 
 def only_two_call_the_internet(documents: Sequence[Document]) -> list[str]:
-    """All unlisted traffic is denied; only two services may call outside addresses."""
+    """All unlisted traffic is denied; only two services may call outside addresses.
+
+    The agents of MongoDB's operator call the Kubernetes API at private ones.
+    """
     policies = {
         document["metadata"]["name"]: document["spec"]
         for document in of_kind(documents, "NetworkPolicy")
@@ -189,6 +195,7 @@ def only_two_call_the_internet(documents: Sequence[Document]) -> list[str]:
         for name, policy in policies.items()
         if policy["podSelector"] != {"matchExpressions": [chosen]}
         and _addresses(policy.get("egress", []))
+        and not (name == "mongodb-to-kubernetes-api" and _are_private(policy["egress"]))
     ]
     return faults
 
@@ -255,25 +262,37 @@ def _addresses(egress: Sequence[Document]) -> bool:
     return any(not rule.get("to") or any("ipBlock" in to for to in rule["to"]) for rule in egress)
 
 
+def _are_private(egress: Sequence[Document]) -> bool:
+    blocks = [to["ipBlock"]["cidr"] for rule in egress for to in rule["to"]]
+    return all(ip_network(block).is_private for block in blocks)
+
+
 def _pre_stop(workload: Workload) -> timedelta:
     command = workload.container.get("lifecycle", {}).get("preStop", {}).get("exec", {})
     return timedelta(seconds=int(command["command"][1])) if command else timedelta()
 
 
-def _unrestricted(workload: Workload) -> Iterator[str]:
-    pod = workload.pod
+def beyond_restricted(pod: Document) -> Iterator[str]:
+    """What a pod may do beyond Kubernetes' `restricted` profile."""
     identity = pod.get("securityContext", {})
     if not identity.get("runAsNonRoot") or not identity.get("runAsUser"):
         yield "may run as root"
     if identity.get("seccompProfile") != {"type": "RuntimeDefault"}:
         yield "may use any system call"
-    for container in workload.containers:
+    for container in [*pod.get("initContainers", []), *pod["containers"]]:
         rights = container.get("securityContext", {})
         if rights.get("allowPrivilegeEscalation") is not False:
             yield "may gain privileges"
         if rights.get("capabilities") != {"drop": ["ALL"]}:
             yield "keeps capabilities"
+
+
+def _unrestricted(workload: Workload) -> Iterator[str]:
+    pod = workload.pod
+    yield from beyond_restricted(pod)
+    for container in workload.containers:
         ours = container["image"].startswith("company-registry/")
+        rights = container.get("securityContext", {})
         if ours and not rights.get("readOnlyRootFilesystem"):
             yield "may write to its image"
     if pod.get("automountServiceAccountToken") is not False:
