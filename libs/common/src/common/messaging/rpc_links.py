@@ -39,8 +39,7 @@ class Silence:
     def is_due(self, now: float) -> bool:
         """Returns whether a probe is to be sent now; one that waits for an answer is enough.
 
-        The broker stops reading from a channel that has sent 400 messages to a queue on a node
-        that hangs, so they are few.
+        Few are sent: while a node hangs, the broker holds what others send to its queues.
         """
         if now - self._probed_at < PROBE:
             return False
