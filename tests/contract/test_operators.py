@@ -8,9 +8,11 @@ import copy
 import shutil
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
+from yarl import URL
 
 from tests.contract.manifests.operators import made_by_operators
 from tests.contract.manifests.policies import Party, Policies
@@ -241,6 +243,21 @@ def test_an_override_that_loosens_a_pod_is_seen(change: dict[str, Any], fault: s
     [made] = made_by_operators([resource])
 
     assert fault in beyond_restricted(made.pod)
+
+
+def test_the_brokers_url_leads_to_every_node_by_tls() -> None:
+    # ADR 0048: each connection takes another address of the host.
+    for workload in ours(documents()):
+        variables = {each["name"]: each for each in workload.container["env"]}
+        if "AMQP_URL" not in variables:
+            continue
+        url = URL(variables["AMQP_URL"]["value"].replace("$(AMQP_", "").replace(")", ""))
+        mounts = {each["mountPath"] for each in workload.container["volumeMounts"]}
+
+        assert (url.scheme, url.host, url.port) == ("amqps", "rabbitmq-nodes", 5671)
+        assert str(Path(url.query["cafile"]).parent) in mounts
+        # Kubernetes fills in only what was defined before.
+        assert list(variables)[:3] == ["AMQP_USER", "AMQP_PASSWORD", "AMQP_URL"]
 
 
 @pytest.mark.parametrize("server", SERVERS)
