@@ -16,6 +16,7 @@ from webhook_registry.webhooks.bodies import (
     MAX_DESCRIPTION_LENGTH,
     read_changes,
     read_draft,
+    read_test,
     read_window,
 )
 
@@ -295,3 +296,19 @@ def test_headers_are_read_with_their_values() -> None:
     assert draft.headers == {"Authorization": "Bearer x", "X-Tenant": "a b"}
     assert read_draft(a_draft(headers=None)).headers == {}
     assert "Bearer" not in repr(draft)
+
+
+@pytest.mark.parametrize(
+    "body, event_type",
+    [
+        (b"", "webhook.test"),
+        (b"{}", "webhook.test"),
+        (b'{"type": "company.removed"}', "company.removed"),
+    ],
+)
+def test_a_test_event_has_the_type_that_its_request_names(body: bytes, event_type: str) -> None:
+    assert read_test(body) == event_type
+
+
+def test_a_test_event_of_an_unknown_type_is_refused() -> None:
+    assert faults(lambda: read_test(b'{"type": "company.sold"}')).keys() == {"type"}
