@@ -198,9 +198,6 @@ class Nodes:
             shuffled, key=lambda each: (each[4][0] in self._used, each[4][0] == self._left)
         )
 
-    def _rank(self, address: str) -> tuple[bool, bool]:
-        return address in self._used, address == self._left
-
     def use(self, address: str) -> str:
         """Notes that a connection to the address begins, and returns it."""
         self._used.append(address)

@@ -11,7 +11,7 @@ from random import Random
 
 from prometheus_client import Gauge
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.company import Country
 from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
 from common.mongo import Database
@@ -80,13 +80,6 @@ class IndexSearches:
         """Searches in a thread; raises as `by_name` does."""
         search = partial(self._answering(request.country).find, request)
         return await self.threads.run(request.country, "find", search, client=request.client)
-
-    async def owned_by(self, company: CompanyKey, limit: int, *, client: str = "") -> Found:
-        """Returns the companies that a company owns, by name; raises as `by_name` does."""
-        request = FindRequest(
-            country=company.country, owned_by=company.vat, limit=limit, client=client
-        )
-        return await self.find(request)
 
     async def health(self) -> str | None:
         """Checks the indexes; returns None, or which of them are still being built."""
