@@ -84,11 +84,11 @@ CASES: dict[str, Case] = {
     ),
     "BrokerDown": Case(
         {
-            'dependency_up{job="gateway", pod="a", dependency="broker_requests"}': "0x60",
+            'dependency_up{job="dispatcher", pod="a", dependency="broker_publish"}': "0x60",
             'dependency_up{job="lookup", pod="a", dependency="broker"}': "0x60",
         },
         {
-            'dependency_up{job="gateway", pod="a", dependency="broker_requests"}': "0x60",
+            'dependency_up{job="dispatcher", pod="a", dependency="broker_publish"}': "0x60",
             'dependency_up{job="lookup", pod="a", dependency="broker"}': "1x60",
         },
     ),
