@@ -64,14 +64,10 @@ down: ## ends `make up`, and deletes its data
 # Tools that no test needs, in an environment of their own.
 .tools/bin/%:
 	@test -x .tools/bin/python || python3 -m venv .tools
-	@.tools/bin/python -m pip --disable-pip-version-check install --quiet pip-audit cyclonedx-bom
+	@.tools/bin/python -m pip --disable-pip-version-check install --quiet pip-audit
 
-sbom: .tools/bin/cyclonedx-py ## a CycloneDX bill of materials for each image, in .run/sbom
-	@mkdir -p .run/sbom
-	@for list in services/*/requirements.txt; do \
-	    name=$$(basename $$(dirname $$list)); \
-	    .tools/bin/cyclonedx-py requirements $$list --of JSON -o .run/sbom/$$name.json && echo .run/sbom/$$name.json; \
-	done
+sbom: images ## a CycloneDX bill of materials of each image, in .run/sbom
+	@deploy/images/sbom
 
 audit: .tools/bin/pip-audit ## known vulnerabilities of what the images contain, as PyPI lists them
 	@for list in services/*/requirements.txt; do .tools/bin/pip-audit --strict --require-hashes --disable-pip -r $$list || exit 1; done

@@ -4,7 +4,18 @@ import argparse
 import sys
 from collections.abc import Callable, Iterable
 
-from bench import accuracy, deliveries, event_feed, fairness, footprint, ingestion, lookups, search
+from bench import (
+    accuracy,
+    deliveries,
+    event_feed,
+    export,
+    fairness,
+    find,
+    footprint,
+    ingestion,
+    lookups,
+    search,
+)
 from bench.figures import Figure, table, write
 from bench.load import ensure_wrk
 from bench.scale import FULL, QUICK, Scale
@@ -14,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "start and idle": footprint.measure,
     "accuracy of name search": accuracy.measure,
     "name and address search": search.measure,
+    "find companies": find.measure,
     "imports": ingestion.measure_imports,
     "lookups": lookups.measure,
     "fairness": fairness.measure,
@@ -21,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "deliveries": deliveries.measure,
     "feeds": ingestion.measure_feeds,
     "event feed": event_feed.measure,
+    "export": export.measure,
 }
 
 

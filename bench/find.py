@@ -1,35 +1,39 @@
 """Companies by filters, beside PostgreSQL: `python -m bench.find [--companies N]`.
 
 Both answer the same seeded filters, one after the other, with the numbers of a page and the total;
-then with the counts of four fields. PostgreSQL has an index for each filter and each order, is
-analysed, and is a private cluster on a Unix socket, driven by `psql`, whose clock is read.
+then with the counts of four fields, and with words of a name. PostgreSQL has an index for each
+filter and each order, is analysed, and is a private cluster on a Unix socket.
 """
 
 # ruff: noqa: S608 (the values in its SQL are its own)
 
 import argparse
 import os
-import re
-import shutil
-import subprocess
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from bench.figures import Figure, at_most, latencies, table, write
+from bench.find_index import measure_build, measure_http, named_index
+from bench.peers.postgresql import PostgreSql, is_installed
+from bench.scale import FULL, Scale
 from common.contracts.company import Country, Status
 from common.contracts.find import Between, Facet, FindPosition, FindRequest, FindSort, Has
 from common.domain.known_values import _industries, _municipalities
 from lookup.search.find.facts import FIELDS, Facts, Flag, employees_text, name_key
-from lookup.search.find.finding import find
+from lookup.search.find.finding import Found, find
 from lookup.search.find.segment import Segment
 from lookup.search.find.segments import Segments, joined, save
 
 _SEED, _QUERIES, _PEER_QUERIES, _PEER_COUNTS = 20_260_302, 400, 150, 40
+#: The least common words of a name, which all are as common as one another.
+_WORDS = 20_000
 #: Companies that are invented; a larger register has each several times.
 _DIFFERENT = 300_000
 _FORMS = ["ENK", "AS", "NUF", "FLI", "ANS", "DA", "SA", "STI"]
@@ -42,14 +46,12 @@ def companies(count: int) -> Iterator[Facts]:
     random = Random(_SEED)
     words = [
         "".join(random.choices("abdefgiklmnoprstuvø", k=random.randint(3, 10)))
-        for _ in range(20_000)
+        for _ in range(_WORDS)
     ]
     industries = sorted(set(_industries("classes")))
     municipalities = sorted(set(_municipalities()[Country.NO].values()))
     for number in range(count):
-        name = " ".join(
-            words[int(random.paretovariate(0.6)) % 20_000] for _ in range(random.randint(1, 3))
-        )
+        name = " ".join(words[_common(random)] for _ in range(random.randint(1, 3)))
         place = int(random.paretovariate(0.7)) % len(municipalities)
         form = random.choices(_FORMS, _FORM_WEIGHTS)[0]
         status = random.choices(_STATUSES, [80, 17, 2, 1])[0]
@@ -72,6 +74,11 @@ def companies(count: int) -> Iterator[Facts]:
         )
 
 
+def _common(random: Random) -> int:
+    """The place of a word: the first is in one name of fifteen, as `holding` in Denmark."""
+    return int(random.paretovariate(0.05) % _WORDS)
+
+
 def _day(random: Random, first: int, last: int) -> str:
     return f"{random.randint(first, last)}-{random.randint(1, 12):02d}-{random.randint(1, 28):02d}"
 
@@ -79,6 +86,7 @@ def _day(random: Random, first: int, last: int) -> str:
 def requests(sample: Sequence[Facts]) -> list[FindRequest]:
     """One to four filters with the values of some company, in a random order, as first pages."""
     random = Random(_SEED + 1)
+    owners = [owner for one in sample for owner in one.owners]
     made = []
     for _ in range(_QUERIES):
         values = dict(zip(FIELDS, random.choice(sample).values, strict=True))
@@ -86,6 +94,8 @@ def requests(sample: Sequence[Facts]) -> list[FindRequest]:
         kinds = {
             "industries": (values["industry"][: random.choice([2, 3, 6])],),
             "municipalities": (values["municipality"],),
+            "cities": (values["city"],),
+            "owned_by": f"{random.choice(owners):09d}",
             "postal_codes": (
                 Between(
                     first=values["postal_code"][:2] + "00", last=values["postal_code"][:2] + "99"
@@ -100,7 +110,7 @@ def requests(sample: Sequence[Facts]) -> list[FindRequest]:
             "vat_registered": True,
         }
         chosen = random.sample(sorted(kinds), random.randint(1, 4))
-        fields = {name: kinds[name] for name in chosen}
+        fields: dict[str, object] = {name: kinds[name] for name in chosen}
         sort = random.choice([FindSort.NAME, FindSort.FOUNDED, FindSort.EMPLOYEES])
         statuses = (Status.ACTIVE,) if random.random() < 0.8 else ()
         made.append(
@@ -124,6 +134,7 @@ def where(request: FindRequest) -> str:
     parts = ["true"]
     parts += [f"industry like '{each}%'" for each in request.industries]
     parts += [f"municipality = '{each}'" for each in request.municipalities]
+    parts += [f"city = '{each}'" for each in request.cities]
     parts += [
         f"postal_code between '{each.first}' and '{each.last}'" for each in request.postal_codes
     ]
@@ -136,83 +147,42 @@ def where(request: FindRequest) -> str:
     parts += [f"has_{each}" for each in request.has]
     if request.vat_registered:
         parts.append("vat_registered")
+    if request.owned_by is not None:
+        parts.append(f"number in (select number from owners where owner = {request.owned_by})")
+    if request.words is not None:
+        query = f"plainto_tsquery('simple', '{request.words}')"
+        parts.append(f"to_tsvector('simple', name) @@ {query}")
     return " and ".join(parts)
 
 
-class PostgreSql:
-    """A private cluster; its processes end with it."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.chmod(0o755)
-        [self._bin] = Path("/usr/lib/postgresql").glob("*/bin")
-        self._data = folder / "data"
-        shutil.chown(folder, "postgres")
-        self._run("initdb", "-D", str(self._data), "-E", "UTF8", "--locale=C")
-        options = (
-            f"-k {folder} -c listen_addresses='' -c shared_buffers=1GB -c work_mem=64MB "
-            "-c max_wal_size=8GB -c fsync=off"
-        )
-        log = str(folder / "log")
-        self._run("pg_ctl", "-D", str(self._data), "-w", "-o", options, "-l", log, "start")
-
-    def _run(self, program: str, *arguments: str) -> None:
-        command = ["runuser", "-u", "postgres", "--", str(self._bin / program), *arguments]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")
-
-    def sql(self, text: str) -> str:
-        """Runs a script; returns what psql prints."""
-        script = self._folder / "script.sql"
-        script.write_text(text)
-        psql = [str(self._bin / "psql"), "-h", str(self._folder), "-d", "postgres", "-qAt"]
-        command = ["runuser", "-u", "postgres", "--", *psql, "-v", "ON_ERROR_STOP=1"]
-        done = subprocess.run(
-            [*command, "-f", str(script)], check=True, capture_output=True, text=True, cwd="/"
-        )
-        return done.stdout
-
-    def load(self, rows: Iterable[str], times: int) -> None:
-        """Fills the table, then makes the indexes that the manual suggests for such queries."""
-        file = self._folder / "companies.tsv"
-        with file.open("w") as out:
-            out.writelines(rows)
-        file.chmod(0o644)
-        singles = ("municipality", "postal_code", "form", "status", "founded", "employees")
-        indexes = [f"create index on companies ({each})" for each in (*singles, *_ORDERS.values())]
-        indexes.append("create index on companies (industry text_pattern_ops)")
-        columns = "name, " + ", ".join(FIELDS) + ", has_phone, has_email, has_website"
-        self.sql(
-            "create table companies (number int, name text, industry text, municipality text, "
-            "city text, postal_code text, form text, status text, employees int, founded date, "
-            "ended date, has_phone bool, has_email bool, has_website bool, vat_registered bool);\n"
-            f"copy companies from '{file}';\n"
-            f"insert into companies select number + time * {_DIFFERENT}, {columns}, "
-            f"vat_registered from companies, generate_series(1, {times - 1}) as time;\n"
-            "alter table companies add primary key (number);\n"
-            + ";\n".join(indexes)
-            + ";\nvacuum analyze companies;"
-        )
-
-    def size(self) -> float:
-        """Megabytes of the table with its indexes."""
-        return int(self.sql("select pg_total_relation_size('companies')")) / 1e6
-
-    def timed(self, queries: Sequence[Sequence[str]]) -> tuple[list[float], list[list[str]]]:
-        """The milliseconds of each group of queries, and what each group answered."""
-        lines = ["\\timing on"]
-        for group in queries:
-            lines += ["\\echo GROUP", *(f"{query};" for query in group)]
-        milliseconds, answers = [], []
-        for part in self.sql("\n".join(lines)).split("GROUP\n")[1:]:
-            milliseconds.append(
-                sum(float(each) for each in re.findall(r"^Time: ([0-9.]+) ms", part, re.M))
-            )
-            answers.append([line for line in part.splitlines() if not line.startswith("Time:")])
-        return milliseconds, answers
-
-    def stop(self) -> None:
-        """Ends the cluster."""
-        self._run("pg_ctl", "-D", str(self._data), "-m", "immediate", "-w", "stop")
+def _filled(database: PostgreSql, different: Sequence[Facts], times: int) -> None:
+    """Fills the tables, then makes the indexes that the manual suggests for such queries."""
+    columns = "name, " + ", ".join(FIELDS) + ", has_phone, has_email, has_website, vat_registered"
+    singles = ("municipality", "city", "postal_code", "form", "status", "founded", "employees")
+    indexes = [f"create index on companies ({each})" for each in (*singles, *_ORDERS.values())]
+    indexes += [
+        "create index on companies (industry text_pattern_ops)",
+        "create index on companies using gin (to_tsvector('simple', name))",
+        "create index on owners (owner)",
+    ]
+    database.sql(
+        "create table companies (number int, name text, industry text, municipality text, "
+        "city text, postal_code text, form text, status text, employees int, founded date, "
+        "ended date, has_phone bool, has_email bool, has_website bool, vat_registered bool);\n"
+        "create table owners (owner int, number int);"
+    )
+    database.load("companies", map(_row, different))
+    owned = (f"{owner}\t{one.number}\n" for one in different for owner in one.owners)
+    database.load("owners", owned)
+    again = f"generate_series(1, {times - 1}) as time"
+    database.sql(
+        f"insert into companies select number + time * {len(different)}, {columns} "
+        f"from companies, {again};\n"
+        f"insert into owners select owner, number + time * {len(different)} from owners, {again};\n"
+        "alter table companies add primary key (number);\n"
+        + ";\n".join(indexes)
+        + ";\nvacuum analyze;"
+    )
 
 
 def _row(one: Facts) -> str:
@@ -236,11 +206,11 @@ class Timed(NamedTuple):
     answers: list[list[str]]
 
 
-def _timed(segments: Segments, asked: Sequence[FindRequest]) -> Timed:
+def _timed(answer: Callable[[FindRequest], Found], asked: Sequence[FindRequest]) -> Timed:
     timed = Timed([], [], [])
     for request in asked:
         wall, processor = time.perf_counter(), time.thread_time()
-        found = find(segments, request)
+        found = answer(request)
         timed.processor.append((time.thread_time() - processor) * 1000)
         timed.wall.append((time.perf_counter() - wall) * 1000)
         timed.answers.append([*(str(one.number) for one in found.positions), str(found.total)])
@@ -252,7 +222,20 @@ def _latencies(name: str, timed: Timed, *, p50: float | None, p99: float) -> Ite
     yield from latencies(f"{name}, processor time", timed.processor)
 
 
-def measure(count: int, folder: Path) -> Iterator[Figure]:
+def measure(scale: Scale) -> Iterator[Figure]:
+    """The figures at each size, those of building an index, and over HTTP."""
+    for count in scale.listed:
+        with TemporaryDirectory(prefix="bench-find-") as folder:
+            path = Path(folder)
+            path.chmod(0o755)
+            (path / "postgres").mkdir()
+            yield from _measured(count, path)
+    yield from measure_build(scale)
+    yield from measure_http(scale)
+    yield Figure("processes that wanted to run, 15 minutes", os.getloadavg()[2], "")
+
+
+def _measured(count: int, folder: Path) -> Iterator[Figure]:
     """The figures at one size: many companies are those of a smaller register several times."""
     size = f", {count:,} companies"
     different = list(companies(min(count, _DIFFERENT)))
@@ -267,28 +250,71 @@ def measure(count: int, folder: Path) -> Iterator[Figure]:
 
     asked = requests(different)
     counted = [each.model_copy(update={"facets": tuple(Facet)}) for each in asked]
-    _timed(segments, asked[:50])
-    pages = _timed(segments, asked)
+    answer = partial(find, segments)
+    _timed(answer, asked[:50])
+    pages = _timed(answer, asked)
     yield from _latencies(f"page and total{size}", pages, p50=10, p99=60)
-    later = _timed(segments, _later(segments, asked))
+    later = _timed(answer, _later(segments, asked))
     yield from _latencies(f"page from the middle on{size}", later, p50=10, p99=60)
-    counts = _timed(segments, counted)
+    counts = _timed(answer, counted)
     yield from _latencies(f"with four counts{size}", counts, p50=None, p99=150)
 
-    database = PostgreSql(folder / "postgres")
+    worded = with_words(different)
+    with closing(named_index(folder / "index", different, times)) as index:
+        _timed(index.find, worded[:50])
+        named = _timed(index.find, worded)
+    yield from _latencies(f"words of a name{size}", named, p50=10, p99=60)
+    if is_installed():
+        yield from _peer(folder / "postgres", different, times, (asked, pages), (worded, named))
+
+
+Asked = tuple[Sequence[FindRequest], Timed]
+
+
+def _peer(
+    folder: Path, different: Sequence[Facts], times: int, filtered: Asked, worded: Asked
+) -> Iterator[Figure]:
+    size = f", {len(different) * times:,} companies"
+    database = PostgreSql(folder)
     try:
-        database.load(map(_row, different), times)
-        yield Figure(f"PostgreSQL's table and indexes{size}", database.size(), "MB")
-        some = asked[:_PEER_QUERIES]
-        database.timed([_page(each) for each in some[:10]])
-        milliseconds, answers = database.timed([_page(each) for each in some])
-        same = sum(a == b for a, b in zip(pages.answers, answers, strict=False)) / len(some)
-        yield Figure(f"same pages and totals as PostgreSQL{size}", same, "of 1")
-        yield from latencies(f"page and total, PostgreSQL{size}", milliseconds)
-        with_counts = [[*_page(each), *_counts(each)] for each in some[:_PEER_COUNTS]]
+        _filled(database, different, times)
+        yield Figure(
+            f"PostgreSQL's tables and indexes{size}", database.size("companies", "owners"), "MB"
+        )
+        for name, (asked, ours) in (("page and total", filtered), ("words of a name", worded)):
+            some = asked[:_PEER_QUERIES]
+            database.timed([_page(each) for each in some[:10]])
+            milliseconds, answers = database.timed([_page(each) for each in some])
+            same = sum(a == b for a, b in zip(ours.answers, answers, strict=False)) / len(some)
+            yield Figure(f"{name}, same as PostgreSQL{size}", same, "of 1")
+            yield from latencies(f"{name}, PostgreSQL{size}", milliseconds)
+        with_counts = [[*_page(each), *_counts(each)] for each in filtered[0][:_PEER_COUNTS]]
         yield from latencies(f"with four counts, PostgreSQL{size}", database.timed(with_counts)[0])
     finally:
         database.stop()
+
+
+def with_words(sample: Sequence[Facts]) -> list[FindRequest]:
+    """One or two words of some company's name, by name, alone or with a status or a form."""
+    random = Random(_SEED + 2)
+    made = []
+    for _ in range(_QUERIES):
+        company = random.choice(sample)
+        values = dict(zip(FIELDS, company.values, strict=True))
+        *words, _form = company.name.decode().split()
+        chosen = random.sample(words, min(len(words), random.randint(1, 2)))
+        others: list[dict[str, object]] = [
+            {},
+            {"statuses": (Status.ACTIVE,)},
+            {"forms": (values["form"],)},
+        ]
+        fields = random.choice(others)
+        made.append(
+            FindRequest.model_validate(
+                {"country": Country.NO, "limit": 20, "words": " ".join(chosen), **fields}
+            )
+        )
+    return made
 
 
 def _page(request: FindRequest) -> list[str]:
@@ -321,18 +347,12 @@ def _later(segments: Segments, asked: Sequence[FindRequest]) -> list[FindRequest
 def main() -> None:
     """Measures at each size, and writes the section of the results."""
     parser = argparse.ArgumentParser(prog="python -m bench.find")
-    parser.add_argument("--companies", type=int, nargs="+", default=[300_000, 3_000_000])
+    parser.add_argument("--companies", type=int, nargs="+", default=FULL.listed)
     figures: list[Figure] = []
-    for count in parser.parse_args().companies:
-        with TemporaryDirectory(prefix="bench-find-") as folder:
-            path = Path(folder)
-            path.chmod(0o755)
-            (path / "postgres").mkdir()
-            for figure in measure(count, path):
-                figures.append(figure)
-                print(table([figure]).rpartition("\n")[2], flush=True)
-        load = Figure("processes that wanted to run, 15 minutes", os.getloadavg()[2], "")
-        write("find companies", [*figures, load])
+    for figure in measure(replace(FULL, listed=tuple(parser.parse_args().companies))):
+        figures.append(figure)
+        print(table([figure]).rpartition("\n")[2], flush=True)
+    write("find companies", figures)
 
 
 if __name__ == "__main__":

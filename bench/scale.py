@@ -23,6 +23,9 @@ class Scale:
     row_queries: int = 150
     #: Companies in the registers that are searched, smallest first.
     registers: tuple[int, ...] = (30_000, 300_000, 3_000_000)
+    #: Companies in the registers that are listed by filters, and in the index that is built.
+    listed: tuple[int, ...] = (300_000, 3_000_000)
+    built: int = 100_000
     #: Queries of each type, and how many of them are compared with the exhaustive scan.
     queries: int = 2_000
     scanned_queries: int = 300
@@ -34,6 +37,9 @@ class Scale:
     #: Numbers of webhooks, and events that are matched with them.
     webhooks: tuple[int, ...] = (10, 100, 1_000, 10_000, 100_000)
     matched_events: int = 2_000
+    #: Watchlists, and companies in each.
+    watchlists: int = 1_000
+    watched: int = 10_000
     #: Entries of a register's feed.
     feed_entries: int = 20_000
     #: Entities in a register's whole file.
@@ -53,6 +59,8 @@ QUICK = Scale(
     names=1_000,
     row_queries=20,
     registers=(1_000, 3_000),
+    listed=(3_000,),
+    built=1_000,
     queries=60,
     scanned_queries=20,
     deliveries=1_000,
@@ -60,6 +68,8 @@ QUICK = Scale(
     due_deliveries=5_000,
     webhooks=(10, 1_000),
     matched_events=100,
+    watchlists=10,
+    watched=100,
     feed_entries=300,
     file_entities=2_000,
     waiting_clients=50,

@@ -25,6 +25,7 @@ from lookup.search.scoring import (
     Name,
     NameMatch,
     Query,
+    Weigh,
     match_name,
     read_query,
     weight,
@@ -39,8 +40,16 @@ _MIN_SHARE = (ACCEPTED_SCORE - 11) / 88
 class Scan:
     """All names of a register, by their words."""
 
-    def __init__(self, companies: Iterable[IndexedCompany], country: Country) -> None:
+    def __init__(
+        self,
+        companies: Iterable[IndexedCompany],
+        country: Country,
+        *,
+        weigh: Weigh | None = None,
+    ) -> None:
+        """Words weigh by their rarity among the names, or as `weigh` says."""
         self._country = country
+        self._weigh = weigh or self._by_rarity
         #: One line of text for each name, which takes a fraction of the memory of objects.
         self._lines: list[str] = []
         self._keys: list[str] = []
@@ -114,7 +123,7 @@ class Scan:
     def _all_similar_to(self, word: str) -> list[str]:
         return [other for other in self._postings if word_similarity.__wrapped__(word, other)]
 
-    def _weigh(self, word: str) -> float:
+    def _by_rarity(self, word: str) -> float:
         folded = collapsed(word)
         return weight(folded, len(self._postings.get(folded, ())), self.names)
 

@@ -224,14 +224,19 @@ def _exactness(
     system: System, queries: Queries, results: Mapping[str, Results], count: int
 ) -> Iterator[Figure]:
     """How often the index returns the same company with the same score as a scan, or both none."""
-    with MongoClient[dict[str, Any]](system.mongo_url) as client:
-        scan = Scan(_stored_companies(client), Country.NO)
-    for each in _QUERY_TYPES:
-        if each.exact is not None:
-            pairs = zip(queries[each.label][:count], results[each.label].hits, strict=False)
-            same = [scan.search_name(query) == hit for query, hit in pairs]
-            name = f"{each.label}, result of the exhaustive scan, {scan.names:,} names"
-            yield at_least(name, sum(same) / len(same), "", each.exact)
+    with (
+        MongoClient[dict[str, Any]](system.mongo_url) as client,
+        closing(SearchIndex.open(Path(system.folder, "index"), Country.NO)) as index,
+    ):
+        # The index counts documents, of which some have an address and no name: in a small
+        # register that moves a score by 0.1.
+        scan = Scan(_stored_companies(client), Country.NO, weigh=index.words_weigh())
+        for each in _QUERY_TYPES:
+            if each.exact is not None:
+                pairs = zip(queries[each.label][:count], results[each.label].hits, strict=False)
+                same = [scan.search_name(query) == hit for query, hit in pairs]
+                name = f"{each.label}, result of the exhaustive scan, {scan.names:,} names"
+                yield at_least(name, sum(same) / len(same), "", each.exact)
 
 
 def _stored_companies(client: MongoClient[dict[str, Any]]) -> Iterator[IndexedCompany]:

@@ -1,13 +1,14 @@
 """The time to find an event's webhooks, by the number of webhooks.
 
-Once with webhooks that follow companies, and once with webhooks of every kind of filter.
+With webhooks that follow companies, with webhooks of every kind of filter, and with these beside
+webhooks that follow watchlists.
 """
 
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 
 from pydantic import SecretStr
@@ -15,14 +16,17 @@ from pydantic import SecretStr
 from bench.deliveries.environment import new_webhook
 from bench.events import key_of, vat_of
 from bench.figures import Figure, latencies
+from bench.processes import resident_megabytes
 from bench.scale import SEED, Scale
 from bench.setup import Servers, unique_name
 from common.contracts.company import Country
 from common.contracts.events import EventType
+from common.contracts.watchlists import WatchlistId
 from common.contracts.webhooks import WebhookFilter
 from common.domain.known_values import digits
 from common.mongo import Database, connected, database
 from webhook_store.indexes import make_indexes
+from webhook_store.watchlists.documents import MEMBERS, member_id
 from webhook_store.webhooks.documents import WEBHOOKS, webhook_fields
 from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.secrets import SecretKeys
@@ -56,34 +60,55 @@ async def measure(own: Servers, scale: Scale) -> AsyncIterator[Figure]:
     by_anything = Filters(
         [None, WebhookFilter(forms=_FORMS), WebhookFilter(fields=_FIELDS)], _anything
     )
-    runs = [(count, f"{count:,} webhooks", by_company) for count in scale.webhooks]
     largest = max(scale.webhooks)
-    runs.append((largest, f"{largest:,} webhooks of every filter", by_anything))
+    lists = [WatchlistId(f"wl_{number:032x}") for number in range(scale.watchlists)]
+    runs = [(count, f"{count:,} webhooks", by_company, 0) for count in scale.webhooks]
+    of_all = f"{largest:,} webhooks of every filter"
+    runs.append((largest, of_all, by_anything, 0))
+    watching = f"{of_all}, {len(lists):,} watchlists of {scale.watched:,} companies"
+    runs.append((largest, watching, by_anything, scale.watched))
     timeout = timedelta(minutes=10)
     async with connected(own.mongo.url, name="bench", operation_timeout=timeout) as client:
-        for count, label, filters in runs:
+        for count, label, filters, watched in runs:
             name = unique_name()
             db = database(client, name)
-            await _insert(db, count, filters)
-            for figure in await _matched(db, scale.matched_events, label):
+            await _insert(db, count, filters, lists if watched else ())
+            companies = await _watch(db, lists, watched) if watched else _COMPANIES
+            for figure in await _matched(db, scale.matched_events, companies, label):
                 yield figure
             await client.drop_database(name)
 
 
-async def _matched(db: Database, events: int, label: str) -> list[Figure]:
+async def _matched(db: Database, events: int, companies: int, label: str) -> list[Figure]:
     webhooks = Webhooks(db, SecretKeys.parse(_KEYS, random_bytes=secrets.token_bytes))
     random = Random(SEED)
-    subjects = [_subject(random) for _ in range(events)]
+    subjects = [_subject(random, companies) for _ in range(events)]
+    # The first has the index built.
+    before, started = _resident(), time.perf_counter()
+    await webhooks.matching(subjects[:1])
+    built, taken = time.perf_counter() - started, _resident() - before
     alone = [await _milliseconds(webhooks, [subject]) for subject in subjects]
+    cpu = time.process_time()
     together = [
         await _milliseconds(webhooks, subjects[first : first + _TOGETHER])
         for first in range(0, events, _TOGETHER)
     ]
     name = f"matching an event with {label}"
     return [
+        Figure(f"{name}, index in memory: built in", built, "s"),
+        Figure(f"{name}, index in memory: size", taken, "MB"),
         *latencies(name, alone, p99=10),
         Figure(f"{name}, {_TOGETHER} together, each", sum(together) / events, "ms"),
+        Figure(
+            f"{name}, {_TOGETHER} together, of the process each",
+            (time.process_time() - cpu) * 1000 / events,
+            "ms",
+        ),
     ]
+
+
+def _resident() -> float:
+    return resident_megabytes()["private"]
 
 
 async def _milliseconds(webhooks: Webhooks, subjects: list[Subject]) -> float:
@@ -92,12 +117,29 @@ async def _milliseconds(webhooks: Webhooks, subjects: list[Subject]) -> float:
     return (time.perf_counter() - started) * 1000
 
 
-def _subject(random: Random) -> Subject:
+async def _watch(db: Database, lists: Sequence[WatchlistId], watched: int) -> int:
+    """Stores the companies of lists, each in a tenth of the lists; returns their number."""
+    random, of_each = Random(SEED), max(1, len(lists) // 10)
+    companies = watched * len(lists) // of_each
+    for first in range(0, companies, _BATCH // 10):
+        await db[MEMBERS].insert_many(
+            [
+                {"_id": member_id(key_of(number), one), "list": one}
+                for number in range(first, min(first + _BATCH // 10, companies))
+                for one in random.sample(lists, of_each)
+            ],
+            ordered=False,
+        )
+    await make_indexes(db)
+    return companies
+
+
+def _subject(random: Random, companies: int) -> Subject:
     """A change of one of the companies, which are more in some industries and places."""
     return Subject(
         EventType.COMPANY_UPDATED,
         Country.NO,
-        vat_of(random.randrange(_COMPANIES)),
+        vat_of(random.randrange(companies)),
         form=random.choice(_FORMS),
         industries=(digits(_industry(random)),),
         municipality=_municipality(random),
@@ -105,9 +147,12 @@ def _subject(random: Random) -> Subject:
     )
 
 
-async def _insert(db: Database, count: int, filters: Filters) -> None:
-    """Inserts webhooks, and then makes the indexes, which is faster than the other way round."""
-    random = Random(SEED)
+async def _insert(db: Database, count: int, filters: Filters, lists: Sequence[WatchlistId]) -> None:
+    """Inserts webhooks, and then makes the indexes, which is faster than the other way round.
+
+    The last of them follow the lists, two each.
+    """
+    random, now = Random(SEED), datetime.now(UTC)
     for first in range(0, count, _BATCH):
         documents = []
         for number in range(first, min(first + _BATCH, count)):
@@ -116,7 +161,10 @@ async def _insert(db: Database, count: int, filters: Filters) -> None:
                 random.choice(filters.unselective) if is_unselective else filters.selective(random)
             )
             url, host = "https://hooks.example.com/", "hooks.example.com"
+            if count - number <= 2 * len(lists):
+                wanted = WebhookFilter(watchlists=(lists[number % len(lists)],))
             webhook = new_webhook(f"owner {number // 50}", url, host, wanted)
+            webhook = webhook.model_copy(update={"updated_at": now - timedelta(minutes=number)})
             document = {"_id": webhook.id, "owner": webhook.owner, "slot": number}
             documents.append({**document, **webhook_fields(webhook)})
         await db[WEBHOOKS].insert_many(documents)

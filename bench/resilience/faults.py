@@ -12,6 +12,10 @@ _DOWN, _PARTITION, _ALARM = 10, 30, 20
 #: Of the Debian package libfaketime.
 _FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 
+#: The order of a release, as in Kubernetes (deploy/local/releases).
+UPGRADED = ("dispatcher", "lookup", "webhook-registry", "gateway")
+_INDEXED = ("gateway", "lookup", "webhook-registry")
+
 #: Selects a container, and harms one.
 Target = Callable[[Cluster], Awaitable[str]]
 Harm = Callable[[Cluster, str], Awaitable[None]]
@@ -117,9 +121,9 @@ async def _rolling_restart(cluster: Cluster) -> None:
 async def upgrade(cluster: Cluster) -> None:
     """Upgrades from the running release to the working tree, indexes first."""
     cluster.release = None
-    for service in SERVICES:
-        if service != "dispatcher":
-            await cluster.compose("run", "--rm", "--no-deps", f"{service}-indexes")
+    for service in _INDEXED:
+        await cluster.compose("run", "--rm", "--no-deps", f"{service}-indexes")
+    for service in UPGRADED:
         await cluster.replace(service)
 
 

@@ -10,6 +10,7 @@ from playwright.async_api import Browser, ConsoleMessage, Locator, Page, Viewpor
 #: Rules of WCAG 2.2 at level AA.
 _WCAG: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 
+NARROWEST: Final = ViewportSize(width=320, height=700)
 PHONE: Final = ViewportSize(width=390, height=844)
 DESKTOP: Final = ViewportSize(width=1280, height=900)
 
@@ -63,11 +64,16 @@ class Portal:
             for rule in results["violations"]
         ]
 
-    async def overflow(self) -> int:
-        """Pixels that the page is wider than its window."""
+    async def overflow(self, *, narrowest: bool = False) -> int:
+        """Pixels that the page is wider than its window, or than the narrowest phone."""
+        size = self.page.viewport_size
+        if narrowest:
+            await self.page.set_viewport_size(NARROWEST)
         width: int = await self.page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )
+        if narrowest and size is not None:
+            await self.page.set_viewport_size(size)
         return width
 
 

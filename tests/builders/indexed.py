@@ -20,13 +20,15 @@ def an_indexed_company(
     status: Status = Status.ACTIVE,
     employees: int = 0,
     founded: date | None = None,
+    contacts: tuple[str, ...] = (),
 ) -> IndexedCompany:
     names = [(name, NameKind.CURRENT)]
     names += [(text, NameKind.TRADE) for text in trade_names]
     names += [(text, NameKind.FORMER) for text in former_names]
     rank = Rank(status=status, employees=employees, founded=founded, number=number)
     facts = facts_of({"vat": str(number), "name": name, "status": status})
-    return IndexedCompany(CompanyKey(country, str(number)), tuple(names), addresses, rank, facts)
+    key = CompanyKey(country, str(number))
+    return IndexedCompany(key, tuple(names), addresses, rank, facts, contacts)
 
 
 def an_indexed_address(line: str, *, kind: AddressKind = AddressKind.BUSINESS) -> IndexedAddress:

@@ -51,7 +51,11 @@ def is_for(webhook: Webhook, subject: Subject) -> bool:
     return (
         any(pattern in (subject.kind, f"{family}.*", "*") for pattern in webhook.events)
         and (not limits.countries or subject.country in limits.countries)
-        and (not limits.companies or CompanyKey(subject.country, subject.vat) in limits.companies)
+        and (
+            not (limits.companies or limits.watchlists)
+            or CompanyKey(subject.country, subject.vat) in limits.companies
+            or not set(limits.watchlists).isdisjoint(subject.watchlists)
+        )
         and (not limits.forms or subject.form in limits.forms)
         and (
             not prefixes

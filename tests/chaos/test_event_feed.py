@@ -13,10 +13,10 @@ from random import Random
 import pytest
 
 from common.contracts.failures import Unavailable
+from common.leases import LEASES
 from common.mongo import translated_errors
 from local_stack.replica_set import ReplicaSet
 from local_stack.system import Service, System
-from lookup.store.leases import LEASES
 from tests.chaos.feed_readers import Faults, Producer, Reader, by_pages, by_stream, producing
 from tests.delivery.waiting import SOON, eventually
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from company_registry import errors, models, webhook_models
+from company_registry import errors, models, watchlist_models, webhook_models
 from gateway.problems import PROBLEMS
 from tests.builders.openapi import DOCUMENT
 
@@ -36,6 +36,9 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "WebhookHealth": webhook_models.WebhookHealth,
     "WebhookSources": webhook_models.WebhookSources,
     "Key": webhook_models.Key,
+    "Watchlist": watchlist_models.Watchlist,
+    "WatchedCompanies": watchlist_models.WatchedPage,
+    "WatchlistChange": watchlist_models.WatchlistChange,
     "Attempt": webhook_models.Attempt,
     "Delivery": webhook_models.Delivery,
     "AcceptedDelivery": webhook_models.AcceptedDelivery,

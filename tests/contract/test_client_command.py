@@ -127,6 +127,56 @@ CREATE = ("webhooks", "create", "https://example.com")
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        ("--include", "owners,roles"),
+        ("-i", "Owners, roles"),
+        ("-i", "owners", "-i", "roles"),
+        ("-i", "owners,roles", "-i", "owners"),
+    ],
+)
+async def test_parts_are_included_however_they_are_listed(
+    shell: Shell, given: tuple[str, ...]
+) -> None:
+    shell.answers["/api/vat"] = [a_result("Alfa ApS")]
+
+    done = await shell.run("lookup", "dk", "12345674", *given)
+
+    assert done.exit_code == 0
+    assert shell.requests[0].query["include"] == "owners,roles"
+
+
+async def test_subsidiaries_are_shown_with_the_share_of_their_owner(shell: Shell) -> None:
+    share = {"min": "66.67", "max": "90"}
+    owned = {"vat": "12345674", "name": "Beta ApS", "status": "active", "share": share}
+    company = a_found_company(subsidiaries=[owned], subsidiaries_total=140)
+    shell.answers["/api/vat"] = [company]
+
+    done = await shell.run("lookup", "dk", company["vat"], "--include", "subsidiaries")
+
+    assert "12345674\tBeta ApS\t\t66.67–90 %\tactive" in done.output
+
+
+async def test_an_unknown_part_is_refused_before_any_request(shell: Shell) -> None:
+    done = await shell.run("lookup", "dk", "12345674", "--include", "owners,rolls")
+
+    assert (done.exit_code, shell.requests) == (2, [])
+    assert "'rolls' is not one of owners, roles" in done.stderr
+
+
+async def test_a_name_that_many_companies_share_leads_to_the_command_that_lists_them(
+    shell: Shell,
+) -> None:
+    detail = "many companies have these words in their names; GET /api/suggest lists them"
+    shell.answers["/api"] = [a_problem("company_not_found", 404, detail)]
+
+    done = await shell.run("search", "dk", "holding")
+
+    assert done.exit_code == 3
+    assert "the command suggest --all lists them" in done.stderr
+
+
+@pytest.mark.parametrize(
     "arguments, given, message",
     [
         (("--url", "http://localhost:port", "lookup", "dk", "12345674"), "", "must be a URL"),
@@ -409,3 +459,109 @@ async def test_people_are_shown_a_page_and_programs_every_company(shell: Shell) 
     assert shown.stdout.startswith("dk 12345674\tAlfa\t")
     assert dict(shell.requests[0].query) == {"q": "alfa", "limit": "1"}
     assert [json.loads(line)["name"] for line in every.stdout.splitlines()] == ["Alfa", "Beta"]
+
+
+LIST = {
+    "id": "wl_1",
+    "name": "Customers",
+    "description": None,
+    "size": 0,
+    "created_at": "2026-03-02T12:00:00Z",
+    "updated_at": "2026-03-02T12:00:00Z",
+}
+COMPANIES = "/api/watchlists/wl_1/companies"
+
+
+def a_change(**fields: Any) -> dict[str, Any]:
+    return {"added": 0, "present": 0, "removed": 0, "size": 0, "unknown": [], **fields}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "dk:12345674\nDK:12345674\n\nno:123456785\n",
+        "company\ndk:12345674\nno:123456785\n",
+        "Land;CVR;Navn\nDanmark;12 34 56 74;Alfa\nNorge;123456785;Beta\n;;\n",
+        "country,company_vat,error\ndk,12345674,\nno,123456785,\n",
+        "decision,company_country,company_vat\nmatch,dk,12345674\nreview,dk,10000009\nnone,,\n"
+        "match,no,123456785\n",
+    ],
+    ids=["lines", "column", "spreadsheet", "result", "matches"],
+)
+async def test_companies_of_a_file_are_added_to_a_watchlist(
+    shell: Shell, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "customers.csv").write_text(content)
+    shell.answers[COMPANIES] = [a_change(added=2, size=2)]
+
+    done = await shell.run("watchlists", "add", "wl_1", "--file", "customers.csv")
+
+    assert (done.exit_code, shell.requests[0].method) == (0, "PATCH")
+    assert shell.bodies == [{"add": ["dk:12345674", "no:123456785"], "remove": []}]
+    assert "2 added, 0 there before, 0 removed; the list has 2." in done.stderr
+
+
+async def test_many_companies_are_added_by_several_requests(shell: Shell) -> None:
+    shell.answers[COMPANIES] = [
+        a_change(added=9_999, size=9_999, unknown=["dk:10000000"]),
+        a_change(added=1, size=10_000),
+    ]
+    given = "\n".join(f"dk:{number}" for number in range(10_000_000, 10_010_001)).encode()
+
+    done = await shell.run("--json", "watchlists", "add", "wl_1", "-f", "-", given=given)
+
+    assert [len(body["add"]) for body in shell.bodies] == [10_000, 1]
+    assert json.loads(done.stdout) == a_change(added=10_000, size=10_000, unknown=["dk:10000000"])
+    assert done.exit_code == 1
+
+
+async def test_a_file_without_companies_is_refused(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("Navn\nAlfa\n")
+    (tmp_path / "numbers.csv").write_text("CVR\n12345674\n")
+
+    names = await shell.run("watchlists", "add", "wl_1", "--file", "names.csv")
+    numbers = await shell.run("watchlists", "add", "wl_1", "--file", "numbers.csv")
+
+    assert (names.exit_code, numbers.exit_code, shell.requests) == (2, 2, [])
+    assert "no column of registration numbers" in names.stderr
+    assert "give --country" in numbers.stderr
+
+
+async def test_a_watchlist_is_created_listed_shown_and_deleted(shell: Shell) -> None:
+    path = "/api/watchlists/wl_1"
+    shell.answers["/api/watchlists"] = [LIST, {"watchlists": [LIST]}]
+    shell.answers[path] = [LIST, {}]
+    shell.answers[COMPANIES] = [
+        {"companies": ["dk:12345674"], "cursor": "dk:12345674"},
+        {"companies": ["no:123456785"], "cursor": None},
+        a_change(removed=1),
+    ]
+
+    ran = [
+        await shell.run("watchlists", *words)
+        for words in (
+            ("create", "Customers"),
+            ("list",),
+            ("show", "wl_1"),
+            ("show", "wl_1", "--companies"),
+            ("remove", "wl_1", "dk:12345674"),
+            ("delete", "wl_1", "--yes"),
+        )
+    ]
+
+    assert [one.exit_code for one in ran] == [0] * 6
+    assert "Customers" in ran[1].stdout
+    assert ran[3].stdout == "dk:12345674\nno:123456785\n"
+    assert shell.bodies[-2]["remove"] == ["dk:12345674"]
+    assert shell.requests[-1].method == "DELETE"
+
+
+async def test_a_webhook_and_a_reader_follow_a_watchlist(shell: Shell) -> None:
+    shell.answers["/api/webhooks"] = [WEBHOOK]
+    shell.answers["/api/events"] = [{"events": [], "cursor": "000000000001", "has_more": False}]
+
+    await shell.run(*CREATE, "--watchlist", "wl_1")
+    await shell.run("events", "follow", "--until-now", "--watchlist", "wl_1")
+
+    assert shell.bodies[0]["filter"] == {"watchlists": ["wl_1"]}
+    assert shell.requests[1].query["watchlist"] == "wl_1"

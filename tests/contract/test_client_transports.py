@@ -242,3 +242,75 @@ async def test_a_client_closes_its_own_connections_and_no_others() -> None:
 
     assert own.http.is_closed
     assert async_own.http.is_closed
+
+
+def streaming(*parts: bytes, is_whole: bool = True) -> Behaviour:
+    """Sends an export in parts; one that is not whole is broken off after them."""
+
+    async def behave(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Events-Cursor": "00000000002a"})
+        await response.prepare(request)
+        for part in parts:
+            await response.write(part)
+        if not is_whole:
+            raise ConnectionError("a restart")
+        return response
+
+    return behave
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_an_export_that_is_broken_off_is_resumed_behind_its_last_line(
+    server: Server, kind: str
+) -> None:
+    server.behaviours = [
+        streaming(b'{"vat": "1"}\n{"va', b't": "2"}\n{"vat', is_whole=False),
+        breaking,
+        streaming(b'{"vat": "3"}\n'),
+    ]
+    retries = Retries(first_delay=0.0)
+
+    def blocking() -> list[bytes]:
+        with Client(server.url, retries=retries) as client:
+            return list(client.export_lines("dk"))
+
+    if kind == "async":
+        async with AsyncClient(server.url, retries=retries) as client:
+            lines = [line async for line in client.export_lines("dk")]
+    else:
+        lines = await asyncio.to_thread(blocking)
+
+    assert [json.loads(line)["vat"] for line in lines] == ["1", "2", "3"]
+    assert [request.query.get("after") for request in server.requests] == [None, "2", "2"]
+
+
+async def test_an_export_that_is_refused_is_an_error(server: Server) -> None:
+    body = json.dumps(a_problem("forbidden", 403)).encode()
+    server.behaviours = [responding(body, 403)]
+
+    async with AsyncClient(server.url) as client:
+        with pytest.raises(ApiError) as refused:
+            await anext(client.export_lines("dk"))
+
+    assert refused.value.code == "forbidden"
+
+
+async def test_an_export_that_its_reader_leaves_is_closed(server: Server) -> None:
+    left = asyncio.Event()
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            while True:
+                await response.write(b'{"vat": "1"}\n' * 1000)
+        finally:
+            left.set()
+
+    server.behaviours = [endless]
+
+    async with AsyncClient(server.url) as client:
+        lines = client.export_lines("dk")
+        assert await anext(lines) == b'{"vat": "1"}'
+        await lines.aclose()
+        await asyncio.wait_for(left.wait(), 30)

@@ -215,7 +215,7 @@ SHARING = (
     "services/webhook-registry/src",
     "services/lookup/src/lookup/app.py",
     "services/lookup/src/lookup/events/receipts.py",
-    "services/lookup/src/lookup/store/leases.py",
+    "libs/common/src/common/leases.py",
     "services/lookup/src/lookup/events/outbox.py",
     "services/lookup/src/lookup/events/worker.py",
     "services/lookup/src/lookup/events/publisher.py",

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from aiohttp import ClientResponse
 
-from common.contracts.company import Country
+from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedNotice, FeedRequest, PublishedEvent
 from gateway.access.keys import Scope
@@ -118,6 +118,8 @@ async def test_the_lookup_service_receives_the_owner_and_the_filters(
         ("companies=12345674", "companies"),
         ("companies=dk:123456789", "companies"),
         ("companies=" + ",".join(["dk:12345674"] * 101), "companies"),
+        ("watchlist=wl_1", "watchlist"),
+        ("watchlist=" + ",".join([f"wl_{'0' * 32}"] * 11), "watchlist"),
         ("limit=0", "limit"),
         ("limit=501", "limit"),
         ("wait=31", "wait"),
@@ -189,6 +191,22 @@ async def test_a_lost_notice_wakes_every_reader(gateway: Gateway, key: dict[str,
     gateway.notices.receive(FeedNotice(position=2).model_dump_json().encode())
 
     assert (await json_of(await asyncio.wait_for(waiting, SOON)))["events"] == [2]
+
+
+async def test_a_reader_with_a_watchlist_is_woken_by_any_company(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    publish(gateway, b"1")
+    watchlist = f"wl_{'0' * 32}"
+    gateway.watchlists.lists[watchlist] = {CompanyKey.parse("no:923609016")}
+    limits = f"watchlist={watchlist}&companies=dk:87654325"
+    waiting = await waiting_request(gateway, key, f"wait=30&after=latest&{limits}")
+
+    publish(gateway, b"2")
+
+    assert (await json_of(await asyncio.wait_for(waiting, SOON)))["events"] == [2]
+    companies = gateway.events.asked[-1].filter.companies
+    assert companies == ("dk:87654325", "no:923609016")
 
 
 async def test_an_event_of_a_newer_release_is_passed_on(

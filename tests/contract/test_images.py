@@ -5,6 +5,7 @@ Not every machine of this suite has a Docker, so the file is read, not built.
 
 import os
 import re
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator
@@ -158,3 +159,75 @@ def test_what_images_need_is_said_before_they_are_built() -> None:
     )
 
     assert (run.returncode, run.stderr) == (1, "images: Docker is missing or not running.\n")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository of one commit, whose packages have the version 1.4.0."""
+    project = tmp_path / "services" / "gateway" / "pyproject.toml"
+    project.parent.mkdir(parents=True)
+    project.write_text('[project]\nversion = "1.4.0"\n')
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "--all")
+    commit(tmp_path)
+    return tmp_path
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, timeout=30)
+
+
+def commit(folder: Path) -> None:
+    who = ("-c", "user.name=Kari", "-c", "user.email=kari@example.com")
+    git(folder, *who, "commit", "--quiet", "--allow-empty", "--message", "a change")
+
+
+def called(folder: Path) -> str:
+    """What a build calls itself."""
+    done = subprocess.run(
+        [IMAGES / "version", folder], capture_output=True, text=True, check=True, timeout=30
+    )
+    return done.stdout.strip()
+
+
+def test_only_a_tagged_commit_is_a_release(repository: Path) -> None:
+    before = called(repository)
+    git(repository, "tag", "v1.4.0")
+    released = called(repository)
+    (repository / "services/gateway/pyproject.toml").write_text('version = "1.4.0"\n')
+    changed = called(repository)
+    git(repository, "checkout", "--quiet", ".")
+    commit(repository)
+    commit(repository)
+
+    assert re.fullmatch(r"1\.5\.0\.dev1\+g[0-9a-f]{7}", before)
+    assert released == "1.4.0"
+    assert re.fullmatch(r"1\.5\.0\.dev0\+g[0-9a-f]{7}\.changed", changed)
+    assert re.fullmatch(r"1\.5\.0\.dev2\+g[0-9a-f]{7}", called(repository))
+
+
+def test_a_build_without_a_repository_does_not_call_itself_a_release(repository: Path) -> None:
+    shutil.rmtree(repository / ".git")
+
+    assert called(repository) == "1.4.0+unknown"
+
+
+def test_an_image_is_labelled_with_what_was_built() -> None:
+    assert 'label version "$(deploy/images/version)"' in (IMAGES / "build").read_text()
+
+
+def test_every_version_of_the_changelog_is_a_tag() -> None:
+    listed = subprocess.run(
+        ["git", "tag", "--list", "v*"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    tags = listed.stdout.split()
+    if not tags:
+        pytest.skip("this checkout has no tags")
+    versions = re.findall(r"^## (\d\S*) - ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+
+    assert sorted(tags) == sorted(f"v{version}" for version in versions)

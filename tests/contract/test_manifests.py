@@ -6,6 +6,7 @@ overlays are also checked as it renders them, and the base with each component.
 
 import copy
 import importlib
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -21,6 +22,7 @@ from common.runtime.admin import admin_port
 from common.runtime.health import Health
 from tests.contract.manifests import rules
 from tests.contract.manifests.reading import (
+    ROOT,
     Document,
     base_files,
     is_kubernetes_own,
@@ -110,6 +112,12 @@ def test_the_manifests_are_valid_by_kubernetes_own_schemas(
     for document in distinct.values():
         if is_kubernetes_own(document):
             kubernetes_validate.validate(document, version, strict=True)
+
+
+def test_the_oldest_supported_version_is_the_one_that_is_tested() -> None:
+    named = re.findall(r"Kubernetes (\d\.\d+) or newer", (ROOT / "deploy/README.md").read_text())
+
+    assert named == [KUBERNETES_VERSIONS[0]]
 
 
 @pytest.mark.parametrize("service", INDEXED)
@@ -202,6 +210,18 @@ def _container(documents: Sequence[Any]) -> Any:
 
 def _settings(documents: Sequence[Any]) -> Any:
     return _first(documents, "ConfigMap", "gateway-settings")["data"]
+
+
+@pytest.mark.skipif(len(SOURCES) == 1, reason="kubectl renders components")
+def test_an_ingress_sends_a_session_of_the_portal_to_one_pod() -> None:
+    services = of_kind(read("components/ingress"), "Service")
+    cookies = {
+        each["metadata"]["name"]: annotations["haproxy.org/cookie-persistence"]
+        for each in services
+        if (annotations := each["metadata"].get("annotations"))
+    }
+
+    assert cookies == {"portal": "portal-pod"}
 
 
 BREAKS: list[tuple[rules.Rule, Break]] = [

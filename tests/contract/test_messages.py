@@ -25,6 +25,8 @@ from common.contracts.lookup import (
     UnitsReply,
     UnitsRequest,
 )
+from common.contracts.match import MatchReply, MatchRequest
+from common.contracts.watchlists import KnownReply, KnownRequest, WatchedReply, WatchedRequest
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.contracts.webhooks import (
     Attempt,
@@ -50,11 +52,17 @@ MESSAGES: dict[str, type[Contract]] = {
     "units_reply": UnitsReply,
     "find_request": FindRequest,
     "find_reply": FindReply,
+    "match_request": MatchRequest,
+    "match_reply": MatchReply,
     "feed_request": FeedRequest,
     "feed_page": FeedPage,
     "feed_notice": FeedNotice,
     "event_request": EventRequest,
     "event_reply": EventReply,
+    "watched_request": WatchedRequest,
+    "watched_reply": WatchedReply,
+    "known_request": KnownRequest,
+    "known_reply": KnownReply,
     "webhook_request": WebhookRequest,
     "webhook_reply": WebhookReply,
     "delivery_tasks": DeliveryTasks,

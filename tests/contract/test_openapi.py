@@ -8,7 +8,7 @@ import pytest
 from openapi_spec_validator import validate
 from pydantic import BaseModel
 
-from common.contracts import webhooks
+from common.contracts import watchlists, webhooks
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.find import MAX_FOUND, CompanyList, FindSort
@@ -20,9 +20,17 @@ from common.contracts.lookup import (
     SuggestionList,
     UnitPage,
 )
+from common.contracts.match import (
+    DEFAULT_CANDIDATES,
+    MAX_CANDIDATES,
+    MAX_RECORDS,
+    MatchCandidate,
+    MatchDecision,
+)
 from gateway.access.keys import Scope
 from gateway.http.parameters import Format
 from gateway.lookups.find_queries import CURSOR, DEFAULT_FOUND
+from gateway.lookups.match_queries import MAX_FIELD, MAX_ID, RECORD_FIELDS
 from gateway.lookups.queries import DEFAULT_LIMIT, FIELDS, MAX_LOOKUPS, SEARCH
 from gateway.lookups.terms import NAME_LENGTH
 from gateway.problems import PROBLEMS
@@ -32,8 +40,10 @@ from tests.fakes.gateway import Gateway
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
 EXAMPLES = DOCUMENT["components"]["examples"]
+#: Those of them that are null where the register cannot say.
+NULLABLE = {"owners", "roles", "subsidiaries", "subsidiaries_total"}
 #: The fields that `include` adds.
-INCLUDED = {*map(str, Include), "production_units_total"}
+INCLUDED = {*map(str, Include), "production_units_total", "subsidiaries_total"}
 
 
 def nodes(node: Any) -> Iterator[Node]:
@@ -95,6 +105,7 @@ NAMED_ENUMS: dict[str, list[str]] = {
         Scope,
         SearchType,
         FindSort,
+        MatchDecision,
         Status,
         OwnerRole,
         RoleCode,
@@ -149,11 +160,28 @@ def test_limits_are_those_of_the_code() -> None:
     assert SCHEMAS["BatchLookup"]["properties"].keys() == set(FIELDS)
 
 
+def test_limits_of_records_are_those_of_the_code() -> None:
+    body, record = SCHEMAS["MatchRecords"]["properties"], SCHEMAS["MatchRecord"]["properties"]
+
+    assert body["records"]["maxItems"] == MAX_RECORDS
+    assert (body["limit"]["maximum"], body["limit"]["default"]) == (
+        MAX_CANDIDATES,
+        DEFAULT_CANDIDATES,
+    )
+    assert list(record) == list(RECORD_FIELDS)
+    assert {name: field.get("maxLength") for name, field in record.items()} == {
+        "id": MAX_ID,
+        "country": None,
+        **dict.fromkeys(RECORD_FIELDS[2:], MAX_FIELD),
+    }
+
+
 MODELS: dict[str, type[BaseModel]] = {
     "Company": CompanyAnswer,
     "SuggestionList": SuggestionList,
     "UnitPage": UnitPage,
     "CompanyList": CompanyList,
+    "MatchCandidate": MatchCandidate,
     "Webhook": webhooks.Webhook,
     "WebhookWithSecret": webhooks.WebhookWithSecret,
     "WebhookList": webhooks.WebhookList,
@@ -162,6 +190,10 @@ MODELS: dict[str, type[BaseModel]] = {
     "AcceptedDelivery": webhooks.AcceptedDelivery,
     "Recovered": webhooks.Recovered,
     "EventTypeList": webhooks.EventTypeList,
+    "Watchlist": watchlists.Watchlist,
+    "WatchlistList": watchlists.WatchlistList,
+    "WatchedCompanies": watchlists.WatchedCompanies,
+    "WatchlistChange": watchlists.WatchlistChange,
 }
 
 
@@ -173,7 +205,7 @@ def test_a_schema_has_the_fields_and_types_of_its_model(name: str) -> None:
         expected[1]["facets"][0].remove("null")
     if name in ("Company", "CompanyList"):
         company = expected if name == "Company" else expected[1]["companies"][1]
-        for field in INCLUDED - {Include.OWNERS, Include.ROLES}:
+        for field in INCLUDED - NULLABLE:
             company[1][field][0].remove("null")  # the field is absent instead
 
     assert shape(SCHEMAS[name], DOCUMENT) == expected

@@ -5,18 +5,30 @@ the NetworkPolicies are asked about every pair of them.
 """
 
 import copy
+import os
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from yarl import URL
 
 from tests.contract.manifests.operators import made_by_operators
 from tests.contract.manifests.policies import Party, Policies
-from tests.contract.manifests.reading import NAMESPACE, Document, Workload, of_kind, ours, rendered
+from tests.contract.manifests.reading import (
+    NAMESPACE,
+    Document,
+    Workload,
+    of_kind,
+    ours,
+    rendered,
+    workloads,
+)
 from tests.contract.manifests.rules import beyond_restricted
 
 pytestmark = pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl renders components")
@@ -87,6 +99,7 @@ NEEDED: set[Connection] = {
         (name, "mongodb", "TCP", 27017)
         for name in ("gateway", "lookup", "lookup-sync", "webhook-registry", "dispatcher")
     ),
+    ("mongodb-backup", "mongodb", "TCP", 27017),
     ("rabbitmq", "rabbitmq", "TCP", 4369),
     ("rabbitmq", "rabbitmq", "TCP", 25672),
     ("mongodb", "mongodb", "TCP", 27017),
@@ -108,7 +121,8 @@ def documents() -> list[Document]:
 
 def parties() -> list[Party]:
     """Our pods, those of the servers, and the others."""
-    running = [*ours(documents()), *made_by_operators(documents())]
+    backups = [each for each in workloads(documents()) if each.name == "mongodb-backup"]
+    running = [*ours(documents()), *backups, *made_by_operators(documents())]
     return OTHERS + [_party(each, number) for number, each in enumerate(running, 20)]
 
 
@@ -148,6 +162,7 @@ def test_the_servers_have_the_connections_that_they_need_and_no_other() -> None:
     "forbidden",
     [
         ("portal", "mongodb", "TCP", 27017),
+        ("mongodb-backup", "rabbitmq", "TCP", 5671),
         ("portal", "rabbitmq", "TCP", 5671),
         ("lookup-sync", "rabbitmq", "TCP", 5671),
         ("dispatcher", "rabbitmq", "TCP", 15671),
@@ -270,3 +285,55 @@ def test_no_two_members_share_a_node(server: str) -> None:
 
     assert apart["topologyKey"] == "kubernetes.io/hostname"
     assert apart["labelSelector"]["matchLabels"].items() <= made.labels.items()
+
+
+MONGODUMP = """#!/bin/sh
+cp "${1#--config=}" "$STAND_IN/config"
+echo "$@" > "$STAND_IN/arguments"
+for word; do case $word in --archive=*) echo dump > "${word#--archive=}";; esac; done
+exit "$STATUS"
+"""
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_a_backup_dumps_every_database_and_keeps_two_weeks(tmp_path: Path, status: int) -> None:
+    [backup] = [each for each in workloads(documents()) if each.name == "mongodb-backup"]
+    folders = {each: tmp_path / each for each in ("backups", "tmp", "bin")}
+    for folder in folders.values():
+        folder.mkdir()
+    (folders["bin"] / "mongodump").write_text(MONGODUMP)
+    (folders["bin"] / "mongodump").chmod(0o755)
+    old = folders["backups"] / "old.archive.gz"
+    old.touch()
+    os.utime(old, (0, 0))
+    [script] = backup.container["args"]
+    for name in ("tmp", "backups"):
+        script = script.replace(f"/{name}/", f"{folders[name]}/").replace(
+            f"find /{name} ", f"find {folders[name]} "
+        )
+    url = "mongodb://backup:p%40ss@a:27017,b:27017/admin?replicaSet=mongodb&tls=true"
+
+    done = subprocess.run(
+        [*backup.container["command"], script],
+        env={
+            "PATH": f"{folders['bin']}:{os.environ['PATH']}",
+            "MONGO_URL": url,
+            "STAND_IN": str(tmp_path),
+            "STATUS": str(status),
+        },
+        timeout=30,
+        check=False,
+    )
+
+    assert done.returncode == status
+    assert "--oplog" in (tmp_path / "arguments").read_text()
+    # On no command line, where every process of the node would see it.
+    assert "p%40ss" not in (tmp_path / "arguments").read_text()
+    assert yaml.safe_load((tmp_path / "config").read_text()) == {
+        "uri": "mongodb://backup:p%40ss@a:27017,b:27017/?authSource=admin&replicaSet=mongodb&tls=true"
+    }
+    kept = sorted(each.name for each in folders["backups"].iterdir())
+    if status == 0:
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d{6}Z\.archive\.gz", " ".join(kept))
+    else:
+        assert kept == ["old.archive.gz", "unfinished"]

@@ -72,8 +72,8 @@ async def portal() -> AsyncIterator[Portal]:
 @pytest.mark.parametrize(
     "scopes, names, home",
     [
-        (["lookup"], ["Search", "Key"], "/"),
-        (["webhooks", "events"], ["Webhooks", "Events", "Key"], "/webhooks"),
+        (["lookup"], ["Search", "Companies", "Customers", "Key"], "/"),
+        (["webhooks", "events"], ["Webhooks", "Watchlists", "Events", "Key"], "/webhooks"),
         ([], ["Key"], "/key"),
     ],
 )
@@ -425,6 +425,12 @@ ANSWERS: dict[str, Any] = {
     "/api": COMPANY_OF_OTHERS,
     "/api/vat": COMPANY_OF_OTHERS,
     "/api/suggest": {"suggestions": [a_summary(name=HOSTILE, city=HOSTILE)], "cursor": HOSTILE},
+    "/api/companies": {
+        "companies": [COMPANY_OF_OTHERS],
+        "total": 1,
+        "cursor": HOSTILE,
+        "facets": {"municipality": [{"value": value, "count": 1} for value in (HOSTILE, "b")]},
+    },
     UNITS: {"production_units": [UNIT], "total": 2, "cursor": HOSTILE},
     "/api/webhooks": {"webhooks": [HOOK_OF_OTHERS]},
     HOOK: HOOK_OF_OTHERS,
@@ -440,6 +446,7 @@ ANSWERS: dict[str, Any] = {
 }
 PAGES = [
     "/companies/dk/12345674",
+    f"/companies?city={HOSTILE}",
     f"/?country=dk&q={HOSTILE}",
     "/webhooks",
     "/webhooks/new",

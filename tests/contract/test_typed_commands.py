@@ -11,7 +11,7 @@ import pytest
 import yaml
 from pydantic import TypeAdapter
 
-from common import mongo
+from common import mongo_clock
 from common.messaging import consumer
 from dispatcher.settings import Settings
 from tests.contract.manifests.reading import KUBERNETES, ROOT, base_files, of_kind
@@ -39,7 +39,7 @@ COMMAND = re.compile(rf"python -m ({'|'.join(SERVICES)}) +([a-z]{_WORDS}(?:<[^>\
 #: Where the guide's numbers come from that no alert has.
 CONSTANTS = {
     "MessagesAreHeld": {consumer.HOLD_TIMEOUT},
-    "ClockIsWrong": {mongo._WRONG},
+    "ClockIsWrong": {mongo_clock._WRONG},
     "LookupBudgetBurnsFast": {0.25, 0.001},
     "LookupBudgetBurnsSteadily": {0.001},
     "EventBudgetBurnsFast": {30.0},

@@ -9,8 +9,16 @@ import pytest
 from aiohttp import ClientResponse
 from structlog.testing import capture_logs
 
+from common.contracts.company import CompanyKey
 from common.contracts.events import EventType
-from common.contracts.webhook_api import DeliveryQuery, ListPosition, Operation, WebhookReply
+from common.contracts.watchlists import WatchedQuery
+from common.contracts.webhook_api import (
+    LONG_OPERATIONS,
+    DeliveryQuery,
+    ListPosition,
+    Operation,
+    WebhookReply,
+)
 from common.contracts.webhooks import AttemptStatus
 from gateway.webhooks.handlers import ENDPOINTS, Endpoint
 from tests.builders.webhooks import NOON
@@ -31,7 +39,8 @@ def named(endpoint: Endpoint) -> str:
 
 
 def path_of(endpoint: Endpoint) -> str:
-    return endpoint.operation.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
+    path = endpoint.operation.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
+    return path.replace("{watchlist_id}", "wl_1")
 
 
 async def send(
@@ -55,6 +64,7 @@ async def test_each_method_and_path_is_one_operation(gateway: Gateway, endpoint:
     assert asked.owner == "acme"
     assert asked.webhook_id == ("wh_1" if "{id}" in endpoint.operation.path else "")
     assert asked.delivery_id == ("d-1" if "{delivery_id}" in endpoint.operation.path else "")
+    assert asked.watchlist_id == ("wl_1" if "{watchlist_id}" in endpoint.operation.path else "")
     assert asked.body == (BODY if endpoint.takes_json else b"")
     assert gateway.webhooks.request_ids == ["mine"]
 
@@ -120,9 +130,11 @@ async def test_a_missing_body_is_left_to_the_registry(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("endpoint", list(dict.fromkeys((*WITH_BODY, *WITH_KEY))), ids=named)
-async def test_a_body_over_64_kib_is_refused(gateway: Gateway, endpoint: Endpoint) -> None:
-    largest = await send(gateway, endpoint, data=b" " * 64 * 1024)
-    larger = await send(gateway, endpoint, data=b" " * (64 * 1024 + 1))
+async def test_a_body_over_its_limit_is_refused(gateway: Gateway, endpoint: Endpoint) -> None:
+    is_large = endpoint.operation in LONG_OPERATIONS
+    limit = (256 if is_large else 64) * 1024
+    largest = await send(gateway, endpoint, data=b" " * limit)
+    larger = await send(gateway, endpoint, data=b" " * (limit + 1))
 
     assert largest.status == 200
     assert await code_of(larger) == (413, "body_too_large")
@@ -210,6 +222,24 @@ async def test_deliveries_are_selected(
 )
 async def test_an_invalid_selection_is_refused(gateway: Gateway, query: str) -> None:
     answer = await gateway.get(f"/api/webhooks/wh_1/deliveries?{query}", headers=gateway.issue())
+
+    body = await problem_of(answer)
+    assert (answer.status, body["code"]) == (400, "invalid_parameter")
+    assert [error["parameter"] for error in body["errors"]] == [query.partition("=")[0]]
+
+
+async def test_a_page_of_a_watchlist_is_selected(gateway: Gateway) -> None:
+    path = "/api/watchlists/wl_1/companies?limit=10000&after=no:123456785"
+    await gateway.get(path, headers=gateway.issue())
+
+    selected = WatchedQuery(limit=10_000, after=CompanyKey.parse("no:123456785"))
+    assert gateway.webhooks.asked[0].watched == selected
+
+
+@pytest.mark.parametrize("query", ["limit=10001", "limit=0", "after=no:1", "after="])
+async def test_an_invalid_page_of_a_watchlist_is_refused(gateway: Gateway, query: str) -> None:
+    path = f"/api/watchlists/wl_1/companies?{query}"
+    answer = await gateway.get(path, headers=gateway.issue())
 
     body = await problem_of(answer)
     assert (answer.status, body["code"]) == (400, "invalid_parameter")

@@ -12,6 +12,7 @@ import orjson
 import pytest
 from aiohttp import ClientResponse
 
+from common.contracts.watchlists import MAX_CHANGED
 from common.contracts.webhook_api import Operation
 from common.mongo import Database
 from gateway.problems import PROBLEMS
@@ -22,6 +23,13 @@ from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
 from webhook_registry.destinations.urls import MAX_URL_LENGTH
+from webhook_registry.watchlists.bodies import (
+    MAX_NAME_LENGTH,
+    read_list_changes,
+    read_new_list,
+    read_watched,
+    read_watched_changes,
+)
 from webhook_registry.webhooks.bodies import (
     MAX_DESCRIPTION_LENGTH,
     read_changes,
@@ -131,6 +139,43 @@ async def _rotate_twice(service: Service) -> ClientResponse:
     return answer
 
 
+def _list(method: str, path: str, *, used: bool = False, **options: Any) -> Story:
+    """A request; `{list}` in its path is a new watchlist, which a webhook may use."""
+
+    async def story(service: Service) -> ClientResponse:
+        made = await service.send("POST", LISTS, data=orjson.dumps(example("NewWatchlist")))
+        watchlist_id = (await made.json())["id"]
+        if used:
+            body = {**NEW_WEBHOOK, "filter": {"watchlists": [watchlist_id]}}
+            await service.send("POST", HOOKS, data=orjson.dumps(body))
+        return await service.send(method, path.format(list=watchlist_id), **options)
+
+    return story
+
+
+def _list_twice(first: str, second: str) -> Story:
+    """Two changes of companies with the same idempotency key."""
+
+    async def story(service: Service) -> ClientResponse:
+        made = await service.send("POST", LISTS, data=orjson.dumps(example("NewWatchlist")))
+        path = f"{LISTS}/{(await made.json())['id']}/companies"
+        for company in (first, second):
+            body = orjson.dumps({"add": [company]})
+            answer = await service.send("PATCH", path, data=body, headers={"Idempotency-Key": "k"})
+        return answer
+
+    return story
+
+
+def _full_lists(method: str, path: str, **limits: Any) -> Story:
+    async def story(service: Service) -> ClientResponse:
+        world = World(service.registrar.world.database, **limits)
+        service.registrar.world = world
+        return await _list(method, path, data=orjson.dumps(BODIES[method]))(service)
+
+    return story
+
+
 #: Rows of a delivery: one that failed, one that was cancelled, one whose attempt is in flight.
 FAILED = {"state": "failed", "attempts": ATTEMPT["attempt"], "ended_at": NOON}
 CANCELLED = {"state": "cancelled", "reason": "webhook_disabled", "ended_at": NOON}
@@ -138,6 +183,14 @@ IN_FLIGHT = {"claim": "token", "lease_until": NOON + timedelta(seconds=30)}
 
 HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unknown"
 RETRY = f"{ONE}/deliveries/{DELIVERY_ID}/retry"
+LISTS, LIST, NO_LIST = "/api/watchlists", "/api/watchlists/{list}", "/api/watchlists/wl_unknown"
+WATCHED = f"{LIST}/companies"
+#: The body of a request about companies, or of a new list, by its method.
+BODIES = {
+    "POST": example("NewWatchlist"),
+    "PATCH": example("WatchedChanges"),
+    "PUT": example("Watched"),
+}
 WINDOW = b'{"since": "2026-03-01T00:00:00Z"}'
 LARGE = b" " * (64 * 1024 + 1)
 COMPRESSED: dict[str, Any] = {"headers": {"Content-Encoding": "gzip"}, "data": b"{}"}
@@ -197,11 +250,59 @@ STORIES: list[tuple[str, int | str, Story]] = [
     ("recover", "body_too_large", _ask("POST", f"{ONE}/recover", data=LARGE)),
     ("recover", "unsupported_media_type", _ask("POST", f"{ONE}/recover", **TEXT)),
     ("event_types", 200, _ask("GET", "/api/event-types")),
+    ("create_watchlist", 201, _list("POST", LISTS, data=b'{"name": "a"}')),
+    ("create_watchlist", "invalid_body", _list("POST", LISTS, data=b"{}")),
+    ("create_watchlist", "watchlist_limit_reached", _full_lists("POST", LISTS, max_watchlists=1)),
+    ("create_watchlist", "body_too_large", _list("POST", LISTS, data=LARGE)),
+    ("create_watchlist", "unsupported_media_type", _list("POST", LISTS, **TEXT)),
+    ("list_watchlists", 200, _list("GET", LISTS)),
+    ("get_watchlist", 200, _list("GET", LIST)),
+    ("get_watchlist", "watchlist_not_found", _list("GET", NO_LIST)),
+    ("change_watchlist", 200, _list("PATCH", LIST, data=b'{"name": "b"}')),
+    ("change_watchlist", "invalid_body", _list("PATCH", LIST, data=b'{"size": 1}')),
+    ("change_watchlist", "watchlist_not_found", _list("PATCH", NO_LIST, data=b"{}")),
+    ("change_watchlist", "body_too_large", _list("PATCH", LIST, data=LARGE)),
+    ("change_watchlist", "unsupported_media_type", _list("PATCH", LIST, **TEXT)),
+    ("delete_watchlist", 204, _list("DELETE", LIST)),
+    ("delete_watchlist", "watchlist_not_found", _list("DELETE", NO_LIST)),
+    ("delete_watchlist", "watchlist_in_use", _list("DELETE", LIST, used=True)),
+    ("list_watched", 200, _list("GET", WATCHED)),
+    ("list_watched", "watchlist_not_found", _list("GET", f"{NO_LIST}/companies")),
+    ("change_watched", 200, _list("PATCH", WATCHED, data=orjson.dumps(BODIES["PATCH"]))),
+    ("change_watched", 200, _list_twice("dk:12345674", "dk:12345674")),
+    ("change_watched", "idempotency_conflict", _list_twice("dk:12345674", "dk:87654325")),
+    ("change_watched", "invalid_body", _list("PATCH", WATCHED, data=b'{"add": ["dk:1"]}')),
+    ("change_watched", "watchlist_not_found", _list("PATCH", f"{NO_LIST}/companies", data=b"{}")),
+    (
+        "change_watched",
+        "watchlist_limit_reached",
+        _full_lists("PATCH", WATCHED, max_companies_in_list=1),
+    ),
+    ("change_watched", "body_too_large", _list("PATCH", WATCHED, data=LARGE * 4)),
+    ("change_watched", "unsupported_media_type", _list("PATCH", WATCHED, **TEXT)),
+    ("replace_watched", 200, _list("PUT", WATCHED, data=orjson.dumps(BODIES["PUT"]))),
+    ("replace_watched", "invalid_body", _list("PUT", WATCHED, data=b"{}")),
+    (
+        "replace_watched",
+        "watchlist_not_found",
+        _list("PUT", f"{NO_LIST}/companies", data=orjson.dumps(BODIES["PUT"])),
+    ),
+    (
+        "replace_watched",
+        "watchlist_limit_reached",
+        _full_lists("PUT", WATCHED, max_companies_of_owner=1),
+    ),
+    ("replace_watched", "body_too_large", _list("PUT", WATCHED, data=LARGE * 4)),
+    ("replace_watched", "unsupported_media_type", _list("PUT", WATCHED, **TEXT)),
     *(
         (
             operation,
             "invalid_parameter",
-            _ask(operation.method, operation.path.replace("{delivery_id}", "x") + "?limits=1"),
+            _ask(
+                operation.method,
+                operation.path.replace("{delivery_id}", "x").replace("{watchlist_id}", "y")
+                + "?limits=1",
+            ),
         )
         for operation in Operation
     ),
@@ -239,6 +340,9 @@ def test_the_registry_accepts_the_example_bodies() -> None:
 
     assert read_draft(body("NewWebhook")).description == NEW_WEBHOOK["description"]
     assert read_changes(body("WebhookChanges")).given == {"status"}
+    assert read_new_list(body("NewWatchlist")) == example("NewWatchlist")
+    assert read_list_changes(body("WatchlistChanges")) == example("WatchlistChanges")
+    assert read_watched_changes(body("WatchedChanges")).add == read_watched(body("Watched"))
     assert read_window(body("RecoverWindow"), now=NOON).until == NOON
 
 
@@ -248,4 +352,6 @@ def test_limits_are_those_of_the_registry() -> None:
     assert fields["url"]["maxLength"] == MAX_URL_LENGTH
     assert fields["description"]["maxLength"] == MAX_DESCRIPTION_LENGTH
     assert SCHEMAS["NewWebhookFilter"]["properties"]["companies"]["maxItems"] == MAX_COMPANIES
+    assert SCHEMAS["NewWatchlist"]["properties"]["name"]["maxLength"] == MAX_NAME_LENGTH
+    assert SCHEMAS["Watched"]["properties"]["companies"]["maxItems"] == MAX_CHANGED
     assert set(SCHEMAS["EventPattern"]["enum"]) == PATTERNS

@@ -262,6 +262,7 @@ class TestCommand:
             "industries": ["62", "41.2"],
             "municipalities": ["Oslo"],
             "fields": ["address"],
+            "watchlists": [],
         }
         assert created["headers"] == ["X-Tenant"]
         assert "62, 41.2" in shown.stdout

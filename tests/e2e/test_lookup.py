@@ -66,6 +66,27 @@ async def test_includes_add_parts_of_the_company(client: aiohttp.ClientSession) 
     assert "0088:5790000000005" in {entry["identifier"] for entry in body["einvoicing"]}
 
 
+async def test_subsidiaries_are_those_that_the_list_with_their_owner_has(
+    client: aiohttp.ClientSession,
+) -> None:
+    owner = {"country": "dk", "vat": "12345682", "include": "subsidiaries"}
+    body = await found(client, "/api", **owner)
+    listed = await found(client, "/api/companies", owned_by="dk:12345682", status="any")
+    async with client.get("/api", params={**owner, "format": "xml"}) as answer:
+        xml = await answer.text()
+    async with client.get("/api", params=owner) as answer:
+        tag = answer.headers["ETag"]
+    async with client.get("/api", params=owner, headers={"If-None-Match": tag}) as again:
+        status = again.status
+
+    assert [one["vat"] for one in body["subsidiaries"]] == [
+        one["vat"] for one in listed["companies"]
+    ]
+    assert body["subsidiaries_total"] == listed["total"] == 3
+    assert xml.count("<subsidiary>") == 3
+    assert status == 304
+
+
 async def test_a_company_that_no_register_has_is_not_found(client: aiohttp.ClientSession) -> None:
     for kind, term in (("vat", "99999999"), ("name", "qzxwvq jkhgfq"), ("phone", "99999999")):
         async with client.get("/api", params={"country": "dk", kind: term}) as answer:

@@ -1,12 +1,13 @@
 """The portal in a browser, against the whole system."""
 
 import os
+import re
 from collections.abc import AsyncIterator
 from itertools import count
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Browser, ViewportSize, expect
+from playwright.async_api import Browser, FilePayload, ViewportSize, expect
 
 from company_registry import verify
 from tests.browsing import chromium
@@ -61,6 +62,107 @@ async def test_a_company_is_found_by_keyboard_in_the_suggestions(portal: Portal)
     await box.press("Enter")
 
     await expect(portal.heading("PRØVEFABRIKKEN NORGE AS")).to_be_visible()
+
+
+async def test_companies_are_narrowed_down_by_keyboard_and_downloaded(portal: Portal) -> None:
+    page = portal.page
+    await portal.go("/companies")
+    total = page.locator("#total")
+    everywhere = await total.inner_text()
+
+    await page.locator("#municipality").press_sequentially("Oslo")
+    await expect(total).not_to_have_text(everywhere)
+    await expect(page.locator("#municipality")).to_be_focused()
+    await page.get_by_role("link", name="Private limited company (AS)").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("link", name="Remove Legal form: AS")).to_be_visible()
+    await expect(total).to_be_focused()
+    await expect(page).to_have_url(re.compile(r"municipality=Oslo.*&form=AS"))
+    number = (await total.inner_text()).split()[0]
+    link = await page.get_by_role("link", name="Download CSV").get_attribute("href")
+    download = await page.request.get(f"{portal.url}{link}")
+
+    lines = (await download.text()).splitlines()
+    assert len(lines) == 1 + int(number)
+    assert all("OSLO" in line.upper() for line in lines[1:])
+    await page.go_back()
+    await expect(page.get_by_role("link", name="Remove Legal form: AS")).to_have_count(0)
+
+
+#: One that is found, one for a person to decide, and one that is in no register.
+CUSTOMERS = """Kunde;Firmanavn;Postnr.;By
+1;Prøvefabrikken ApS;1112;København K
+2;Prøvefabriken;;
+3;Findes Slet Ikke Nogen Steder;;
+"""
+
+
+async def choose_customers(portal: Portal) -> None:
+    """Chooses a spreadsheet, and waits for its columns."""
+    await portal.go("/customers")
+    file: FilePayload = {"name": "kunder.csv", "mimeType": "", "buffer": CUSTOMERS.encode()}
+    await portal.page.locator("#file").set_input_files(file)
+    await portal.page.get_by_role("button", name="Read the columns").press("Enter")
+    await expect(portal.heading("Which column is what?")).to_be_visible()
+
+
+async def match_customers(portal: Portal) -> None:
+    """Matches them, and waits for the piles."""
+    await portal.page.get_by_role("button", name="Match 3 rows").press("Enter")
+    await expect(portal.page.locator(".piles")).to_be_visible()
+
+
+async def test_customers_are_matched_and_reviewed_by_keys(portal: Portal) -> None:
+    page = portal.page
+    await choose_customers(portal)
+    await expect(page.get_by_label("Firmanavn")).to_have_value("name")
+    await match_customers(portal)
+
+    await portal.go("/customers/rows/1")
+    await expect(page.locator(".candidate button").first).to_be_focused()
+    await page.keyboard.press("1")
+    await expect(page.locator(".piles")).to_be_visible()
+    await portal.go("/customers/rows/0")
+    await expect(page.locator(".candidate button").first).to_be_focused()
+    await page.keyboard.press("0")
+    await expect(page.locator(".piles")).to_be_visible()
+    await portal.go("/customers/rows/0")
+    await expect(page.locator(".candidate button").first).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".piles")).to_be_visible()
+
+    rows = await (await page.request.get(f"{portal.url}/customers.csv")).text()
+    decided = [line.split(",")[-1] for line in rows.splitlines()]
+    assert decided == ["Decision", "match (by hand)", "match (by hand)", "none"]
+    assert rows.count("12345674") >= 1
+
+
+async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
+    portal: Portal, register: Register, receiver: Receiver
+) -> None:
+    number, page = "310987003", portal.page
+    await register.load("no-enheter", an_entity(number, "PRØVELISTEN AS"))
+    await portal.go("/watchlists")
+    await page.get_by_label("Name").fill("My customers")
+    await page.keyboard.press("Enter")
+    await page.get_by_label("Add companies").fill(f"NO {number}")
+    await portal.press("Add")
+    await expect(page.locator(".watched")).to_contain_text("PRØVELISTEN AS")
+    watchlist = page.url
+    await portal.press("Subscribe to changes")
+    secret = await portal.create_webhook(receiver.url("/watched"), description="Of the list")
+
+    await register.load("no-enheter", an_entity(number, "NYE PRØVELISTEN AS"))
+
+    delivery = await receiver.next("/watched")
+    verify(delivery.headers, delivery.body, secret)
+    await page.goto(watchlist)
+    event = page.locator(".event").first
+    await expect(event.locator(".new").first).to_have_text("NYE PRØVELISTEN AS")
+    await expect(page.get_by_role("link", name="Of the list")).to_be_visible()
+    await portal.press("Delete …")
+    await portal.press("Delete")
+    await expect(page.get_by_text("Not deleted.")).to_be_visible()
 
 
 async def test_a_company_has_its_facts_owners_units_and_documents(portal: Portal) -> None:
@@ -290,7 +392,7 @@ async def test_pages_are_accessible_and_fit_their_window(
 
     async def look(name: str) -> None:
         found = await portal.violations()
-        overflow = await portal.overflow()
+        overflow = await portal.overflow(narrowest=viewport == PHONE)
         if found or overflow > 0:
             faults[name] = (found, overflow)
         file = f"{name}-{scheme}-{viewport['width']}.png"
@@ -305,6 +407,28 @@ async def test_pages_are_accessible_and_fit_their_window(
     await look("search")
     await portal.go("/?q=prøvefabrikken")
     await look("results")
+    await portal.go("/companies?municipality=Oslo")
+    await look("companies")
+    await portal.go("/companies?employees_min=many&form=zzz")
+    await look("refused-filters")
+    await portal.go("/customers")
+    await look("customers")
+    await choose_customers(portal)
+    await look("customers-columns")
+    await match_customers(portal)
+    await look("customers-piles")
+    await portal.go("/customers?pile=matched")
+    await look("customers-matched")
+    await portal.go("/customers/rows/1")
+    await look("customers-row")
+    await portal.go("/customers?pile=matched")
+    await portal.press("Save as a watchlist")
+    await expect(portal.heading("Customers")).to_be_visible()
+    await portal.page.get_by_label("Add companies").fill("no:310987001 no:310345679")
+    await portal.press("Add and remove")
+    await look("watchlist")
+    await portal.go("/watchlists")
+    await look("watchlists")
     await portal.go("/companies/dk/12345674")
     await look("company")
     await portal.go("/webhooks/new?company=dk:12345674&name=Prøvefabrikken ApS")

@@ -1,4 +1,4 @@
-"""Every console block of the READMEs and of the lookup guide prints the output shown."""
+"""Every console block of the READMEs and of two guides prints the output shown."""
 
 import asyncio
 import os
@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "docs" / "lookups.md",
+    ROOT / "docs" / "many.md",
     ROOT / "clients" / "python" / "README.md",
 )
 SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!## ).*\n)*)", re.MULTILINE)
@@ -39,7 +40,7 @@ PAUSE = re.compile(r"^sleep \d+; ")
 #: The section that needs changing registers, and the interval of the changes here.
 MOVING, EVERY = "Subscribe to changes", timedelta(seconds=0.5)
 #: The ports of the receivers in the README.
-PORTS = ("8443", "3000")
+PORTS = ("8443", "8444", "3000")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +111,12 @@ async def shell(folder: Path, environment: Mapping[str, str]) -> AsyncIterator[S
         await process.communicate()
 
 
-def test_readmes_and_guide_have_examples() -> None:
+def test_readmes_and_guides_have_examples() -> None:
     counts = {title: len(shown) for title, shown in examples().items()}
 
     assert counts["Look up a company"] >= 3
     assert counts["Subscribe to changes"] >= 7
+    assert counts["Watch your customers"] >= 7
     assert sum(counts.values()) >= 25
 
 

@@ -5,7 +5,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from company_registry.http import Item, Outcome, Request, Response, Sleep, Steps, Stream, stream_of
+from company_registry.http import (
+    Item,
+    NextPart,
+    Outcome,
+    Request,
+    Response,
+    Sleep,
+    Steps,
+    Stream,
+    stream_of,
+)
 
 T = TypeVar("T")
 
@@ -49,5 +59,6 @@ class FakeTransport:
         if isinstance(step, Sleep):
             self.slept.append(step.seconds)
             return None
-        self.requests.append(step)
+        if not isinstance(step, NextPart):
+            self.requests.append(step)
         return self.answers.pop(0)

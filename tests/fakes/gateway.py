@@ -1,10 +1,10 @@
 """Fakes of the gateway's ports, and the application over them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 from typing import Any, Generic, TypeVar
 from uuid import UUID
@@ -14,8 +14,9 @@ from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient
 from prometheus_client import CollectorRegistry
 
-from common.contracts.company import Country
+from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
+from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
 from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
@@ -26,7 +27,9 @@ from common.contracts.lookup import (
     UnitsReply,
     UnitsRequest,
 )
+from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
 from common.contracts.traces import TraceContext
+from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
@@ -35,7 +38,7 @@ from gateway.access.keys import ApiKey, Rate, write_key
 from gateway.events.notices import FeedNotices
 from gateway.http.problem_responses import refusals
 from gateway.http.xml_processes import XmlRenderer
-from gateway.problems import Problem, ServiceUnavailable
+from gateway.problems import Problem, ServiceUnavailable, WatchlistNotFound
 from gateway.routes import Dependencies, application
 from gateway.settings import Policy
 from gateway.webhooks.handlers import Webhooks
@@ -50,6 +53,7 @@ A_REPLY = LookupReply(body=orjson.dumps(example("Company")), tag="1-dk12345674-3
 A_PAGE = UnitsReply(body=orjson.dumps(example("UnitPage")))
 A_LIST = SuggestReply(body=orjson.dumps(example("SuggestionList")))
 NONE_FOUND = FindReply(total=0, has_more=False)
+NO_RECORDS = MatchReply(records=())
 AN_ANSWER = WebhookReply(status=200, body=b"{}")
 
 
@@ -144,6 +148,92 @@ class FakeFinds(FakeService[FindRequest, FindReply]):
 
 
 @dataclass
+class FakeMatches(FakeService[MatchRequest, MatchReply]):
+    """`Matches` that find no company, or the given candidates of each record."""
+
+    answer: MatchReply | Exception = NO_RECORDS
+    #: By country and the record's id.
+    of: dict[tuple[Country, str], WeighedRecord] = field(default_factory=dict)
+
+    async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
+        await self.reply(request, request_id)
+        return MatchReply(
+            records=tuple(
+                self.of.get((request.country, record.id), WeighedRecord())
+                for record in request.records
+            )
+        )
+
+
+@dataclass
+class FakeExports:
+    """`Exports` in memory: companies by number, each its number on a line."""
+
+    numbers: list[str] = field(default_factory=list)
+    #: Companies of a page.
+    size: int = 2
+    position: int = 42
+    #: Raised by the next requests, one by each.
+    faults: list[Exception] = field(default_factory=list)
+    asked: list[ExportRequest] = field(default_factory=list)
+    #: Bytes that make each line longer.
+    padding: int = 0
+    #: Cleared, it holds further pages back until it is set.
+    gate: asyncio.Event = field(default_factory=_open_gate)
+    #: Requests that it holds back.
+    waiting: int = 0
+
+    async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:  # noqa: ARG002 (of the port)
+        self.asked.append(request)
+        if request.state:
+            self.waiting += 1
+            try:
+                await self.gate.wait()
+            finally:
+                self.waiting -= 1
+        if self.faults:
+            raise self.faults.pop(0)
+        left = [number for number in sorted(self.numbers) if number > request.after]
+        page = left[: self.size]
+        return ExportPage(
+            lines=b"".join(b'"%b"\n' % number.encode().ljust(self.padding) for number in page),
+            count=len(page),
+            last=page[-1] if len(left) > len(page) else None,
+            position=self.position if not request.state else 0,
+            state=b"state" if not request.state else b"",
+        )
+
+
+@dataclass
+class FakeLeases:
+    """The leases of all gateways; each `Lease` has a holder of its own."""
+
+    held: dict[str, int] = field(default_factory=dict)
+    fault: Exception | None = None
+    _holders: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def new(self) -> "FakeLease":
+        return FakeLease(self, next(self._holders))
+
+
+@dataclass
+class FakeLease:
+    """`Lease` in memory, without a span."""
+
+    leases: FakeLeases
+    holder: int
+
+    async def take(self, job: str, *, span: timedelta) -> bool:  # noqa: ARG002 (of the port)
+        if self.leases.fault is not None:
+            raise self.leases.fault
+        return self.leases.held.setdefault(job, self.holder) == self.holder
+
+    async def give_up(self, job: str) -> None:
+        if self.leases.held.get(job) == self.holder:
+            del self.leases.held[job]
+
+
+@dataclass
 class FakeWebhooks(FakeService[WebhookRequest, WebhookReply]):
     """`Webhooks` with a given answer."""
 
@@ -151,6 +241,26 @@ class FakeWebhooks(FakeService[WebhookRequest, WebhookReply]):
 
     async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
         return await self.reply(request, request_id)
+
+
+@dataclass
+class FakeWatchlists:
+    """`Watchlists` with given lists, whose owners do not matter."""
+
+    lists: dict[str, set[CompanyKey]] = field(default_factory=dict)
+
+    async def watched(
+        self,
+        request: WatchedRequest,
+        *,
+        request_id: str,  # noqa: ARG002
+    ) -> WatchedReply:
+        if not self.lists.keys() >= set(request.watchlists):
+            raise WatchlistNotFound("you have no watchlist with this id")
+        companies = set().union(*(self.lists[one] for one in request.watchlists))
+        if request.companies is not None:
+            companies &= set(request.companies)
+        return WatchedReply(companies=tuple(companies))
 
 
 @dataclass
@@ -241,8 +351,12 @@ class Fakes:
     suggestions: FakeSuggestions = field(default_factory=FakeSuggestions)
     units: FakeUnits = field(default_factory=FakeUnits)
     finds: FakeFinds = field(default_factory=FakeFinds)
+    matches: FakeMatches = field(default_factory=FakeMatches)
     webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
     events: FakeEvents = field(default_factory=FakeEvents)
+    exports: FakeExports = field(default_factory=FakeExports)
+    leases: FakeLeases = field(default_factory=FakeLeases)
+    watchlists: FakeWatchlists = field(default_factory=FakeWatchlists)
     notices: FeedNotices = field(default_factory=FeedNotices)
     keys: FakeApiKeys = field(default_factory=FakeApiKeys)
     clock: ManualClock = field(default_factory=ManualClock)
@@ -255,8 +369,12 @@ class Fakes:
             suggestions=self.suggestions,
             units=self.units,
             finds=self.finds,
+            matches=self.matches,
             webhooks=webhooks or self.webhooks,
             events=self.events,
+            exports=self.exports,
+            new_lease=self.leases.new,
+            watchlists=self.watchlists,
             signals=self.notices,
             keys=self.keys,
             renderer=XmlRenderer(Workers(1), inline=1_000_000),

@@ -6,8 +6,14 @@ from dataclasses import dataclass, field
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedNotice
+from common.contracts.find import FindPosition, FindRequest
+from common.contracts.match import WeighedCompany
 from lookup.events.outbox import WaitingEvent
+from lookup.search.find.finding import Found
 from lookup.search.hits import SearchHit
+from lookup.search.index import SearchIndex
+from lookup.search.match.record import ReadRecord
+from lookup.search.match.weighing import CandidateCompany
 from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
 from lookup.store.reads import StoredRegister
@@ -63,8 +69,11 @@ class FakeSearches(IndexSearches):
         names: Mapping[str, Sequence[SearchHit]] | None = None,
         addresses: Mapping[str, Sequence[SearchHit]] | None = None,
         shared: Collection[str] = (),
+        owned: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self.names, self.addresses = names or {}, addresses or {}
+        #: The numbers of the companies that the index has for each owner, by name.
+        self.owned = owned or {}
         #: Names whose words many companies share.
         self.shared = shared
         #: The client of each search.
@@ -85,6 +94,42 @@ class FakeSearches(IndexSearches):
     ) -> Sequence[SearchHit]:
         self.clients.append(client)
         return self.addresses.get(address, ())[:limit]
+
+    async def find(self, request: FindRequest) -> Found:
+        self.clients.append(request.client)
+        owned = self.owned.get(request.owned_by or "", ())
+        listed = owned[: request.limit]
+        positions = [
+            FindPosition(key=place, country=request.country, number=int(number))
+            for place, number in enumerate(listed)
+        ]
+        return Found(positions, len(owned), len(owned) > len(listed), {})
+
+
+class DirectSearches(IndexSearches):
+    """The matching of records in an index, without threads and without following changes."""
+
+    def __init__(self, index: SearchIndex) -> None:
+        self.index = index
+        #: The client of each search.
+        self.clients: list[str] = []
+
+    async def match_candidates(
+        self, _country: Country, record: ReadRecord, *, client: str = ""
+    ) -> list[CompanyKey]:
+        self.clients.append(client)
+        return self.index.match_candidates(record)
+
+    async def weighed(
+        self,
+        _country: Country,
+        record: ReadRecord,
+        companies: Sequence[CandidateCompany],
+        *,
+        client: str = "",
+    ) -> list[WeighedCompany]:
+        self.clients.append(client)
+        return self.index.weighed(record, companies)
 
 
 @dataclass

@@ -19,13 +19,17 @@ from portal.adapters.http.live import LiveReaders
 from portal.adapters.http.metrics import HttpMetrics
 from portal.adapters.http.refusals import refusals
 from portal.adapters.http.sessions import SessionPolicy
+from portal.adapters.reading import Reader
 from portal.adapters.registry import Registries
+from portal.adapters.spreadsheets import Spreadsheets
+from portal.adapters.uploads import Uploads
 from tests.fakes.public_server import PublicServer
 
 KEY: Final = "id.secret"
 OTHER_KEY: Final = "other.secret"
 SESSION_KEY: Final = "c2Vzc2lvbi1rZXktb2YtMzItYnl0ZXMtZm9yLXRlc3Q="
 
+_NOW: Final = {"Retry-After": "0"}
 _TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 
 ME: Final = {
@@ -41,12 +45,14 @@ ME: Final = {
 
 @dataclass
 class Api:
-    """The public API: the answer to each path, and the requests that came."""
+    """The public API: the answer to each path, or `POST <path>`, and the requests that came."""
 
     answers: dict[str, tuple[int, Any]] = field(default_factory=dict)
     requests: list[tuple[str, str, Mapping[str, str]]] = field(default_factory=list)
     #: Parts of the query strings of all of them.
     queries: list[str] = field(default_factory=list)
+    #: Paths whose next request is beyond the rate limit of a window that has just ended.
+    limited: set[str] = field(default_factory=set)
     #: Bodies of the requests that had one.
     bodies: list[Any] = field(default_factory=list)
 
@@ -57,7 +63,11 @@ class Api:
             self.bodies.append(await request.json())
         if request.headers.get("Authorization") not in (f"Bearer {KEY}", f"Bearer {OTHER_KEY}"):
             return _problem(401, "unauthorized")
-        status, body = self.answers.get(request.path, (404, None))
+        if request.path in self.limited:
+            self.limited.remove(request.path)
+            return web.json_response({"code": "rate_limited"}, status=429, headers=_NOW)
+        by_method = self.answers.get(f"{request.method} {request.path}")
+        status, body = by_method or self.answers.get(request.path, (404, None))
         return (
             _problem(404, "not_found") if body is None else web.json_response(body, status=status)
         )
@@ -79,6 +89,7 @@ class Portal:
 
     client: TestClient[web.Request, web.Application]
     api: Api
+    uploads: Uploads
 
     async def get(self, path: str, **options: Any) -> ClientResponse:
         return await self.client.get(path, allow_redirects=False, **options)
@@ -113,9 +124,11 @@ async def portal(
     live_readers_per_key: int = 5,
     session_keys: str = SESSION_KEY,
     body_timeout: float = 10,
+    file_idle_timeout: float = 1800,
     links: Links = Links(),  # noqa: B008 (immutable)
 ) -> AsyncIterator[Portal]:
     api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
+    api.give("/api/watchlists", {"watchlists": []})
     upstream = web.Application()
     upstream.router.add_route("*", "/{path:.*}", api.handle)
     metrics = HttpMetrics(CollectorRegistry())
@@ -129,6 +142,11 @@ async def portal(
                 lifetime=lifetime,
             ),
             live=LiveReaders(live_readers, live_readers_per_key, metrics),
+            spreadsheets=Spreadsheets(),
+            reader=Reader(),
+            uploads=Uploads(
+                metrics.customer_files, clock=lambda: 0.0, idle_timeout=file_idle_timeout
+            ),
             metrics=metrics,
             links=links,
             clock=lambda: 0.0,
@@ -143,4 +161,4 @@ async def portal(
             body_timeout=body_timeout,
         )
         async with TestClient(server_of_pages, cookie_jar=jar) as client:
-            yield Portal(client, api)
+            yield Portal(client, api, dependencies.uploads)

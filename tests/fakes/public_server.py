@@ -6,7 +6,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from prometheus_client import CollectorRegistry
 
-from common.runtime.public_port.limits import ConnectionLimits, ConnectionMetrics, Refuse
+from common.runtime.public_port.connections import ConnectionLimits, ConnectionMetrics, Refuse
 from common.runtime.public_port.server import PublicRunner
 
 

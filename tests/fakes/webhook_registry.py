@@ -1,6 +1,6 @@
 """The registry's operations over MongoDB, with fakes of its broker and resolver."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
+from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import RegistryEvent
 from common.contracts.failures import Failure
@@ -23,11 +24,18 @@ from webhook_registry.deliveries.recovering import Recovering
 from webhook_registry.destinations.checks import Destinations
 from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations
+from webhook_registry.watchlists.companies import ManageWatched, WatchedLimits
+from webhook_registry.watchlists.manage import ManageWatchlists
+from webhook_registry.watchlists.removing import Removing
 from webhook_registry.webhooks.manage import ManageWebhooks
+from webhook_registry.webhooks.used_watchlists import UsedWatchlists
 from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, new_document
 from webhook_store.deliveries.health import Health
 from webhook_store.deliveries.owned import OwnedDeliveries
 from webhook_store.deliveries.recoveries import Recoveries
+from webhook_store.watchlists.lists import Watchlists
+from webhook_store.watchlists.locks import OwnerLocks
+from webhook_store.watchlists.members import Members
 from webhook_store.webhooks.addresses import Address, Network
 from webhook_store.webhooks.documents import WEBHOOKS
 from webhook_store.webhooks.idempotency import IdempotencyKeys
@@ -102,6 +110,21 @@ class FakeResolver:
 
 
 @dataclass
+class FakeRegister:
+    """`Register` that has every company but these."""
+
+    lacks: set[str] = field(default_factory=set)
+    failure: Exception | None = None
+    asked: int = 0
+
+    async def unknown(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
+        self.asked += len(companies)
+        if self.failure is not None:
+            raise self.failure
+        return {company for company in companies if company in self.lacks}
+
+
+@dataclass
 class World:
     """The registry's operations; tests set `now`."""
 
@@ -109,7 +132,11 @@ class World:
     delivery_queue: FakeDeliveryQueue = field(default_factory=FakeDeliveryQueue)
     events: FakeEvents = field(default_factory=FakeEvents)
     resolver: FakeResolver = field(default_factory=FakeResolver)
+    register: FakeRegister = field(default_factory=FakeRegister)
     limit: int = 50
+    max_watchlists: int = 1_000
+    max_companies_in_list: int = 100_000
+    max_companies_of_owner: int = 1_000_000
     allowed_networks: Sequence[Network] = ()
     now: datetime = NOON
 
@@ -118,10 +145,14 @@ class World:
         self.keys = EarlyKeys(self.database)
         self.health = FaultyHealth(self.database)
         numbers = count(1)
+        lists, members = Watchlists(self.database), Members(self.database)
+        locks = OwnerLocks(self.database, lambda: self.now)
+        self.removing = Removing(lists, members)
         idempotency = Idempotency(self.keys, lambda: self.now, timedelta(hours=24))
         self._operations = Operations(
             ManageWebhooks(
                 self.registrations,
+                UsedWatchlists(lists, locks),
                 Destinations(self.resolver, self.allowed_networks),
                 self.health,
                 idempotency,
@@ -139,6 +170,24 @@ class World:
                 example_events(),
                 idempotency,
                 now=lambda: self.now,
+            ),
+            ManageWatchlists(
+                lists,
+                locks,
+                self.registrations,
+                self.removing,
+                idempotency,
+                now=lambda: self.now,
+                limit=self.max_watchlists,
+            ),
+            ManageWatched(
+                lists,
+                members,
+                locks,
+                self.register,
+                idempotency,
+                now=lambda: self.now,
+                limits=WatchedLimits(self.max_companies_in_list, self.max_companies_of_owner),
             ),
         )
 

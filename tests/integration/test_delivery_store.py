@@ -51,7 +51,7 @@ from webhook_store.deliveries.owned import OwnedDeliveries
 from webhook_store.deliveries.recording import Recorder
 from webhook_store.deliveries.recoveries import Recoveries
 from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
-from webhook_store.indexes import make_indexes
+from webhook_store.indexes import drop_replaced, make_indexes
 from webhook_store.notices import Notices
 from webhook_store.webhooks.registrations import Registrations
 from webhook_store.webhooks.sending import Webhooks
@@ -768,10 +768,14 @@ def assert_indexed(queries: list[dict[str, Any]], *, max_examined: int) -> None:
     assert max(query["docsExamined"] for query in queries) <= max_examined
 
 
-async def test_indexes_of_an_earlier_version_are_replaced(store: Store) -> None:
+async def test_indexes_of_an_earlier_release_stay_until_they_are_dropped(store: Store) -> None:
     rows = store.database["deliveries"]
     await rows.create_index("webhook_id", name="repeatable")
 
     await make_indexes(store.database)
+    during_the_rollout = await rows.index_information()
+    dropped = [await drop_replaced(store.database) for _ in range(2)]
 
+    assert "repeatable" in during_the_rollout
     assert "repeatable" not in await rows.index_information()
+    assert dropped == [["deliveries.repeatable"], []]

@@ -9,18 +9,20 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from common.contracts.company import Country
+from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType, RegistryEvent, encode_event
 from common.contracts.failures import Unavailable
+from common.contracts.watchlists import WatchlistId
 from common.contracts.webhooks import WebhookFilter, WebhookId, WebhookStatus, encode_for
 from common.mongo import Database
 from dispatcher.batcher import running
 from dispatcher.events.fan_out import FanOut, NotAnEvent
 from dispatcher.store import Store
-from tests.builders.deliveries import a_store, an_event
+from tests.builders.deliveries import VAT, a_store, an_event
 from tests.builders.webhooks import a_registered, secret_keys
 from tests.fakes.dispatcher import FakeDeliveryQueue
 from webhook_store.deliveries.models import CancelReason, DeliveryState
+from webhook_store.watchlists.members import Members
 from webhook_store.webhooks.models import delivery_id
 from webhook_store.webhooks.registrations import Registrations
 
@@ -113,6 +115,28 @@ async def test_an_event_with_a_receipt_does_not_reach_webhooks_that_subscribed_l
     await empty.happens(event)
 
     assert await empty.stored("deliveries") == {}
+
+
+async def test_a_change_of_a_watchlist_applies_to_the_next_event_of_every_dispatcher(
+    empty: Fanning,
+) -> None:
+    other = a_store(empty.database)
+    members, watchlist = Members(empty.database), WatchlistId("wl_1")
+    limits = WebhookFilter(watchlists=(watchlist,), companies=(CompanyKey(Country.NO, VAT),))
+    await empty.subscribe(WH1, filter=limits)
+    before, during, later, after = map(an_event, range(1, 5))
+
+    async with running(*other.batchers):
+        another = Fanning(empty.database, other, empty.delivery_queue)
+        await empty.happens(before)
+        await members.add(watchlist, [CompanyKey(Country.DK, VAT)])
+        await empty.happens(during)
+        await another.happens(later)
+        await members.remove(watchlist, [CompanyKey(Country.DK, VAT)])
+        await another.happens(after)
+
+    rows = await empty.stored("deliveries")
+    assert set(rows) == {delivery_id(during.id, WH1), delivery_id(later.id, WH1)}
 
 
 @pytest.mark.parametrize("subscribed", [(), (WH1,)])

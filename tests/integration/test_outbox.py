@@ -14,6 +14,7 @@ from prometheus_client import REGISTRY
 
 from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE, FEED_EXCHANGE
+from common.leases import StoredLeases
 from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.depth import LONG_QUEUE, QueueProbe
@@ -25,7 +26,6 @@ from lookup.events.outbox import MAX_UNREADABLE
 from lookup.events.publisher import BATCH
 from lookup.events.worker import BrokerBus, NoQueueBound, OutboxWorker
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
-from lookup.store.leases import StoredLeases
 from tests.builders.outbox import NOON, RETENTION, Outbox
 from tests.delivery.waiting import SOON, eventually, until_connected
 from tests.fakes.lookup import FakeBus

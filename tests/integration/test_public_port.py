@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from common.runtime.admin import admin_port
 from common.runtime.health import Health
-from common.runtime.public_port.limits import ConnectionLimits, ConnectionMetrics
+from common.runtime.public_port.connections import ConnectionLimits, ConnectionMetrics
 from common.runtime.public_port.server import public_port
 from gateway.access.keys import Rate, Scope, write_key
 from gateway.http.problem_responses import refusals

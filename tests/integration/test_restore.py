@@ -1,6 +1,8 @@
-"""A register restored from a backup, by the steps of docs/operations.md."""
+"""A register restored from a backup, by the steps of docs/operations.md as they are typed."""
 
 import asyncio
+import shutil
+import subprocess
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
@@ -17,12 +19,15 @@ from lookup.registers.brreg.sources import NO_ENTITIES
 from lookup.store.indexes import make_indexes
 from lookup.sync_app import connect
 from tests.conftest import DatabaseNames
+from tests.contract.manifests.reading import KUBERNETES
+from tests.fakes import kubectl
 from tests.syncing.world import NORWAY, World, sync_settings
 
 pytestmark = pytest.mark.integration
 
 COMPANY, REMOVED, FOUNDED = "310345679", "310345806", "310999911"
 RETENTION = timedelta(days=30)
+OVERLAY = str(KUBERNETES / "overlays" / "local")
 
 
 @pytest.fixture
@@ -72,23 +77,37 @@ async def publish(world: World) -> int:
     return await outbox.mark(waiting, at=at, again_at=at)
 
 
+def typed_with(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [KUBERNETES / "run", *words],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl renders the overlay")
 @pytest.mark.parametrize("by_the_guide", [True, False])
 async def test_what_is_given_out_after_a_restore(
     world: World,
     empty_server: str,
     mongo_url: str,
     database_names: DatabaseNames,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
     *,
     by_the_guide: bool,
 ) -> None:
-    async def command(url: str, *arguments: str) -> str:
-        monkeypatch.setenv("MONGO_URL", url)
-        monkeypatch.setenv("REGISTER_DB", database_names.register)
-        with pytest.raises(SystemExit, match="0"):
-            await asyncio.to_thread(main, arguments)
-        return capsys.readouterr().out
+    async def typed(url: str, *words: str) -> str:
+        environment = {
+            **kubectl.install(tmp_path),
+            "MONGO_URL": url,
+            "REGISTER_DB": database_names.register,
+        }
+        done = await asyncio.to_thread(typed_with, environment, *words)
+        assert done.returncode == 0, done.stderr
+        return str(done.stdout)
 
     await world.sync(*NORWAY)
     await change(world, "BEFORE AS")
@@ -98,8 +117,8 @@ async def test_what_is_given_out_after_a_restore(
     lost = await change(world, "LOST AS")
     founded = await founding(world)
     lost_position = await publish(world)
-    await command(mongo_url, "remove", "no", REMOVED)
-    removed = (await command(mongo_url, "removed")).splitlines()
+    await typed(mongo_url, "job", OVERLAY, "lookup", "remove", "no", REMOVED)
+    removed = await typed(mongo_url, "job", OVERLAY, "lookup", "removed")
 
     async with AsyncExitStack() as stack:
         settings = sync_settings(empty_server, database_names.register, world.served)
@@ -107,15 +126,16 @@ async def test_what_is_given_out_after_a_restore(
         restored = World(world.served, wiring, world.clock)
         await restore(backup, restored.database)
         if by_the_guide:
-            for line in removed:
-                await command(empty_server, "remove", *line.split())
-            await command(empty_server, "restored")
+            listed = tmp_path / "removed.txt"
+            listed.write_text(removed)
+            since = world.clock().isoformat()
+            await typed(empty_server, "resume", OVERLAY, "--removed", str(listed), "--since", since)
         told = await change(restored, "NEW AS")
         founded_again = await founding(restored)
         position = await publish(restored)
         stored = await restored.contents()
 
-    assert removed == [f"no {REMOVED}"]
+    assert removed == f"no {REMOVED}\n"
     assert told["data"]["company"]["name"] == "NEW AS"
     if by_the_guide:
         assert told["id"] != lost["id"]

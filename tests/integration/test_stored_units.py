@@ -21,7 +21,7 @@ from lookup.answers.units import AnswerUnits
 from lookup.registers.cvr.sources import DK_UNITS
 from lookup.store import units
 from lookup.store.canonical_json import dump
-from lookup.store.indexes import make_indexes
+from lookup.store.indexes import drop_replaced, make_indexes
 from tests.builders.companies import a_company_record, a_unit, a_unit_record, an_address
 from tests.builders.loading import NOON, Loader
 from tests.fakes.lookup import FakeSearches
@@ -199,6 +199,19 @@ async def test_units_of_an_earlier_release_get_their_order_with_the_indexes(stor
     assert [number for number, _ in await store.shown()] == [
         f"100000000{last}" for last in (4, 2, 3, 1)
     ]
+
+
+async def test_an_index_of_an_earlier_release_stays_until_it_is_dropped(store: Store) -> None:
+    units = store.database["production_units"]
+    await units.create_index("company", name="company")
+
+    await make_indexes(store.database)
+    during_the_rollout = await units.index_information()
+    dropped = [await drop_replaced(store.database) for _ in range(2)]
+
+    assert "company" in during_the_rollout
+    assert "company" not in await units.index_information()
+    assert dropped == [["production_units.company"], []]
 
 
 async def test_the_order_is_read_from_an_index_alone(store: Store) -> None:

@@ -8,6 +8,7 @@ from itertools import islice
 import orjson
 import pytest
 
+from common.leases import StoredLeases
 from lookup.following.passes import Outcome, follow
 from lookup.loading.batches import Tally
 from lookup.loading.progress import Cursor
@@ -17,7 +18,6 @@ from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.registers.table import sources
-from lookup.store.leases import StoredLeases
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
 from register_samples.server.messages import Snapshot
 from tests.syncing.world import DENMARK, NORWAY, World

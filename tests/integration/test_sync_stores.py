@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from common.contracts.company import Country
+from common.leases import StoredLeases
 from common.mongo import Database
 from lookup.changes.states import Conflict
 from lookup.loading.progress import Cursor, Position, StoredCursors
@@ -15,7 +16,6 @@ from lookup.records.source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
-from lookup.store.leases import StoredLeases
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

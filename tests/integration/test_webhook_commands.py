@@ -66,6 +66,18 @@ async def test_creating_indexes_is_repeatable(commands: Commands) -> None:
         assert {model.document["name"] for model in models} <= made.keys()
 
 
+async def test_dropping_replaced_indexes_names_them(commands: Commands) -> None:
+    await commands.database["attempts"].create_index("at", name="latest")
+
+    done = commands.run("indexes", "--drop-replaced", WEBHOOK_SECRET_KEYS="")
+    again = commands.run("indexes", "--drop-replaced", WEBHOOK_SECRET_KEYS="")
+
+    assert (done[:2], again[:2]) == (
+        (0, "dropped: attempts.latest\n"),
+        (0, "dropped: none existed\n"),
+    )
+
+
 async def test_resealing_reports_its_count(commands: Commands) -> None:
     new = await commands.created("k1")
 

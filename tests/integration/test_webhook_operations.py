@@ -101,6 +101,7 @@ async def test_creation_returns_the_secret_and_the_location(world: World) -> Non
             "industries": [],
             "municipalities": [],
             "fields": [],
+            "watchlists": [],
         },
         "description": None,
         "headers": [],

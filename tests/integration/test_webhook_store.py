@@ -12,6 +12,7 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
+from common.contracts.watchlists import WatchlistId
 from common.contracts.webhook_api import WebhookReply
 from common.contracts.webhooks import (
     DisabledReason,
@@ -22,8 +23,11 @@ from common.contracts.webhooks import (
 )
 from common.mongo import Database
 from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_secret, is_for, secret_keys
+from webhook_store.watchlists.documents import MEMBERS, ids_of
+from webhook_store.watchlists.members import Members
+from webhook_store.webhooks import followed
 from webhook_store.webhooks.idempotency import IdempotencyKeys
-from webhook_store.webhooks.matching import Subject, event_keys
+from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.models import (
     KeyScope,
     KeyUse,
@@ -205,7 +209,9 @@ async def test_each_event_of_a_batch_finds_its_webhooks_as_it_does_alone(store: 
         "fields": ("address",),
     }
     patterns = [("*",), ("company.*",), ("company.updated", "owners.*"), ("owners.changed",)]
+    lists = {"watchlists": (WatchlistId("wl_1"), WatchlistId("wl_2"))}
     limits: list[dict[str, Any]] = [{}, country, {"companies": companies}]
+    limits += [lists, lists | country, lists | {"companies": companies[1:]}]
     subscriptions = [*product(patterns, limits)]
     for size in (1, 2, 4):
         for names in combinations(parts, size):
@@ -229,23 +235,89 @@ async def test_each_event_of_a_batch_finds_its_webhooks_as_it_does_alone(store: 
         for kind, country, vat, form, code, town, changed in values
     ]
 
+    await Members(store.database).add("wl_1", [DANISH, CompanyKey.parse("no:12345674")])
+    await Members(store.database).add("wl_2", [DANISH])
+
     # The same event twice in a list is nothing special.
     together = await store.webhooks().matching([*subjects, subjects[0]])
 
     for subject, found in zip([*subjects, subjects[0]], together, strict=True):
         [alone] = await store.webhooks().matching([subject])
-        ids = sorted(one.webhook.id for one in stored if is_for(one.webhook, subject))
+        has = {"dk:12345674": lists["watchlists"], "no:12345674": lists["watchlists"][:1]}
+        listed = replace(subject, watchlists=has.get(subject.company, ()))
+        ids = sorted(one.webhook.id for one in stored if is_for(one.webhook, listed))
         assert sorted(match.webhook_id for match in found) == ids
         assert sorted(match.webhook_id for match in alone) == ids
 
 
-async def test_matching_uses_one_index(store: Store) -> None:
+async def test_followers_of_companies_are_found_by_an_index(store: Store) -> None:
     await store.created()
-    keys = event_keys(Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674"))
+    keys = [DANISH]
 
     plan = await store.database["webhooks"].find({"match_keys": {"$in": keys}}).explain()
 
     assert plan["queryPlanner"]["winningPlan"]["inputStage"]["indexName"] == "match_keys"
+
+
+async def test_the_lists_of_companies_are_read_from_the_index_of_ids_alone(store: Store) -> None:
+    companies = [CompanyKey(Country.NO, f"{number}") for number in range(310_000_000, 310_000_200)]
+    await Members(store.database).add("wl_1", [DANISH, *companies])
+    query = {"_id": ids_of([DANISH, companies[7]])}
+
+    plan = await store.database[MEMBERS].find(query, {"_id": 1}).explain()
+
+    stages = plan["queryPlanner"]["winningPlan"]
+    assert stages["stage"] == "PROJECTION_COVERED"
+    assert plan["executionStats"]["totalDocsExamined"] == 0
+    assert plan["executionStats"]["nReturned"] == 2
+    # One more behind each range.
+    assert plan["executionStats"]["totalKeysExamined"] <= 4
+
+
+async def test_what_changes_between_two_events_applies_to_the_second(store: Store) -> None:
+    webhooks, registrations = store.webhooks(), store.registrations()
+    subject = Subject(EventType.COMPANY_UPDATED, Country.DK, "12345674", form="80")
+
+    async def matching() -> list[str]:
+        [found] = await webhooks.matching([subject])
+        return sorted(match.webhook_id for match in found)
+
+    none = await matching()
+    first = (await store.created(events=("company.*",), updated_at=LATER)).webhook.id
+    one = await matching()
+    # Its write took longer than that of the first.
+    second = (await store.created(updated_at=LATER - timedelta(seconds=9))).webhook.id
+    both = await matching()
+    only = WebhookFilter(forms=("AS",))
+    await registrations.change(
+        OWNER,
+        second,
+        lambda webhook: webhook.model_copy(update={"filter": only, "updated_at": LATER}),
+    )
+    changed = await matching()
+    by_company = WebhookFilter(companies=(DANISH,))
+    await registrations.change(
+        OWNER,
+        second,
+        lambda webhook: webhook.model_copy(update={"filter": by_company, "updated_at": LATER}),
+    )
+    by_number = await matching()
+    await registrations.delete(OWNER, first, call_id=a_call(3), at=LATER)
+    deleted = await matching()
+
+    assert [none, one, both, changed] == [[], [first], sorted([first, second]), [first]]
+    assert [by_number, deleted] == [sorted([first, second]), [second]]
+
+
+async def test_many_webhooks_are_indexed_page_by_page(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(followed, "_PAGE", 2)
+    ids = [(await store.created()).webhook.id for _ in range(5)]
+
+    [found] = await store.webhooks().matching([Subject(EventType.COMPANY_UPDATED, Country.DK, "1")])
+
+    assert sorted(match.webhook_id for match in found) == sorted(ids)
 
 
 async def test_one_webhook_is_found_with_any_subscription(store: Store) -> None:

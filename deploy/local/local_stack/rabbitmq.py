@@ -6,7 +6,7 @@ Nothing of it meets a RabbitMQ that runs system-wide, and nothing of it stays be
 import shutil
 import socket
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from local_stack import packages, ports
@@ -32,6 +32,8 @@ max_message_size = 16777216
 log.file = false
 log.console = true
 """
+#: The cluster that a new node joins when it starts.
+_CLUSTER = "cluster_formation.classic_config.nodes.1 = {name}\n"
 
 _ON_LOOPBACK = "-kernel inet_dist_use_interface {127,0,0,1}"
 
@@ -63,12 +65,18 @@ class RabbitMQ(Server):
 
     Killed as by a power cut, RabbitMQ 3.10 loses a quorum queue that was declared less than a
     second or two before: the queue is there again, and never has a leader.
+    A second node `joins` the cluster of a first one, whose port mapper and cookie it uses.
     """
 
-    def __init__(self, where: Path, ports: RabbitPorts) -> None:
+    def __init__(self, where: Path, ports: RabbitPorts, *, joins: "RabbitMQ | None" = None) -> None:
         super().__init__()
-        self.ports = ports
+        self.ports: RabbitPorts = (
+            ports if joins is None else replace(ports, mapper=joins.ports.mapper)
+        )
         self._where = where.absolute()
+        self._joins = joins
+        self._home = self._where if joins is None else joins._where
+        self._name = "company-registry@localhost" if joins is None else "second@localhost"
 
     @property
     def amqp_url(self) -> str:
@@ -81,16 +89,17 @@ class RabbitMQ(Server):
 
     def begin(self) -> None:
         self._write_files()
-        # Started here, and not by Erlang, which would leave it running for ever.
-        mapper = Process(
-            Program(
-                "epmd",
-                [_EPMD, "-port", str(self.ports.mapper), "-address", "127.0.0.1"],
-                self._where / "epmd.log",
+        if self._joins is None:
+            # Started here, and not by Erlang, which would leave it running for ever.
+            mapper = Process(
+                Program(
+                    "epmd",
+                    [_EPMD, "-port", str(self.ports.mapper), "-address", "127.0.0.1"],
+                    self._where / "epmd.log",
+                )
             )
-        )
-        self._running = [mapper]
-        mapper.wait_until(self._mapper_answers, seconds=10)
+            self._running = [mapper]
+            mapper.wait_until(self._mapper_answers, seconds=10)
         self._running.append(
             Process(
                 Program(
@@ -122,8 +131,9 @@ class RabbitMQ(Server):
 
     def _write_files(self) -> None:
         self._where.mkdir(parents=True, exist_ok=True)
+        cluster = "" if self._joins is None else _CLUSTER.format(name=self._joins._name)
         (self._where / "rabbitmq.conf").write_text(
-            _CONFIGURATION.format(amqp=self.ports.amqp, management=self.ports.management)
+            _CONFIGURATION.format(amqp=self.ports.amqp, management=self.ports.management) + cluster
         )
         (self._where / "enabled_plugins").write_text("[rabbitmq_management].\n")
         (self._where / "inetrc").write_text(_NAMES)
@@ -131,12 +141,12 @@ class RabbitMQ(Server):
     def _environment(self) -> dict[str, str]:
         where = self._where
         return {
-            "HOME": str(where),  # the Erlang cookie lives there
+            "HOME": str(self._home),  # the Erlang cookie lives there
             "ERL_INETRC": str(where / "inetrc"),
             "ERL_EPMD_ADDRESS": "127.0.0.1",
             "ERL_EPMD_PORT": str(self.ports.mapper),
             "RABBITMQ_CONF_ENV_FILE": "/dev/null",
-            "RABBITMQ_NODENAME": "company-registry@localhost",
+            "RABBITMQ_NODENAME": self._name,
             "RABBITMQ_NODE_IP_ADDRESS": "127.0.0.1",
             "RABBITMQ_NODE_PORT": str(self.ports.amqp),
             "RABBITMQ_DIST_PORT": str(self.ports.distribution),

@@ -47,7 +47,11 @@ def receiver_certificates(settings: StackSettings) -> Certificates:
 
 
 def _for_gateway(settings: StackSettings) -> Mapping[str, str]:
-    return {"HTTP_HOST": settings.http_host, "HTTP_PORT": str(settings.http_port)}
+    return {
+        "HTTP_HOST": settings.http_host,
+        "HTTP_PORT": str(settings.http_port),
+        "PORTAL_URL": settings.portal_url,
+    }
 
 
 def _for_lookup(settings: StackSettings) -> Mapping[str, str]:

@@ -93,7 +93,8 @@ class System:
 
     def issue_key(self, owner: str) -> str:
         """A key with every scope."""
-        scopes = [part for scope in ("lookup", "webhooks", "events") for part in ("--scope", scope)]
+        every = ("lookup", "webhooks", "events", "export")
+        scopes = [part for scope in every for part in ("--scope", scope)]
         issue = ("keys", "issue", "--owner", owner, "--name", "every scope", *scopes)
         return self.demand("gateway", *issue)
 

@@ -92,6 +92,9 @@ CASES: dict[str, Case] = {
             'dependency_up{job="lookup", pod="a", dependency="broker"}': "1x60",
         },
     ),
+    "BrokerAlarm": _gauge(
+        'rabbitmq_alarms_free_disk_space_watermark{instance="a"}', "0x50 1x10", "0x60"
+    ),
     "DependencyDown": Case(
         {'dependency_up{job="lookup", pod="a", dependency="database"}': "0x60"},
         {

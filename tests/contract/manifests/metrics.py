@@ -25,6 +25,13 @@ _WORD = re.compile(r"\b([a-zA-Z_:][a-zA-Z0-9_:]*)\b(?!\s*\()")
 _DURATION = re.compile(r"\[[^\]]*\]|\b\d+[smhd]\b")
 _OPERATORS = frozenset({"and", "or", "unless", "bool", "offset"})
 
+#: Of RabbitMQ's plugin `rabbitmq_prometheus`, 3.10 to 4.2.
+_OF_RABBITMQ = (
+    "rabbitmq_alarms_file_descriptor_limit",
+    "rabbitmq_alarms_free_disk_space_watermark",
+    "rabbitmq_alarms_memory_used_watermark",
+)
+
 
 @cache
 def exposed_metrics() -> dict[str, frozenset[str]]:
@@ -33,7 +40,7 @@ def exposed_metrics() -> dict[str, frozenset[str]]:
     Read from the source, since some metrics are made when a service starts, not when its module is
     imported. Names and labels must be literal.
     """
-    found = {"up": _ADDED}
+    found = {"up": _ADDED} | dict.fromkeys(_OF_RABBITMQ, _ADDED)
     for file in sorted(ROOT.glob("*/*/src/**/*.py")):
         for name, labels in _metrics_of(file):
             found[name] = labels | _ADDED

@@ -15,6 +15,9 @@ ROOT = Path(__file__).parents[3]
 KUBERNETES = ROOT / "deploy" / "k8s"
 NAMESPACE = "company-registry"
 
+#: Where the base's images come from: nowhere, until an overlay says it.
+UNSET = "set-images.invalid/"
+
 Document = Mapping[str, Any]
 
 
@@ -73,7 +76,7 @@ class Workload:
     @property
     def serves(self) -> bool:
         """True if it runs until it is stopped, unlike a Job."""
-        return bool(self.document["kind"] != "Job")
+        return self.document["kind"] not in ("Job", "CronJob")
 
     @property
     def args(self) -> Sequence[str]:
@@ -86,7 +89,8 @@ class Workload:
         [container] = self.pod.get("initContainers", [{}])
         if container.get("args") != ["indexes"]:
             return None
-        return str(container["image"]).removeprefix("company-registry/").partition(":")[0]
+        image = str(container["image"]).removeprefix(UNSET)
+        return image.removeprefix("company-registry/").partition(":")[0]
 
     @property
     def containers(self) -> list[Mapping[str, Any]]:
@@ -95,7 +99,8 @@ class Workload:
 
     @property
     def template(self) -> Mapping[str, Any]:
-        return dict(self.document["spec"]["template"])
+        spec = self.document["spec"]
+        return dict(spec.get("jobTemplate", {}).get("spec", spec)["template"])
 
     @property
     def pod(self) -> Mapping[str, Any]:
@@ -112,7 +117,7 @@ class Workload:
 
     @property
     def image(self) -> str:
-        return str(self.container["image"])
+        return str(self.container["image"]).removeprefix(UNSET)
 
     @property
     def ports(self) -> Mapping[str, int]:
@@ -120,7 +125,7 @@ class Workload:
 
 
 def workloads(documents: Sequence[Document]) -> list[Workload]:
-    found = of_kind(documents, "Deployment", "StatefulSet", "Job")
+    found = of_kind(documents, "Deployment", "StatefulSet", "Job", "CronJob")
     return [Workload(document) for document in found]
 
 

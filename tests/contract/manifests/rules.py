@@ -291,7 +291,7 @@ def _unrestricted(workload: Workload) -> Iterator[str]:
     pod = workload.pod
     yield from beyond_restricted(pod)
     for container in workload.containers:
-        ours = container["image"].startswith("company-registry/")
+        ours = "company-registry/" in container["image"]
         rights = container.get("securityContext", {})
         if ours and not rights.get("readOnlyRootFilesystem"):
             yield "may write to its image"

@@ -11,7 +11,8 @@ from rich.console import Console
 from company_registry import Company, CompanyNotFound
 from company_registry.cli.companies import Include
 from company_registry.cli.output import Column, Row, as_json, print_rows, printable
-from company_registry.cli.results import Result, cells, harmless, header
+from company_registry.cli.results import Result, cells, header
+from company_registry.spreadsheets import harmless
 from tests.builders.answers import a_found_company, a_summary
 
 ID, TIME = "wh_fdb1b6c129ef4dbf9bdf7dcc0343e384", "2026-03-02T12:00:00.123Z"
@@ -120,6 +121,10 @@ def test_what_is_included_has_columns() -> None:
         roles=[{"role": "director", "role_text": "DIREKTION", "name": "Ane", "type": "person"}],
         production_units=[{"number": "1012345670", "name": "Alfa Nord"}],
         einvoicing=[{"identifier": "0088:5790000000000", "scheme": "0088"}],
+        subsidiaries=[
+            {"vat": "12345690", "name": "Beta ApS", "status": "active", "share": share},
+            {"vat": "12345704", "name": "Gamma K/S", "status": "ended"},
+        ],
     )
     parts = [part for part in Include if part != Include.ALTERNATIVES]
 
@@ -130,6 +135,7 @@ def test_what_is_included_has_columns() -> None:
         "roles": "DIREKTION: Ane",
         "production_units": "1012345670 Alfa Nord",
         "einvoicing": "0088:5790000000000",
+        "subsidiaries": "12345690 Beta ApS (10–15 %) | 12345704 Gamma K/S",
     }
     assert "owners" not in header([])
 

@@ -5,8 +5,8 @@ import codecs
 import pytest
 
 from company_registry.cli.plans import plan_of
-from company_registry.cli.spreadsheets import Row, country_of, read_sheet, term_of, type_of
 from company_registry.errors import InvalidParameter
+from company_registry.spreadsheets import Row, country_of, read_sheet, term_of, type_of
 from company_registry.streams import Lookup
 
 TEXT = "kunde;land;navn\r\nA17;Danmark;Prøvefabrikken ApS\r\n"

@@ -14,9 +14,16 @@ from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 from yarl import URL
 
-from common.messaging import frames
-from common.messaging.content import ContentProtocol, ContentTransport, MessageReader, Nodes
-from common.messaging.frames import Content
+from common.messaging.content import (
+    HEARTBEAT,
+    Content,
+    ContentProtocol,
+    MessageReader,
+    decode_table,
+    encode_message,
+    encode_table,
+)
+from common.messaging.nodes import ContentTransport, Nodes
 
 TAKEN, OTHER = 2, 3
 FRAME_MAX = 4096
@@ -108,7 +115,7 @@ async def test_headers_of_other_clients_are_read(received: Received) -> None:
 
     [delivered] = received.delivered
     # Up to the first that is not a text.
-    assert frames.texts(delivered.headers) == {"a": "é", "b": ""}
+    assert decode_table(delivered.headers) == {"a": "é", "b": ""}
 
 
 async def test_returned_and_delivered_messages_are_distinguished(received: Received) -> None:
@@ -138,16 +145,16 @@ async def test_aiormq_gets_a_heartbeat_for_the_frames_that_it_does_not_see(
     received.now += 5
     received.feed(a_delivery(b"taken"))
 
-    assert await received.others() == frames.HEARTBEAT
+    assert await received.others() == HEARTBEAT
 
 
 @pytest.mark.parametrize("size", [0, 1, FRAME_MAX - 8, FRAME_MAX - 7, 3 * FRAME_MAX])
 def test_a_published_message_reads_as_amqp(size: int) -> None:
     body = bytes(size)
 
-    stream = frames.publish(
+    stream = encode_message(
         TAKEN,
-        Content("rpc.lookup.dk", "c", "r", body, frames.table({"name": "é", "empty": ""})),
+        Content("rpc.lookup.dk", "c", "r", body, encode_table({"name": "é", "empty": ""})),
         exchange="rpc",
         expiration=1800,
         mandatory=True,
@@ -167,9 +174,9 @@ def test_a_published_message_reads_as_amqp(size: int) -> None:
 
 
 def test_headers_that_do_not_fit_into_a_frame_are_left_out() -> None:
-    headers = frames.table({"long": "x" * FRAME_MAX})
+    headers = encode_table({"long": "x" * FRAME_MAX})
 
-    stream = frames.publish(
+    stream = encode_message(
         TAKEN, Content("rpc.lookup.dk", "c", None, b"{}", headers), frame_max=FRAME_MAX
     )
 
@@ -196,7 +203,7 @@ async def test_a_dead_address_of_the_broker_delays_neither_the_next_one_nor_the_
     loop = asyncio.get_running_loop()
 
     def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(frames.HEARTBEAT)
+        writer.write(HEARTBEAT)
         writer.close()
 
     server = await asyncio.start_server(greet, "127.0.0.1", 0)
@@ -217,12 +224,12 @@ async def test_a_dead_address_of_the_broker_delays_neither_the_next_one_nor_the_
             reader, writer = await ContentTransport(Nodes(Random(1))).create(
                 URL("amqp://broker:5672"), ssl_context_provider=None
             )
-            received = await reader.readexactly(len(frames.HEARTBEAT))
+            received = await reader.readexactly(len(HEARTBEAT))
             kept = writer.get_extra_info("socket")
             timeout = kept.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
             writer.close()
 
-    assert received == frames.HEARTBEAT
+    assert received == HEARTBEAT
     assert timeout == 3_000
 
 

@@ -23,10 +23,11 @@ from common.contracts.topology import (
     delay_queue,
 )
 from common.contracts.traces import TraceContext
-from common.messaging import frames
+from common.messaging.content import encode_table
 from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.rpc import (
+    Call,
     Undecodable,
     decode_requests,
     decode_results,
@@ -34,7 +35,7 @@ from common.messaging.rpc import (
     encode_results,
     encode_traces,
 )
-from common.messaging.rpc_pending import Call, PendingCalls
+from common.messaging.rpc_routes import PendingCalls
 from dispatcher.queues import delivery_topology
 from tests.builders.deliveries import a_task
 
@@ -90,10 +91,10 @@ def test_each_request_has_its_own_trace(traces: list[TraceContext | None]) -> No
     "headers",
     [
         b"\0\0\0\0",
-        frames.table({"other": "1"}),
-        frames.table({"traceparent": "not one\nnor this"}),
-        frames.table({"traceparent": PARENT}),
-        frames.table({"traceparent": f"{PARENT}\n{PARENT}\n{PARENT}", "tracestate": "a=1"}),
+        encode_table({"other": "1"}),
+        encode_table({"traceparent": "not one\nnor this"}),
+        encode_table({"traceparent": PARENT}),
+        encode_table({"traceparent": f"{PARENT}\n{PARENT}\n{PARENT}", "tracestate": "a=1"}),
     ],
 )
 def test_headers_that_are_not_of_the_requests_are_ignored(headers: bytes) -> None:

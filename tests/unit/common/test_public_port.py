@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from common.runtime.public_port.limits import (
+from common.runtime.public_port.connections import (
     MAX_REFUSED,
     Bound,
     ConnectionTable,

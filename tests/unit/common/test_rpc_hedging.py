@@ -1,6 +1,6 @@
 """Which calls may be asked of a second server: few, and only unusually slow ones."""
 
-from common.messaging.rpc_routes import HEDGED_PART, RecentMessages
+from common.messaging.rpc_links import HEDGED_PART, RecentMessages
 
 
 def recent(*, answered: int, calls: int) -> RecentMessages:

@@ -39,6 +39,7 @@ def test_a_company_is_written_as_decided() -> None:
                 "production_units": [{"number": "1012345670"}],
                 "production_units_total": 101,
                 "secondary_industries": [{"code": "620100"}],
+                "subsidiaries": [{"vat": "12345682"}],
             }
         )
     )
@@ -62,7 +63,8 @@ def test_a_company_is_written_as_decided() -> None:
         "<production_units><production_unit><number>1012345670</number></production_unit>"
         "</production_units><production_units_total>101</production_units_total>"
         "<secondary_industries><secondary_industry><code>620100</code>"
-        "</secondary_industry></secondary_industries></company>"
+        "</secondary_industry></secondary_industries>"
+        "<subsidiaries><subsidiary><vat>12345682</vat></subsidiary></subsidiaries></company>"
     )
 
 

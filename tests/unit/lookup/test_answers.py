@@ -48,7 +48,7 @@ def test_the_body_matches_the_contract_and_has_a_part_only_if_it_is_included() -
     parsed = CompanyAnswer.model_validate(full)
     assert parsed.owners == (an_owner(),)
     assert not set(Include) & bare.keys()
-    assert [full[one] for one in Include if one not in ("owners", "roles")] == [[], [], []]
+    assert [full[one] for one in ("production_units", "einvoicing", "alternatives")] == [[], [], []]
     assert full["production_units_total"] == 0
     assert full["roles"][0]["role"] == "director"
 
@@ -57,6 +57,7 @@ def test_lists_that_the_register_lacks_are_null() -> None:
     full = body(*Include, owners=b"null", roles=b"null")
 
     assert (full["owners"], full["roles"]) == (None, None)
+    assert (full["subsidiaries"], full["subsidiaries_total"]) == (None, None)
 
 
 def test_companies_of_an_earlier_release_have_every_field() -> None:
@@ -81,6 +82,12 @@ def test_the_tag_changes_with_all_that_a_client_sees_but_the_registers_time() ->
         answered(Include.ALTERNATIVES, extras=Extras(alternatives=given)).tag
         for given in alternatives
     }
+    of_subsidiaries = {
+        answered(
+            Include.SUBSIDIARIES, extras=Extras(subsidiaries=listed, subsidiaries_total=total)
+        ).tag
+        for listed, total in ((b"[]", 0), (b"null", None), (b'[{"vat":"1"}]', 1), (b"[]", 101))
+    }
 
-    assert (len(tags), len(of_alternatives)) == (9, 4)
+    assert (len(tags), len(of_alternatives), len(of_subsidiaries)) == (9, 4, 4)
     assert answered(updated_at=datetime(2020, 1, 1, tzinfo=UTC)).tag == answered().tag

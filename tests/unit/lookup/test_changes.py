@@ -33,7 +33,8 @@ from lookup.changes.differences import (
 )
 from lookup.changes.states import UnitState
 from lookup.events.event import PendingEvent
-from lookup.store.canonical_json import completed, dump, dump_all, is_outdated
+from lookup.store.canonical_json import dump, dump_all
+from lookup.store.documents import completed, is_outdated
 from tests.builders.companies import MONDAY, a_company, a_held_role, a_unit, an_address, an_owner
 
 HOME = CompanyKey.parse("dk:12345674")

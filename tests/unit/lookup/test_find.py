@@ -9,7 +9,7 @@ import pytest
 from common.contracts.company import Country, Status
 from common.contracts.find import Facet, FindPosition, FindRequest, FindSort
 from lookup.search.find.facts import FIELDS, Facts, Flag, facts_of, name_key
-from lookup.search.find.finding import find
+from lookup.search.find.finding import find, find_numbers
 from lookup.search.find.segment import Segment
 from lookup.search.find.segments import Segments, joined, load, save
 from lookup.search.index import SearchIndex
@@ -24,6 +24,11 @@ def check(segments: Segments, model: dict[int, Facts], request: FindRequest) -> 
     """Compares the first pages of a list, and the one after its end, with the companies."""
     fitting = (one for one in model.values() if fits(one, request))
     wanted = sorted(fitting, key=lambda one: place(one, request.sort))
+    numbers = sorted(one.number for one in wanted)
+    for place_in in (0, len(numbers) // 2, len(numbers)):
+        above = numbers[place_in - 1] if place_in else 0
+        following = find_numbers(segments, request, None, after=above, limit=9)
+        assert following == numbers[place_in : place_in + 9]
     listed: list[int] = []
     after = None
     for _ in range(MAX_PAGES):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import orjson
@@ -288,6 +289,16 @@ RESERVED = """
 )
 def test_an_invalid_header_is_named_without_its_value(headers: object, parameter: str) -> None:
     assert faults_of_draft(headers=headers).keys() == {parameter}
+
+
+def test_as_many_headers_are_changed_at_once_as_a_webhook_may_have() -> None:
+    new = {f"X-New-{number}": "1" for number in range(11)}
+    old = {f"X-Old-{number}": None for number in range(11)}
+    replaced = dict(islice(new.items(), 10)) | dict(islice(old.items(), 10))
+
+    assert read_changes(orjson.dumps({"headers": replaced})).headers == replaced
+    assert faults(lambda: read_changes(orjson.dumps({"headers": new}))).keys() == {"headers"}
+    assert faults(lambda: read_changes(orjson.dumps({"headers": old}))).keys() == {"headers"}
 
 
 def test_headers_are_read_with_their_values() -> None:

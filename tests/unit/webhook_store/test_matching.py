@@ -7,13 +7,15 @@ from hypothesis import strategies as st
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
-from common.contracts.webhooks import Webhook, WebhookFilter
+from common.contracts.webhooks import Webhook, WebhookFilter, WebhookId
 from tests.builders.webhooks import a_webhook, is_for
 from webhook_registry.deliveries.examples import example_events
+from webhook_store.webhooks.documents import webhook_fields
+from webhook_store.webhooks.match_index import MatchIndex
 from webhook_store.webhooks.matching import (
+    Limits,
     Subject,
     event_keys,
-    is_selected,
     match_keys,
 )
 
@@ -23,6 +25,7 @@ COUNTRIES = st.sampled_from(Country)
 VATS = st.sampled_from(["12345674", "87654325"])
 COMPANIES = st.builds(CompanyKey, COUNTRIES, VATS)
 PATTERNS = st.one_of(KINDS.map(str), KINDS.map(lambda kind: kind.patterns[1]), st.just("*"))
+LISTS = st.sampled_from(["wl_1", "wl_2"])
 FIELDS = st.sampled_from(["address", "address.street", "address.city", "name"])
 
 
@@ -38,6 +41,7 @@ FILTERS = st.builds(
     industries=some(st.sampled_from(["62", "62.01", "620100", "41"])),
     municipalities=some(st.sampled_from(["Oslo", "KØBENHAVN"])),
     fields=some(FIELDS),
+    watchlists=some(LISTS),
 )
 WEBHOOKS = st.builds(
     lambda events, limits: a_webhook(events=tuple(events), filter=limits),
@@ -53,6 +57,7 @@ SUBJECTS = st.builds(
     industries=some(st.sampled_from(["620100", "62010", "412000"])),
     municipality=st.none() | st.sampled_from(["OSLO", "København"]),
     fields=some(FIELDS),
+    watchlists=some(LISTS),
 )
 
 
@@ -64,7 +69,7 @@ def test_index_keys_and_comparison_find_exactly_the_matching_webhooks(
     subscribed = not set(webhook.events).isdisjoint(subject.kind.patterns)
     stored = (webhook.filter or WebhookFilter()).model_dump()
 
-    found = listed and subscribed and is_selected(stored, subject)
+    found = listed and subscribed and Limits.of(stored).select(subject)
 
     assert found == is_for(webhook, subject)
 
@@ -121,3 +126,30 @@ def test_a_webhook_with_many_pairs_is_indexed_under_its_industries() -> None:
     keys = match_keys(a_webhook(filter=limits))
 
     assert keys == [f"industry:{prefix}|*" for prefix in limits.industries]
+
+
+@given(st.lists(st.tuples(WEBHOOKS, st.booleans()), max_size=6), SUBJECTS)
+def test_the_index_finds_what_matches_after_any_changes(
+    changes: list[tuple[Webhook, bool]], subject: Subject
+) -> None:
+    index = MatchIndex()
+    kept: dict[WebhookId, Webhook] = {}
+    for number, (webhook, is_removed) in enumerate(changes):
+        webhook_id = WebhookId(f"wh_{number % 3}")
+        if is_removed:
+            index.remove(webhook_id)
+            kept.pop(webhook_id, None)
+        else:
+            index.put({"_id": webhook_id, **webhook_fields(webhook)})
+            kept[webhook_id] = webhook
+    filters = {one: webhook.filter or WebhookFilter() for one, webhook in kept.items()}
+    by_number = {one for one, limits in filters.items() if limits.companies}
+
+    found = index.matching(subject)
+
+    expected = {one for one, webhook in kept.items() if is_for(webhook, subject)}
+    assert found.keys() - by_number == expected - by_number
+    assert found.keys() <= expected
+    assert index.has_lists == any(
+        (one.filter or WebhookFilter()).watchlists for one in kept.values()
+    )

@@ -34,10 +34,14 @@ from company_registry.errors import (
     ServiceUnavailable,
     Unauthorized,
     UnsupportedMediaType,
+    WatchlistInUse,
+    WatchlistLimitReached,
+    WatchlistNotFound,
     WebhookDisabled,
     WebhookLimitReached,
     WebhookNotFound,
 )
+from company_registry.matching import MatchCandidate, MatchRecord, MatchResult
 from company_registry.models import (
     Company,
     CompanyFilter,
@@ -53,6 +57,7 @@ from company_registry.models import (
 from company_registry.retries import Retries
 from company_registry.signatures import verify
 from company_registry.streams import BatchResult, CursorStore, FileCursor, Lookup
+from company_registry.watchlist_models import Watchlist, WatchlistChange
 from company_registry.webhook_models import Attempt, NewWebhook, Webhook, WebhookFilter
 
 __all__ = [
@@ -86,6 +91,9 @@ __all__ = [
     "InvalidSignature",
     "Lookup",
     "LookupTimeout",
+    "MatchCandidate",
+    "MatchRecord",
+    "MatchResult",
     "MethodNotAllowed",
     "MissingParameter",
     "MultipleSearchParameters",
@@ -103,6 +111,11 @@ __all__ = [
     "Unauthorized",
     "UnitPage",
     "UnsupportedMediaType",
+    "Watchlist",
+    "WatchlistChange",
+    "WatchlistInUse",
+    "WatchlistLimitReached",
+    "WatchlistNotFound",
     "Webhook",
     "WebhookDisabled",
     "WebhookFilter",

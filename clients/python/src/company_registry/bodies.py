@@ -5,7 +5,8 @@ compressed twice gigabytes.
 """
 
 import zlib
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from company_registry.errors import InvalidResponse, ResponseTooLarge
 
@@ -22,15 +23,58 @@ MAX_VALUES: Final = 2_000_000
 _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
+#: Bytes that are decompressed at once, and the longest line of a body that is read in lines.
+_PIECE: Final = 1024 * 1024
+
+
+class Lines:
+    """The lines of a body that is read in parts, of any length in all."""
+
+    def __init__(self, encoding: str) -> None:
+        """`encoding` is Content-Encoding. Raises InvalidResponse if it is not one of ENCODINGS."""
+        self._gzip = _decompressor(encoding)
+        self._rest = b""
+
+    def add(self, part: bytes) -> Iterator[list[bytes]]:
+        """The lines that a part completes, in bounded lists. Raises InvalidResponse."""
+        if self._gzip is None:
+            yield self._split(part)
+            return
+        is_full = True
+        while (part or is_full) and not self._gzip.eof:
+            try:
+                piece = self._gzip.decompress(part, _PIECE)
+            except zlib.error:
+                raise InvalidResponse("the response is not the gzip that it says") from None
+            yield self._split(piece)
+            part, is_full = self._gzip.unconsumed_tail, len(piece) == _PIECE
+
+    def end(self) -> None:
+        """Raises InvalidResponse if the body ends within a line, or within its gzip."""
+        if self._rest or (self._gzip is not None and not self._gzip.eof):
+            raise InvalidResponse("the response ends within a line")
+
+    def _split(self, piece: bytes) -> list[bytes]:
+        *lines, self._rest = (self._rest + piece).split(b"\n")
+        if len(self._rest) > MAX_RESPONSE:
+            raise InvalidResponse("a line of the response is too long")
+        return lines
+
+
+def _decompressor(encoding: str) -> Any:
+    """None for a body that is not compressed."""
+    coding = encoding.strip().lower()
+    if coding not in ("", "identity", ENCODINGS):
+        raise InvalidResponse("the response is compressed in a way that was not accepted")
+    return zlib.decompressobj(_GZIP) if coding == ENCODINGS else None
+
+
 class Body:
     """Collects the body of a response; never holds more than `max_size` bytes of it."""
 
     def __init__(self, encoding: str, max_size: int) -> None:
         """`encoding` is Content-Encoding. Raises InvalidResponse if it is not one of ENCODINGS."""
-        if encoding.strip().lower() not in ("", "identity", ENCODINGS):
-            raise InvalidResponse("the response is compressed in a way that was not accepted")
-        is_plain = encoding.strip().lower() != ENCODINGS
-        self._gzip = None if is_plain else zlib.decompressobj(_GZIP)
+        self._gzip = _decompressor(encoding)
         self._max_size = max_size
         self._left = max_size
         self._parts: list[bytes] = []

@@ -2,15 +2,40 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
-from contextlib import aclosing, closing
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+)
+from contextlib import AsyncExitStack, ExitStack, aclosing, closing
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
-from company_registry import operations, streams, webhook_operations
-from company_registry.http import Item, Outcome, Request, Response, Sleep, Stream, stream_of
+from company_registry import (
+    exports,
+    matching,
+    operations,
+    streams,
+    watchlist_operations,
+    webhook_operations,
+)
+from company_registry.http import (
+    Item,
+    NextPart,
+    Outcome,
+    Part,
+    Request,
+    Response,
+    Sleep,
+    Stream,
+    stream_of,
+)
 from company_registry.operations import Operation, perform
 from company_registry.retries import Retries
 from company_registry.sender import Sender
@@ -63,11 +88,14 @@ class _Methods:
     search = _Call(operations.search)
     find_page = _Call(operations.find_page)
     find = _Streamed(streams.find)
+    export = _Streamed(exports.export)
+    export_lines = _Streamed(exports.export_lines)
     suggest = _Call(operations.suggest)
     suggestion_page = _Call(operations.suggestion_page)
     production_unit_page = _Call(operations.production_unit_page)
     production_units = _Streamed(streams.production_units)
     batch = _Streamed(streams.batch)
+    match = _Streamed(matching.match)
     events = _Streamed(streams.events)
     event_page = _Call(operations.event_page)
     get_event = _Call(operations.get_event)
@@ -84,6 +112,15 @@ class _Methods:
     retry_delivery = _Call(webhook_operations.retry_delivery)
     recover = _Call(webhook_operations.recover)
     webhook_sources = _Call(webhook_operations.webhook_sources)
+    list_watchlists = _Call(watchlist_operations.list_watchlists)
+    get_watchlist = _Call(watchlist_operations.get_watchlist)
+    create_watchlist = _Call(watchlist_operations.create_watchlist)
+    update_watchlist = _Call(watchlist_operations.update_watchlist)
+    delete_watchlist = _Call(watchlist_operations.delete_watchlist)
+    watched_page = _Call(watchlist_operations.watched_page)
+    watched = _Streamed(streams.watched)
+    change_watched = _Call(watchlist_operations.change_watched)
+    replace_watched = _Call(watchlist_operations.replace_watched)
     me = _Call(operations.me)
 
 
@@ -130,7 +167,8 @@ class Client(Sender[httpx.Client], _Methods):
 
     def _iterate(self, stream: Stream[T]) -> Generator[T]:
         outcome: Outcome | None = None
-        with closing(stream):
+        with closing(stream), ExitStack() as in_parts:
+            parts: Iterator[bytes] = iter(())
             while True:
                 try:
                     step = stream.send(outcome)
@@ -139,6 +177,11 @@ class Client(Sender[httpx.Client], _Methods):
                 outcome = None
                 if isinstance(step, Item):
                     yield step.value
+                elif isinstance(step, NextPart):
+                    outcome = self._part(parts)
+                elif isinstance(step, Request) and step.in_parts:
+                    in_parts.close()
+                    outcome, parts = self._opened_parts(step, in_parts)
                 else:
                     outcome = self._take(step)
 
@@ -148,11 +191,32 @@ class Client(Sender[httpx.Client], _Methods):
             return None
         try:
             with self.http.stream(**self.arguments(step)) as answer:
-                body = self.body(answer)
-                if not answer.is_stream_consumed:
-                    for chunk in answer.iter_raw():
-                        body.add(chunk)
-            return Response(answer.status_code, answer.headers, body.content)
+                return self._whole(answer)
+        except httpx.RequestError as error:
+            return self.unanswered(error)
+
+    def _whole(self, answer: httpx.Response) -> Response:
+        body = self.body(answer)
+        if not answer.is_stream_consumed:
+            for chunk in answer.iter_raw():
+                body.add(chunk)
+        return Response(answer.status_code, answer.headers, body.content)
+
+    def _opened_parts(self, step: Request, stack: ExitStack) -> tuple[Outcome, Iterator[bytes]]:
+        """The head of a response, and its body, which stays open on the stack."""
+        try:
+            answer = stack.enter_context(self.http.stream(**self.arguments(step)))
+            if answer.is_error:
+                return self._whole(answer), iter(())
+            consumed = answer.is_stream_consumed
+            parts = iter((answer.content,)) if consumed else answer.iter_raw()
+            return Response(answer.status_code, answer.headers, b""), parts
+        except httpx.RequestError as error:
+            return self.unanswered(error), iter(())
+
+    def _part(self, parts: Iterator[bytes]) -> Outcome:
+        try:
+            return Part(next(parts, None))
         except httpx.RequestError as error:
             return self.unanswered(error)
 
@@ -201,16 +265,23 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
     async def _iterate(self, stream: Stream[T]) -> AsyncGenerator[T]:
         outcome: Outcome | None = None
         with closing(stream):
-            while True:
-                try:
-                    step = stream.send(outcome)
-                except StopIteration:
-                    return
-                outcome = None
-                if isinstance(step, Item):
-                    yield step.value
-                else:
-                    outcome = await self._take(step)
+            async with AsyncExitStack() as in_parts:
+                parts = _async(())
+                while True:
+                    try:
+                        step = stream.send(outcome)
+                    except StopIteration:
+                        return
+                    outcome = None
+                    if isinstance(step, Item):
+                        yield step.value
+                    elif isinstance(step, NextPart):
+                        outcome = await self._part(parts)
+                    elif isinstance(step, Request) and step.in_parts:
+                        await in_parts.aclose()
+                        outcome, parts = await self._opened_parts(step, in_parts)
+                    else:
+                        outcome = await self._take(step)
 
     async def _take(self, step: Request | Sleep) -> Outcome | None:
         if isinstance(step, Sleep):
@@ -218,10 +289,38 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
             return None
         try:
             async with self.http.stream(**self.arguments(step)) as answer:
-                body = self.body(answer)
-                if not answer.is_stream_consumed:
-                    async for chunk in answer.aiter_raw():
-                        body.add(chunk)
-            return Response(answer.status_code, answer.headers, body.content)
+                return await self._whole(answer)
         except httpx.RequestError as error:
             return self.unanswered(error)
+
+    async def _whole(self, answer: httpx.Response) -> Response:
+        body = self.body(answer)
+        if not answer.is_stream_consumed:
+            async for chunk in answer.aiter_raw():
+                body.add(chunk)
+        return Response(answer.status_code, answer.headers, body.content)
+
+    async def _opened_parts(
+        self, step: Request, stack: AsyncExitStack
+    ) -> tuple[Outcome, AsyncIterator[bytes]]:
+        """The head of a response, and its body, which stays open on the stack."""
+        try:
+            answer = await stack.enter_async_context(self.http.stream(**self.arguments(step)))
+            if answer.is_error:
+                return await self._whole(answer), _async(())
+            consumed = answer.is_stream_consumed
+            parts = _async((answer.content,)) if consumed else answer.aiter_raw()
+            return Response(answer.status_code, answer.headers, b""), parts
+        except httpx.RequestError as error:
+            return self.unanswered(error), _async(())
+
+    async def _part(self, parts: AsyncIterator[bytes]) -> Outcome:
+        try:
+            return Part(await anext(parts, None))
+        except httpx.RequestError as error:
+            return self.unanswered(error)
+
+
+async def _async(parts: Iterable[bytes]) -> AsyncIterator[bytes]:
+    for part in parts:
+        yield part

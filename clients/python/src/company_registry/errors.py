@@ -151,6 +151,24 @@ class WebhookLimitReached(ApiError):
     code = "webhook_limit_reached"
 
 
+class WatchlistNotFound(ApiError):
+    """The watchlist does not exist, or belongs to another owner."""
+
+    code = "watchlist_not_found"
+
+
+class WatchlistLimitReached(ApiError):
+    """The owner has as many watchlists, or companies in them, as are allowed."""
+
+    code = "watchlist_limit_reached"
+
+
+class WatchlistInUse(ApiError):
+    """Webhooks use the watchlist in their filter; `detail` names them."""
+
+    code = "watchlist_in_use"
+
+
 class DeliveryPending(ApiError):
     """An attempt of the delivery is still due, so it cannot be retried."""
 

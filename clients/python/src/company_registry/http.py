@@ -21,6 +21,8 @@ class Request:
     repeatable: bool = True
     #: Seconds that the server may hold the request, beyond the client's timeout.
     held: float = 0
+    #: True if the body of a successful response is read by `NextPart`.
+    in_parts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,18 @@ class Unanswered:
 
 
 @dataclass(frozen=True, slots=True)
+class NextPart:
+    """Reads on in the body of the last response; its outcome is a `Part`, or `Unanswered`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some bytes of a body as they were sent; None at its end."""
+
+    content: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class Sleep:
     """A wait before the next request, in seconds."""
 
@@ -56,13 +70,15 @@ class Item(Generic[T]):
     value: T
 
 
-Outcome: TypeAlias = Response | Unanswered
+Outcome: TypeAlias = Response | Part | Unanswered
+
+Step: TypeAlias = Request | NextPart | Sleep
 
 #: A computation that yields requests and delays to its driver, and returns a T.
-Steps: TypeAlias = Generator[Request | Sleep, Outcome | None, T]
+Steps: TypeAlias = Generator[Step, Outcome | None, T]
 
 #: The same, giving the caller one T after the other.
-Stream: TypeAlias = Generator[Request | Sleep | Item[T], Outcome | None, None]
+Stream: TypeAlias = Generator[Step | Item[T], Outcome | None, None]
 
 
 def stream_of(steps: Steps[T]) -> Stream[T]:

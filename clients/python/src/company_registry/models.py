@@ -19,7 +19,9 @@ FindSort = Literal["name", "-founded", "-employees", "relevance"]
 
 Facet = Literal["industry", "municipality", "form", "status"]
 
-Include = Literal["owners", "roles", "production_units", "einvoicing", "alternatives"]
+Include = Literal[
+    "owners", "roles", "production_units", "einvoicing", "alternatives", "subsidiaries"
+]
 
 
 class Model(BaseModel):
@@ -83,6 +85,21 @@ class Owner(Model):
     vat: str | None = None
     role: str | None = None
     #: The register's own word for the role.
+    role_text: str | None = None
+    share: Share | None = None
+    votes: Share | None = None
+    since: str | None = None
+
+
+class Subsidiary(Model):
+    """A company that another one owns or is a partner of."""
+
+    vat: str
+    name: str
+    city: str | None = None
+    status: str
+    #: Of the owner, as in `Owner`.
+    role: str | None = None
     role_text: str | None = None
     share: Share | None = None
     votes: Share | None = None
@@ -204,6 +221,10 @@ class Company(EventCompany):
     einvoicing: tuple[EinvoicingEntry, ...] | None = None
     roles: tuple[Role, ...] | None = None
     alternatives: tuple[CompanySummary, ...] | None = None
+    #: The first 100 by name; None also if the register cannot say.
+    subsidiaries: tuple[Subsidiary, ...] | None = None
+    #: The number of all subsidiaries.
+    subsidiaries_total: int | None = None
 
 
 class Suggestion(CompanySummary):

@@ -1,5 +1,6 @@
 """The operations of the service: each function builds a request and says how to read its answer."""
 
+import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Generic, TypeVar
@@ -118,10 +119,15 @@ def find_page(
     to `sort`, which is `name` unless given, or `relevance` with `q`. `facets` adds the number of
     companies for each value of these fields.
     """
-    query = {name: _text(value) for name, value in filter if value is not None}
+    query = filter_query(filter)
     query |= {"sort": sort or "", "facets": ",".join(facets)}
     query |= {"limit": str(limit), "after": after or ""}
     return Operation(get("/api/companies", query), CompanyPage.model_validate_json)
+
+
+def filter_query(filter: CompanyFilter) -> dict[str, str]:
+    """Returns the query parameters of a filter, those that are empty included."""
+    return {name: _text(value) for name, value in filter if value is not None}
 
 
 def _text(value: object) -> str:
@@ -159,21 +165,23 @@ def event_page(  # noqa: PLR0913 (named options)
     types: Iterable[str] = (),
     countries: Iterable[Country] = (),
     companies: Iterable[str] = (),
+    watchlists: Iterable[str] = (),
     limit: int = 100,
     wait: int = 0,
 ) -> Operation[EventPage]:
     """Returns the events that follow a cursor, oldest first; at most `limit`.
 
     `after` is the cursor of an earlier page, `latest` for the end, or None for the oldest event
-    that is kept. The filters are words of a webhook (`company.*`) and `<country>:<number>`; none
-    matches all. `wait` is in seconds, up to 30: an empty page is held until an event arrives.
-    Raises CursorExpired.
+    that is kept. The filters are words of a webhook (`company.*`), `<country>:<number>` and ids
+    of watchlists; none matches all. `wait` is in seconds, up to 30: an empty page is held until an
+    event arrives. Raises CursorExpired, WatchlistNotFound.
     """
     query = {
         "after": after or "",
         "types": ",".join(types),
         "countries": ",".join(countries),
         "companies": ",".join(companies),
+        "watchlist": ",".join(watchlists),
         "limit": str(limit),
         "wait": str(wait) if wait else "",
     }
@@ -197,6 +205,11 @@ def get(path: str, query: dict[str, str] | None = None) -> Request:
     """Omits parameters without a value."""
     given = tuple((name, value) for name, value in (query or {}).items() if value)
     return Request("GET", path, query=given)
+
+
+def idempotency(key: str | None) -> dict[str, str]:
+    """A key of the caller's, or a new one: it makes the request safe to repeat."""
+    return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
 def segment(text: str) -> str:

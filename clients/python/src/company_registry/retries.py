@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from random import SystemRandom
 
 from company_registry.errors import NoResponse
-from company_registry.http import Outcome, Request, Response, Sleep, Steps, Unanswered
+from company_registry.http import Request, Response, Sleep, Steps, Unanswered
 
 _RANDOM = SystemRandom()
 
@@ -29,7 +29,7 @@ class Retries:
     #: A longer Retry-After is not waited for: the error is raised.
     max_retry_after: float = 90.0
 
-    def delay(self, request: Request, outcome: Outcome, attempt: int) -> float | None:
+    def delay(self, request: Request, outcome: Response | Unanswered, attempt: int) -> float | None:
         """Returns the seconds until the next attempt, counted from 1; None if there is none."""
         if attempt >= self.attempts or not _may_repeat(request, outcome):
             return None
@@ -51,7 +51,7 @@ def exchange(request: Request, retries: Retries) -> Steps[Response]:
     while True:
         attempt += 1
         outcome = yield request
-        assert outcome is not None, "the driver answers a request"  # noqa: S101 (not an input)
+        assert isinstance(outcome, Response | Unanswered), "of a request"  # noqa: S101 (not an input)
         delay = retries.delay(request, outcome, attempt)
         if delay is not None:
             yield Sleep(delay)
@@ -61,7 +61,7 @@ def exchange(request: Request, retries: Retries) -> Steps[Response]:
             return outcome
 
 
-def _may_repeat(request: Request, outcome: Outcome) -> bool:
+def _may_repeat(request: Request, outcome: Response | Unanswered) -> bool:
     match outcome:
         case Unanswered(sent=sent):
             return request.repeatable or not sent

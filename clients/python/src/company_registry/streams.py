@@ -30,18 +30,21 @@ from company_registry.models import (
 )
 from company_registry.operations import event_page, find_page, perform, production_unit_page
 from company_registry.retries import FAILED, Retries, exchange, retry_after
+from company_registry.watchlist_operations import watched_page
 
 #: Lookups in one request.
 MAX_LOOKUPS: Final = 100
 
 #: A lookup that failed by one of these is worth repeating.
-_TRANSIENT: Final = ("service_unavailable", "lookup_timeout", "batch_too_large")
+TRANSIENT: Final = ("service_unavailable", "lookup_timeout", "batch_too_large")
 
 #: The status of a request whose terms together are too long.
 _BODY_TOO_LARGE: Final = 413
 
 #: Companies of a list in one request.
 _FOUND: Final = 100
+#: Companies of one page of a watchlist.
+_WATCHED: Final = 10_000
 
 #: Events in one request.
 _PAGE: Final = 100
@@ -77,18 +80,18 @@ class BatchResult:
     @property
     def is_transient(self) -> bool:
         """True if the lookup failed, but may succeed when it is repeated."""
-        return self.error is not None and self.error.code in _TRANSIENT
+        return self.error is not None and self.error.code in TRANSIENT
 
 
 @dataclass(frozen=True, slots=True)
-class _Pace:
+class Pace:
     """The maximum number of lookups in the next request, and the seconds until it may be sent."""
 
     size: int = MAX_LOOKUPS
     wait: float = 0
 
     @classmethod
-    def after(cls, response: Response) -> "_Pace":
+    def after(cls, response: Response) -> "Pace":
         """The rate limit counts each lookup; a request that exceeds it is refused as a whole."""
         quota = _QUOTA.match(response.headers.get("ratelimit-policy", ""))
         left = _LEFT.match(response.headers.get("ratelimit", ""))
@@ -156,6 +159,18 @@ def find(
             return
 
 
+def watched(retries: Retries, watchlist_id: str) -> Stream[str]:
+    """All companies of a watchlist, `<country>:<registration number>`, page by page."""
+    cursor: str | None = None
+    while True:
+        operation = watched_page(watchlist_id, after=cursor, limit=_WATCHED)
+        page = yield from perform(operation, retries)
+        yield from map(Item, page.companies)
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
 def events(  # noqa: PLR0913 (named options)
     retries: Retries,
     after: str | None = None,
@@ -163,6 +178,7 @@ def events(  # noqa: PLR0913 (named options)
     types: Sequence[str] = (),
     countries: Sequence[Country] = (),
     companies: Sequence[str] = (),
+    watchlists: Sequence[str] = (),
     cursor: CursorStore | None = None,
     wait: int = 20,
     count: int | None = None,
@@ -191,6 +207,7 @@ def events(  # noqa: PLR0913 (named options)
             types=types,
             countries=countries,
             companies=companies,
+            watchlists=watchlists,
             # A page never exceeds the count: its cursor is that of the last event given.
             limit=_PAGE if count is None else min(count, _PAGE),
             wait=held,
@@ -198,7 +215,7 @@ def events(  # noqa: PLR0913 (named options)
         try:
             page = yield from perform(asked, tries)
         except (NoResponse, ApiError) as error:
-            if until_now or (isinstance(error, ApiError) and not _passes(error)):
+            if until_now or (isinstance(error, ApiError) and not passes(error)):
                 raise
             failures, held = failures + 1, 0
             pause = _pause(retries, failures, error)
@@ -219,7 +236,7 @@ def events(  # noqa: PLR0913 (named options)
             return
 
 
-def _passes(error: ApiError) -> bool:
+def passes(error: ApiError) -> bool:
     """True for an outage, also of a proxy in front of the service, and for a rate limit."""
     return error.status in FAILED or isinstance(error, RateLimited | InternalError)
 
@@ -235,7 +252,7 @@ def batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
     Split into requests of up to 100 lookups, paced by the rate limit that the service states.
     """
     waiting = iter(lookups)
-    pace = _Pace()
+    pace = Pace()
     while chunk := list(itertools.islice(waiting, pace.size)):
         if pace.wait:
             yield Sleep(pace.wait)
@@ -246,7 +263,7 @@ def batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
 
 def _looked_up(
     retries: Retries, lookups: Sequence[Lookup]
-) -> Steps[tuple[list[BatchResult], _Pace]]:
+) -> Steps[tuple[list[BatchResult], Pace]]:
     """Looks up a chunk, and repeats lookups that failed because the service was unavailable."""
     results, pace = yield from _posted(retries, lookups)
     for attempt in range(1, retries.attempts):
@@ -260,10 +277,10 @@ def _looked_up(
     return results, pace
 
 
-def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[BatchResult], _Pace]]:
+def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[BatchResult], Pace]]:
     request = Request("POST", "/api/batch", body={"lookups": [each.fields for each in lookups]})
     response = yield from exchange(request, retries)
-    pace = _Pace.after(response)
+    pace = Pace.after(response)
     if response.status == 429 and len(lookups) > pace.size:
         # The whole quota is smaller than this chunk: no waiting helps.
         return (yield from _in_parts(retries, lookups, pace))
@@ -276,10 +293,10 @@ def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[Bat
 
 def _halved(
     retries: Retries, lookups: Sequence[Lookup], error: ApiError
-) -> Steps[tuple[list[BatchResult], _Pace]]:
+) -> Steps[tuple[list[BatchResult], Pace]]:
     """Looks up the halves of a chunk with long terms; one alone has the error as its result."""
     if len(lookups) == 1:
-        return [BatchResult(lookups[0], None, error)], _Pace()
+        return [BatchResult(lookups[0], None, error)], Pace()
     middle = len(lookups) // 2
     first, pace = yield from _posted(retries, lookups[:middle])
     if pace.wait:
@@ -289,8 +306,8 @@ def _halved(
 
 
 def _in_parts(
-    retries: Retries, lookups: Sequence[Lookup], pace: _Pace
-) -> Steps[tuple[list[BatchResult], _Pace]]:
+    retries: Retries, lookups: Sequence[Lookup], pace: Pace
+) -> Steps[tuple[list[BatchResult], Pace]]:
     results: list[BatchResult] = []
     size = pace.size
     for first in range(0, len(lookups), size):

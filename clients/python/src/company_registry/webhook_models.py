@@ -10,7 +10,10 @@ AttemptStatus = Literal["succeeded", "failed", "cancelled"]
 
 
 class WebhookFilter(Model):
-    """Selects events; an empty list matches all, and every list must match."""
+    """Selects events; an empty list matches all, and every list must match.
+
+    `companies` and `watchlists` are one list of companies together.
+    """
 
     countries: tuple[str, ...] = ()
     #: `<country>:<registration number>`.
@@ -22,6 +25,8 @@ class WebhookFilter(Model):
     municipalities: tuple[str, ...] = ()
     #: Only changes of these fields or of their parts, such as `address`.
     fields: tuple[str, ...] = ()
+    #: Ids of watchlists: companies of one of them, or of `companies`.
+    watchlists: tuple[str, ...] = ()
 
 
 class LastDay(Model):

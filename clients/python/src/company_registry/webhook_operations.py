@@ -1,13 +1,12 @@
 """The operations on webhooks and their deliveries."""
 
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Unpack
 
 from company_registry.http import Request
 from company_registry.models import Model
-from company_registry.operations import Operation, get, segment
+from company_registry.operations import Operation, get, idempotency, segment
 from company_registry.webhook_models import (
     AcceptedDelivery,
     Attempts,
@@ -57,7 +56,7 @@ def create_webhook(  # noqa: PLR0913 (named options)
     }
     if headers:
         fields["headers"] = dict(headers)
-    request = Request("POST", _WEBHOOKS, body=_body(fields), headers=_idempotency(idempotency_key))
+    request = Request("POST", _WEBHOOKS, body=_body(fields), headers=idempotency(idempotency_key))
     return Operation(request, NewWebhook.model_validate_json)
 
 
@@ -93,7 +92,7 @@ def send_test(
         "POST",
         f"{_webhook(webhook_id)}/test",
         body=None if type is None else {"type": type},
-        headers=_idempotency(idempotency_key),
+        headers=idempotency(idempotency_key),
     )
     return Operation(request, AcceptedDelivery.model_validate_json)
 
@@ -160,11 +159,6 @@ def webhook_sources() -> Operation[tuple[str, ...]]:
 
 def _webhook(webhook_id: str) -> str:
     return f"{_WEBHOOKS}/{segment(webhook_id)}"
-
-
-def _idempotency(key: str | None) -> dict[str, str]:
-    """A key of the caller's, or a new one: it makes the request safe to repeat."""
-    return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
 def _body(fields: Any) -> dict[str, Any]:

@@ -1,23 +1,34 @@
-"""MongoDB: connecting, translating its errors, and its clock.
+"""MongoDB: connecting, translating its errors, and measuring its commands.
 
 PyMongo's own asyncio client, see docs/adr/0009.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import pymongo.errors
 import structlog
 from bson.codec_options import CodecOptions
+from prometheus_client import Counter, Gauge, Histogram
 from pymongo import AsyncMongoClient, ReadPreference
 from pymongo.asynchronous.database import AsyncDatabase
+from pymongo.monitoring import (
+    CommandFailedEvent,
+    CommandListener,
+    CommandStartedEvent,
+    CommandSucceededEvent,
+    ConnectionCheckedInEvent,
+    ConnectionCheckedOutEvent,
+    ConnectionCheckOutFailedEvent,
+    ConnectionClosedEvent,
+    ConnectionCreatedEvent,
+    ConnectionPoolListener,
+)
 
 from common.contracts.failures import Unavailable
-from common.mongo_metrics import CommandMetrics, PoolMetrics
 from common.runtime.tasks import CannotContinue, beside
 
 Client = AsyncMongoClient[dict[str, Any]]
@@ -58,20 +69,28 @@ _NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 #: wrong with the request.
 _NOT_ALLOWED = frozenset({18, 13})
 
-#: Seconds between readings of the database's clock; a monotonic clock drifts little meanwhile.
-_MEASURE_EVERY = 10.0
-_MEASURE_AGAIN = 0.5
-#: Seconds. A slower answer does not replace a known time.
-_SLOW_ANSWER = 1.0
-#: Seconds that a wall clock may be off before the health check reports it.
-_WRONG = 5.0
-
 log = structlog.get_logger()
 
-
-def _since_boot() -> float:
-    """Seconds of a monotonic clock that includes the time when the machine is suspended."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+_COMMANDS = Histogram(
+    "mongodb_command_duration_seconds",
+    "From a command to its reply, by outcome; a getMore of a change stream waits for a change",
+    ["client", "command", "outcome"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+_OPEN = Gauge("mongodb_pool_connections", "Open connections, those in use among them", ["client"])
+_IN_USE = Gauge("mongodb_pool_connections_in_use", "Connections with an operation", ["client"])
+_WAITS = Histogram(
+    "mongodb_pool_wait_seconds",
+    "Wait of an operation for a connection, with the time to open a new one",
+    ["client"],
+    buckets=(0.0001, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
+)
+_FAILED_WAITS = Counter(
+    "mongodb_pool_wait_failures_total", "Operations that got no connection", ["client", "reason"]
+)
+#: Reasons that PyMongo gives, as labels.
+_REASONS = {"poolClosed": "pool_closed", "connectionError": "connection_error"}
+_TIMEOUT = "timeout"
 
 
 @asynccontextmanager
@@ -188,66 +207,6 @@ def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
     return check
 
 
-class DatabaseClock:
-    """The database's time, shared by all processes (ADR 0017).
-
-    Between two readings this machine's monotonic clock is used, never its wall clock: that may be
-    wrong, and may jump.
-    """
-
-    def __init__(self, client: Client, *, steady: Callable[[], float] = _since_boot) -> None:
-        self._client = client
-        self._steady = steady
-        #: Seconds since 1970 when the steady clock was 0.
-        self._epoch: float | None = None
-        #: Set once the time is known.
-        self.measured = asyncio.Event()
-
-    def __call__(self) -> datetime:
-        """The time to the millisecond, the database's precision."""
-        if self._epoch is None:
-            raise RuntimeError("the database's clock has not been read")
-        milliseconds = int((self._epoch + self._steady()) * 1000)
-        return datetime.fromtimestamp(milliseconds / 1000, UTC)
-
-    async def measure(self) -> None:
-        """Reads the database's clock. Raises `Unavailable`."""
-        began = self._steady()
-        with translated_errors():
-            hello = await self._client.admin.command("hello")
-        took = self._steady() - began
-        # The clock was read at some moment in between: a slow answer is less precise than the
-        # known time.
-        if took < _SLOW_ANSWER or self._epoch is None:
-            # A command's reply has naive times, in UTC.
-            at: datetime = hello["localTime"].replace(tzinfo=UTC)
-            self._epoch = at.timestamp() - (began + took / 2)
-            self.measured.set()
-
-    async def run(self) -> None:
-        """Measures until cancelled."""
-        while True:
-            with suppress(Unavailable):  # the check of the database reports it
-                await self.measure()
-            await asyncio.sleep(_MEASURE_EVERY if self.measured.is_set() else _MEASURE_AGAIN)
-
-    async def check(self) -> str | None:
-        """Checks the clock; returns a message if this machine's wall clock is wrong, else None."""
-        behind = (self() - datetime.now(UTC)).total_seconds()
-        if abs(behind) < _WRONG:
-            return None
-        return f"{abs(behind):.0f} s {'behind' if behind > 0 else 'ahead of'} the database's clock"
-
-
-@asynccontextmanager
-async def database_clock(client: Client) -> AsyncIterator[DatabaseClock]:
-    """Tracks the database's time during the body, which starts once it is known."""
-    clock = DatabaseClock(client)
-    async with beside(clock.run()):
-        await clock.measured.wait()
-        yield clock
-
-
 def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:
     """True if the writes were applied, but may be rolled back."""
     match error:
@@ -262,3 +221,73 @@ def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:
 
 def _milliseconds(span: timedelta) -> int:
     return int(span.total_seconds() * 1000)
+
+
+class CommandMetrics(CommandListener):
+    """Durations of the commands of one client, by command and outcome."""
+
+    def __init__(self, client: str) -> None:
+        self._client = client
+        # Cached, since looking up a labelled child costs more than observing with it.
+        self._children: dict[tuple[str, str], Histogram] = {}
+
+    def started(self, event: CommandStartedEvent) -> None:
+        """Its duration is in the event of its end."""
+
+    def succeeded(self, event: CommandSucceededEvent) -> None:
+        """Observes the duration of a command that succeeded."""
+        self._observe(event.command_name, "succeeded", event.duration_micros)
+
+    def failed(self, event: CommandFailedEvent) -> None:
+        """Observes the duration of a command that failed."""
+        self._observe(event.command_name, "failed", event.duration_micros)
+
+    def _observe(self, command: str, outcome: str, microseconds: int) -> None:
+        child = self._children.get((command, outcome))
+        if child is None:
+            child = _COMMANDS.labels(self._client, command, outcome)
+            self._children[command, outcome] = child
+        child.observe(microseconds / 1_000_000)
+
+
+class PoolMetrics(ConnectionPoolListener):
+    """Connections of one client: open, in use, and the waits for a free one."""
+
+    def __init__(self, client: str) -> None:
+        # Plain numbers, read at a scrape: three of these methods run with each operation.
+        self._open = self._in_use = 0
+        _OPEN.labels(client).set_function(lambda: self._open)
+        _IN_USE.labels(client).set_function(lambda: self._in_use)
+        self._waits = _WAITS.labels(client)
+        # Prometheus sees no increase in a counter's first sample.
+        self._failed = {
+            reason: _FAILED_WAITS.labels(client, reason)
+            for reason in (*_REASONS.values(), _TIMEOUT)
+        }
+
+    def connection_created(self, event: ConnectionCreatedEvent) -> None:  # noqa: ARG002
+        """Counts a new connection."""
+        self._open += 1
+
+    def connection_closed(self, event: ConnectionClosedEvent) -> None:  # noqa: ARG002
+        """Subtracts a closed connection."""
+        self._open -= 1
+
+    def connection_checked_out(self, event: ConnectionCheckedOutEvent) -> None:
+        """Counts a connection in use and observes the wait for it."""
+        self._in_use += 1
+        self._waits.observe(event.duration or 0.0)
+
+    def connection_checked_in(self, event: ConnectionCheckedInEvent) -> None:  # noqa: ARG002
+        """Subtracts a connection that is free again."""
+        self._in_use -= 1
+
+    def connection_check_out_failed(self, event: ConnectionCheckOutFailedEvent) -> None:
+        """Counts a failed wait by its reason."""
+        self._failed[_REASONS.get(event.reason, _TIMEOUT)].inc()
+
+    def pool_created(self, event: object) -> None:
+        """Other events say nothing that these do not."""
+
+    pool_ready = pool_cleared = pool_closed = pool_created
+    connection_ready = connection_check_out_started = pool_created

@@ -1,10 +1,11 @@
-"""The command: `python -m register_samples --out DIR --companies N`, or `serve …`."""
+"""The command: `python -m register_samples --out DIR --companies N`, `customers N`, `serve …`."""
 
 import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from register_samples.customers import write_customers
 from register_samples.files import write_registers
 from register_samples.numbers import CVR
 
@@ -16,6 +17,9 @@ def run(arguments: Sequence[str]) -> int:
         from register_samples.server.command import run as serve
 
         return serve(arguments[1:])
+    if arguments[:1] == ["customers"]:
+        write_customers(sys.stdout, _customers().parse_args(arguments[1:]).customers)
+        return 0
     wanted = _parser().parse_args(arguments)
     for kind, path in write_registers(wanted.out, wanted.companies).items():
         sys.stdout.write(f"{kind:20} {path}\n")
@@ -26,12 +30,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m register_samples",
         description="Write registers of invented companies in the formats of the real ones.",
-        epilog="python -m register_samples serve --help: the same over the registers' interfaces",
+        epilog="python -m register_samples serve --help: the same over the registers' interfaces; "
+        "customers --help: a list of customers as people type it",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where to write")
     parser.add_argument(
         "--companies", type=_company_count, required=True, metavar="N", help="companies a country"
     )
+    return parser
+
+
+def _customers() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m register_samples customers",
+        description="Print a CSV file of companies as people have them in their lists: with "
+        "typing errors, without registration numbers, and a few that are in no register.",
+    )
+    parser.add_argument("customers", type=_company_count, metavar="N", help="number of customers")
     return parser
 
 

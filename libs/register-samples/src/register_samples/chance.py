@@ -21,6 +21,7 @@ class Topic(IntEnum):
     OFFICERS = 6
     EINVOICING = 8
     UNIT = 9
+    CUSTOMER = 10
 
 
 class Draw:

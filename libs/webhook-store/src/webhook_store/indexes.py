@@ -7,7 +7,8 @@ from common.contracts.webhooks import AttemptStatus
 from common.mongo import Database, translated_errors
 from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, RECOVERIES, WAITING
 from webhook_store.deliveries.models import DeliveryState
-from webhook_store.webhooks.documents import IDEMPOTENCY, NOTICE_DUE, WEBHOOKS
+from webhook_store.watchlists.documents import MEMBERS, WATCHLISTS
+from webhook_store.webhooks.documents import DELETED, IDEMPOTENCY, NOTICE_DUE, WEBHOOKS
 
 #: Partial indexes: most rows have succeeded and are in neither.
 _WAITING = {"state": WAITING}
@@ -19,11 +20,16 @@ _NEWEST = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
 
 _LATEST = [("webhook_id", ASCENDING), ("attempted_at", DESCENDING), ("_id", DESCENDING)]
 
+#: Seconds for which deleted webhooks are remembered; a dispatcher indexes them anew each hour.
+_DAY = 24 * 3600
+
 INDEXES = {
     WEBHOOKS: [
         # One webhook per slot of an owner.
         IndexModel([("owner", ASCENDING), ("slot", ASCENDING)], name="owner_slot", unique=True),
         IndexModel([("match_keys", ASCENDING)], name="match_keys"),
+        # What has changed since a dispatcher last looked.
+        IndexModel([("updated_at", ASCENDING)], name="updated_at"),
         IndexModel(
             [(NOTICE_DUE, ASCENDING)],
             name=NOTICE_DUE,
@@ -87,28 +93,50 @@ INDEXES = {
     RECEIPTS: [
         IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
     ],
+    DELETED: [
+        IndexModel([("deleted_at", ASCENDING)], name="deleted_at", expireAfterSeconds=_DAY),
+    ],
+    WATCHLISTS: [
+        IndexModel([("owner", ASCENDING)], name="owner"),
+        # Deleted lists whose companies are still to be removed.
+        IndexModel(
+            [("deleted_at", ASCENDING)],
+            name="deleted_at",
+            partialFilterExpression={"deleted_at": {"$exists": True}},
+        ),
+    ],
+    # The other way, the lists of a company, are found by the id, which begins with the company.
+    MEMBERS: [IndexModel([("list", ASCENDING), ("_id", ASCENDING)], name="list")],
     EVENTS: [
         IndexModel([("company", ASCENDING), ("type", ASCENDING)], name="company_type"),
         IndexModel([("review_at", ASCENDING)], name="review_at"),
     ],
 }
 
-#: Replaced indexes of earlier versions.
+#: Indexes of earlier releases, which others replaced, and which those releases still read by.
 REPLACED = {DELIVERIES: ["repeatable"], ATTEMPTS: ["latest"]}
 
 
 async def make_indexes(database: Database) -> list[str]:
-    """Creates missing indexes and drops replaced ones; idempotent.
+    """Creates missing indexes; returns the names of all.
 
-    Returns the names of the current indexes.
+    Drops none: pods of the previous release run until each has been replaced.
     """
     made = []
     with translated_errors():
         for collection, models in INDEXES.items():
             names = await database[collection].create_indexes(models)
             made += [f"{collection}.{name}" for name in names]
+    return made
+
+
+async def drop_replaced(database: Database) -> list[str]:
+    """Drops the indexes that only earlier releases use; returns the names of those that existed."""
+    dropped = []
+    with translated_errors():
         for collection, replaced in REPLACED.items():
             present = await database[collection].index_information()
             for name in present.keys() & replaced:
                 await database[collection].drop_index(name)
-    return made
+                dropped.append(f"{collection}.{name}")
+    return dropped

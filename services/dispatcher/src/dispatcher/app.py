@@ -13,7 +13,8 @@ from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_client import RpcClient
 from common.messaging.topology import Topology
-from common.mongo import DatabaseClock, connected, database, database_clock, ping
+from common.mongo import connected, database, ping
+from common.mongo_clock import DatabaseClock, database_clock
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside, repeat

@@ -7,6 +7,7 @@ from random import Random
 from uuid import uuid4
 
 from common.contracts.topology import FEED_EXCHANGE, GATEWAY_QUEUES
+from common.leases import StoredLeases
 from common.messaging.broadcast import BroadcastReceiver
 from common.messaging.connection import health_of, supervised_apart
 from common.messaging.rpc_client import RpcClient
@@ -14,7 +15,7 @@ from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
 from common.runtime.processes import workers
-from common.runtime.public_port.limits import (
+from common.runtime.public_port.connections import (
     ConnectionLimits,
     ConnectionMetrics,
     connections_within,
@@ -77,8 +78,12 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         suggestions=services,
         units=services,
         finds=services,
+        matches=services,
         webhooks=services,
         events=services,
+        exports=services,
+        new_lease=lambda: StoredLeases(access, holder=uuid4().hex),
+        watchlists=services,
         signals=notices,
         quotas=quotas,
         keys=CachedApiKeys(keys, clock=time.monotonic),

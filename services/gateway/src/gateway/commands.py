@@ -12,11 +12,10 @@ from common.contracts.failures import Unavailable
 from common.mongo import OPERATION_TIMEOUT, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
-from gateway.access.key_store import MongoKeys
+from gateway.access.key_store import MongoKeys, utc_now
 from gateway.access.keys import ApiKey, PresentedKey, Rate, Scope, hash_of, parse_rate, write_key
 from gateway.access.quotas import MongoQuotas
 from gateway.app import build
-from gateway.routes import utc_now
 from gateway.settings import KeySettings, Settings
 
 

@@ -67,6 +67,10 @@ class DeliveryNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """The webhook has no delivery with this id; answered with 404."""
 
 
+class WatchlistNotFound(Problem, status=HTTPStatus.NOT_FOUND):
+    """The watchlist does not exist or belongs to another owner; answered with 404."""
+
+
 class EventNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """No published event that the owner may see has this id; answered with 404."""
 
@@ -103,6 +107,14 @@ class WebhookLimitReached(Problem, status=HTTPStatus.CONFLICT):
     """The owner has the maximum number of webhooks, so none is created; answered with 409."""
 
 
+class WatchlistLimitReached(Problem, status=HTTPStatus.CONFLICT):
+    """The owner has too many watchlists, or companies in them; answered with 409."""
+
+
+class WatchlistInUse(Problem, status=HTTPStatus.CONFLICT):
+    """Webhooks use the watchlist, so it is not deleted; answered with 409."""
+
+
 class DeliveryPending(Problem, status=HTTPStatus.CONFLICT):
     """A retry comes while an attempt of the delivery is being made; answered with 409."""
 
@@ -121,7 +133,7 @@ class IdempotencyConflict(Problem, status=HTTPStatus.CONFLICT):
 
 
 class BodyTooLarge(Problem, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
-    """The body exceeds 64 KiB; answered with 413."""
+    """The body exceeds 64 KiB, or 256 of a watchlist's companies; answered with 413."""
 
 
 class BatchTooLarge(Problem, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from common.contracts.lookup import SearchType
 from common.contracts.webhook_api import Operation
 from gateway.access.authentication import Access, Authenticator
+from gateway.access.key_store import utc_now
 from gateway.access.keys import ApiKeys, Rate, Scope
 from gateway.access.limits import RateLimiter
 from gateway.access.quotas import MongoQuotas
@@ -26,10 +27,26 @@ from gateway.events.handlers import (
 )
 from gateway.events.notices import FeedNotices
 from gateway.events.readers import Events, ReadEvents
-from gateway.http.context import ME_PATH, show_key
+from gateway.events.watched import WatchedEvents, Watchlists
+from gateway.exports.exporting import ExportCompanies, Exports, Lease
+from gateway.exports.handlers import EXPORT_PATH, export_handler
 from gateway.http.documentation import documentation, query_parameters
-from gateway.http.middleware import HttpMetrics, RequestMiddleware, RouteFacts
-from gateway.http.responses import CONSTANT_HEADERS, cors_headers, options_handler, varying
+from gateway.http.middleware import (
+    ME_PATH,
+    HttpMetrics,
+    RequestMiddleware,
+    RouteFacts,
+    show_key,
+)
+from gateway.http.responses import (
+    ALLOWED_METHODS,
+    CONSTANT_HEADERS,
+    FORM_METHODS,
+    MAX_BODY_SIZE,
+    cors_headers,
+    options_handler,
+    varying,
+)
 from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batches import BATCH_PATH, LookUpAll, Lookups, batch_handler
 from gateway.lookups.finding import FIND_PATH, Finds, find_handler
@@ -42,7 +59,16 @@ from gateway.lookups.handlers import (
     suggest_handler,
     units_handler,
 )
+from gateway.lookups.matching import MATCH_PATH, MatchAll, Matches, match_handler
 from gateway.lookups.queries import SEARCH_PARAMETERS
+from gateway.reconcile.handlers import (
+    PREVIEW_PATH,
+    PROPOSALS_PATH,
+    RECONCILE_PATH,
+    Reconciliation,
+)
+from gateway.reconcile.manifest import KEY_PARAMETER
+from gateway.reconcile.suggestions import ENTITIES_PATH, NAMES_PATH, TYPES_PATH, Completions
 from gateway.settings import Policy
 from gateway.webhooks.handlers import (
     ENDPOINTS,
@@ -53,18 +79,10 @@ from gateway.webhooks.handlers import (
     webhook_handler,
 )
 
-#: Maximum body size in bytes; a lookup has no body, a webhook or a batch a small one.
-MAX_BODY_SIZE = 64 * 1024
-
 LOOKUP_PATHS: dict[str, SearchType | None] = {
     "/api": None,
     **{f"/api/{kind.value}": kind for kind in SearchType},
 }
-
-
-def utc_now() -> datetime:
-    """Returns the current time, aware and in UTC; keys expire by it."""
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +93,13 @@ class Dependencies:
     suggestions: Suggestions
     units: Units
     finds: Finds
+    matches: Matches
     webhooks: Webhooks
     events: Events
+    exports: Exports
+    #: A lease with a holder of its own, for each export.
+    new_lease: Callable[[], Lease]
+    watchlists: Watchlists
     signals: FeedNotices
     keys: ApiKeys
     #: None: rates are counted in this process alone.
@@ -110,7 +133,11 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     _add_lookups(app.router, dependencies, policy)
     look_up_all = LookUpAll(dependencies.lookups)
     app.router.add_post(BATCH_PATH, batch_handler(look_up_all, authenticator.charge))
+    match_all = MatchAll(dependencies.matches)
+    app.router.add_post(MATCH_PATH, match_handler(match_all, authenticator.charge))
+    _add_reconciliation(app.router, dependencies, policy, authenticator)
     _add_events(app, dependencies, policy)
+    _add_exports(app, dependencies)
     app.router.add_get(ME_PATH, show_key)
     app.router.add_get(SOURCES_PATH, sources_handler(policy.webhook_sources))
     for endpoint in ENDPOINTS:
@@ -136,9 +163,44 @@ def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: 
         router.add_options(path, options_handler(policy.cors_origin))
 
 
+def _add_reconciliation(
+    router: web.UrlDispatcher,
+    dependencies: Dependencies,
+    policy: Policy,
+    authenticator: Authenticator,
+) -> None:
+    service = Reconciliation(
+        dependencies.lookups,
+        MatchAll(dependencies.matches),
+        LookUpAll(dependencies.lookups),
+        authenticator.charge,
+        public_url=policy.public_url,
+        portal_url=policy.portal_url,
+        anonymous=policy.anonymous_lookups,
+    )
+    completions = Completions(dependencies.lookups, dependencies.suggestions)
+    handlers: dict[str, Handler] = {
+        RECONCILE_PATH: service.get,
+        PREVIEW_PATH: service.preview,
+        PROPOSALS_PATH: service.propose,
+        ENTITIES_PATH: completions.entities,
+        NAMES_PATH: completions.properties,
+        TYPES_PATH: completions.types,
+    }
+    for path, handler in handlers.items():
+        is_endpoint = path == RECONCILE_PATH
+        methods = FORM_METHODS if is_endpoint else ALLOWED_METHODS
+        # Another country is no resource.
+        routed = path.replace("{country}", "{country:dk|no}")
+        router.add_get(routed, handler)
+        router.add_options(routed, options_handler(policy.cors_origin, methods))
+        if is_endpoint:
+            router.add_post(routed, service.post)
+
+
 def _add_events(app: web.Application, dependencies: Dependencies, policy: Policy) -> None:
     read = ReadEvents(
-        dependencies.events,
+        WatchedEvents(dependencies.events, dependencies.watchlists),
         dependencies.signals,
         dependencies.keys,
         dependencies.now,
@@ -152,6 +214,18 @@ def _add_events(app: web.Application, dependencies: Dependencies, policy: Policy
         dependencies.signals.close()
 
     app.on_shutdown.append(end_waits)
+
+
+def _add_exports(app: web.Application, dependencies: Dependencies) -> None:
+    companies = ExportCompanies(
+        dependencies.exports, dependencies.new_lease, dependencies.keys, dependencies.now
+    )
+    app.router.add_get(EXPORT_PATH, export_handler(companies), allow_head=False)
+
+    async def end_exports(_: web.Application) -> None:
+        companies.close()
+
+    app.on_shutdown.append(end_exports)
 
 
 def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
@@ -183,16 +257,25 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     # Beside q, another search has a problem of its own.
     typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
     pages_of_lookups = RouteFacts(access=lookup.access, headers=common)
+    # The manifest needs no key; batches do, which their handler sees to.
+    reconciling = replace(
+        pages_of_lookups, access=replace(lookup.access, key_parameter=KEY_PARAMETER), is_open=True
+    )
     batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=private)
     events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=private)
+    exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private)
     page = RouteFacts(Access(), headers=common)
     return {
         **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
         **dict.fromkeys((SUGGEST_PATH, UNITS_PATH, FIND_PATH), pages_of_lookups),
-        BATCH_PATH: batch,
+        **dict.fromkeys((BATCH_PATH, MATCH_PATH), batch),
+        RECONCILE_PATH: replace(reconciling, access=replace(reconciling.access, anonymous=True)),
+        **dict.fromkeys((PREVIEW_PATH, ENTITIES_PATH), reconciling),
+        **dict.fromkeys((PROPOSALS_PATH, NAMES_PATH, TYPES_PATH), replace(page, is_open=True)),
         **dict.fromkeys((operation.path for operation in Operation), webhooks),
         **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),
+        EXPORT_PATH: exports,
         ME_PATH: RouteFacts(Access(anonymous=False), headers=private),
         SOURCES_PATH: RouteFacts(Access(), headers=private),
         EVENT_TYPES_PATH: RouteFacts(Access(), headers=private),

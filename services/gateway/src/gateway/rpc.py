@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.contract import Contract
+from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
 from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
@@ -16,17 +17,28 @@ from common.contracts.lookup import (
     UnitsReply,
     UnitsRequest,
 )
+from common.contracts.match import MatchReply, MatchRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
     FEED_QUEUE,
+    WATCHED_QUEUE,
+    WATCHLISTS_QUEUE,
     WEBHOOKS_QUEUE,
+    export_queue,
     find_queue,
     lookup_queue,
+    match_queue,
     search_queue,
     suggest_queue,
     units_queue,
 )
-from common.contracts.webhook_api import WebhookReply, WebhookRequest
+from common.contracts.watchlists import WatchedReply, WatchedRequest
+from common.contracts.webhook_api import (
+    LONG_OPERATIONS,
+    WATCHLIST_OPERATIONS,
+    WebhookReply,
+    WebhookRequest,
+)
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
@@ -44,10 +56,15 @@ from gateway.problems import (
 
 R = TypeVar("R", bound=Contract)
 
-_TOO_MANY = "too many of your searches are waiting; send fewer at once"
+_TOO_MANY = "too many of your requests are waiting; send fewer at once"
 
 #: A client gets its answer, or a 503 or 504, within 2 s; this leaves time for the response.
 TIMEOUT = 1.8
+#: A change of thousands of companies takes up to some seconds.
+LONG_TIMEOUT = 15.0
+
+#: Seconds for a page of an export, for which nobody waits as for an answer.
+EXPORT_TIMEOUT = 6.0
 
 READS = {country: Route(lookup_queue(country)) for country in Country}
 
@@ -63,18 +80,29 @@ def _in_turns(queue: str) -> Route:
 _SEARCHES = {country: _in_turns(search_queue(country)) for country in Country}
 _SUGGESTIONS = {country: _in_turns(suggest_queue(country)) for country in Country}
 _FINDS = {country: _in_turns(find_queue(country)) for country in Country}
+_MATCHES = {country: _in_turns(match_queue(country)) for country in Country}
 _UNITS = {country: _in_turns(units_queue(country)) for country in Country}
+#: A page of an export has a message of its own: others would wait until it is sent.
+_EXPORTS = {
+    country: Route(export_queue(country), in_flight=4, max_batch_size=1) for country in Country
+}
 #: Pages are large, so a message carries few of them.
 _PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
 _EVENTS = Route(EVENT_QUEUE, in_flight=4, max_batch_size=16)
 #: One request per message: one that resolves a slow name delays no other.
 _WEBHOOKS = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
+#: Some change thousands of companies: those of one client wait for one another.
+_WATCHLISTS = Route(
+    WATCHLISTS_QUEUE, in_flight=64, max_batch_size=1, client_in_flight=4, client_pending=256
+)
+_WATCHLIST_CHANGES = replace(_WATCHLISTS, is_repeatable=False)
+_WATCHED = Route(WATCHED_QUEUE, in_flight=8, max_batch_size=1)
 _WEBHOOK_CHANGES = replace(_WEBHOOKS, is_repeatable=False)
 
 
 @dataclass(frozen=True, slots=True)
 class RpcServices:
-    """`Lookups`, `Suggestions`, `Units`, `Events` and `Webhooks` over RPC."""
+    """`Lookups`, `Suggestions`, `Units`, `Events`, `Exports`, `Watchlists` and `Webhooks`."""
 
     client: RpcClient
 
@@ -98,6 +126,16 @@ class RpcServices:
         """Returns a page of one country's companies, in turn like `units`."""
         return await self._in_turn(_FINDS[request.country], request, FindReply, request_id)
 
+    async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
+        """Returns the candidates of records in one country's register, in turn like `units`."""
+        return await self._in_turn(_MATCHES[request.country], request, MatchReply, request_id)
+
+    async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:
+        """Returns the next page of a copy of a register."""
+        named = request.model_copy(update={"client": short_name(clients.CURRENT.get())})
+        route = _EXPORTS[request.country]
+        return await self._call(route, named, ExportPage, request_id, timeout=EXPORT_TIMEOUT)
+
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
         """Returns suggestions; raises RateLimited if too many of the client's calls wait."""
         return await self._in_turn(_SUGGESTIONS[request.country], request, SuggestReply, request_id)
@@ -113,16 +151,29 @@ class RpcServices:
     async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
         """Returns the registry's answer; no reply in time is a 503, not a 504 as for a lookup."""
         is_repeatable = request.operation.method == "GET" or request.idempotency_key is not None
-        route = _WEBHOOKS if is_repeatable else _WEBHOOK_CHANGES
+        is_list = request.operation in WATCHLIST_OPERATIONS
+        repeated, once = (
+            (_WATCHLISTS, _WATCHLIST_CHANGES) if is_list else (_WEBHOOKS, _WEBHOOK_CHANGES)
+        )
         # Without a reply the operation may have been carried out: no timeout of a lookup.
         return await self._call(
-            route, request, WebhookReply, request_id, deadline=ServiceUnavailable
+            repeated if is_repeatable else once,
+            request,
+            WebhookReply,
+            request_id,
+            deadline=ServiceUnavailable,
+            client=request.owner if is_list else "",
+            timeout=LONG_TIMEOUT if request.operation in LONG_OPERATIONS else TIMEOUT,
         )
+
+    async def watched(self, request: WatchedRequest, *, request_id: str) -> WatchedReply:
+        """Returns the companies of watchlists from the webhook registry."""
+        return await self._call(_WATCHED, request, WatchedReply, request_id)
 
     async def _in_turn(
         self,
         route: Route,
-        request: LookupRequest | SuggestRequest | UnitsRequest | FindRequest,
+        request: LookupRequest | SuggestRequest | UnitsRequest | FindRequest | MatchRequest,
         reply: type[R],
         request_id: str,
     ) -> R:
@@ -139,11 +190,12 @@ class RpcServices:
         *,
         deadline: type[Problem] = LookupTimeout,
         client: str = "",
+        timeout: float = TIMEOUT,
     ) -> R:
         """The reply; raises the client's problem, `deadline` if there was no reply in time."""
         try:
             return await self.client.call(
-                route, request, reply, timeout=TIMEOUT, request_id=request_id, client=client
+                route, request, reply, timeout=timeout, request_id=request_id, client=client
             )
         except RpcFailed as failed:
             if failed.cause == CLIENT_OVERLOAD:

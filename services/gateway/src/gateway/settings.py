@@ -1,8 +1,9 @@
 """Settings of the gateway; README.md lists them."""
 
+import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import NoDecode
 
 from common.runtime.settings import (
@@ -21,6 +22,13 @@ def _rate(value: object) -> object:
     return parse_rate(value) if isinstance(value, str) else value
 
 
+def _address(url: str) -> str:
+    if re.fullmatch(r"(https?://[^\s@?#{}]+)?", url) is None:
+        raise ValueError("write it as https://<host>[/<path>]")
+    return url.rstrip("/")
+
+
+Address = Annotated[str, AfterValidator(_address)]
 RateSetting = Annotated[Rate, NoDecode, BeforeValidator(_rate)]
 
 
@@ -47,6 +55,14 @@ class Policy(EnvironmentSettings):
     )
     cors_origin: str = Field(
         default="*", description="CORS origin allowed to look up; `*` any, empty none"
+    )
+    public_url: Address = Field(
+        default="",
+        description="address of this API for browsers, which reconciliation manifests have; "
+        "without it that of each request",
+    )
+    portal_url: Address = Field(
+        default="", description="address of the portal for browsers, linked by reconciliation"
     )
     max_event_readers: int = Field(
         default=100,

@@ -9,21 +9,28 @@ from typing import Any
 from uuid import uuid4
 
 from common.contracts.company import Country
+from common.contracts.export import ExportRequest
 from common.contracts.feed import EventRequest, FeedRequest, OwnerEvent
 from common.contracts.find import FindRequest
 from common.contracts.lookup import LookupRequest, SuggestRequest, UnitsRequest
+from common.contracts.match import MatchRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
     EVENTS_EXCHANGE,
     FEED_EXCHANGE,
     FEED_QUEUE,
     OWNER_EVENTS_QUEUE,
+    export_queue,
     find_queue,
+    known_queue,
     lookup_queue,
+    match_queue,
     search_queue,
     suggest_queue,
     units_queue,
 )
+from common.contracts.watchlists import KnownRequest
+from common.leases import StoredLeases
 from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import (
     SupervisedConnection,
@@ -36,20 +43,15 @@ from common.messaging.publisher import Publisher
 from common.messaging.rpc_dependency import Dependency
 from common.messaging.rpc_server import RpcServer
 from common.messaging.topology import Topology
-from common.mongo import (
-    Client,
-    Database,
-    DatabaseClock,
-    also_from_secondaries,
-    connected,
-    database,
-    database_clock,
-    ping,
-)
+from common.mongo import Client, Database, also_from_secondaries, connected, database, ping
+from common.mongo_clock import DatabaseClock, database_clock
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
+from lookup.answers.exporting import AnswerExports
 from lookup.answers.finding import AnswerFinds
+from lookup.answers.known import AnswerKnown
 from lookup.answers.lookups import AnswerLookups
+from lookup.answers.matching import AnswerMatches
 from lookup.answers.rpc import report
 from lookup.answers.suggestions import AnswerSuggestions
 from lookup.answers.units import AnswerUnits
@@ -63,7 +65,6 @@ from lookup.events.receipts import ConfirmEvents, StoredReceipts, StoredUnconfir
 from lookup.events.worker import BrokerBus, OutboxWorker
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
-from lookup.store.leases import StoredLeases
 from lookup.store.reads import StoredRegister
 
 #: Maximum concurrent batches of requests that are served in turns by client, which wait for them.
@@ -100,6 +101,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
     await _serve(settings, stack, *_event_servers(connections, feed, register))
+    exports = AnswerExports(register, feed, indexes, StoredRegister(register))
+    for country in settings.countries:
+        server = serving(export_queue(country), ExportRequest, exports, concurrency=IN_TURNS)
+        await _serve(settings, stack, server)
     await _publish_events(settings, mongo, stack, health, now)
 
 
@@ -116,7 +121,9 @@ def _country_servers(
         in_turns(search_queue(country), LookupRequest, lookups),
         in_turns(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
         in_turns(units_queue(country), UnitsRequest, AnswerUnits(stored)),
+        serving(known_queue(country), KnownRequest, AnswerKnown(stored)),
         in_turns(find_queue(country), FindRequest, AnswerFinds(indexes, stored)),
+        in_turns(match_queue(country), MatchRequest, AnswerMatches(indexes, stored)),
     )
 
 

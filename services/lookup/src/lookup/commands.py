@@ -20,7 +20,7 @@ from lookup.import_commands import MISUSED, SOUND, UNAVAILABLE, add_import, mome
 from lookup.loading.stores import Stores, utc_now
 from lookup.registers.table import companies_of
 from lookup.settings import Settings, StoreSettings
-from lookup.store.indexes import make_indexes
+from lookup.store.indexes import drop_replaced, make_indexes
 from lookup.sync_commands import add_sync, run_sync
 
 
@@ -45,7 +45,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m lookup")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
-    commands.add_parser("indexes", help="create the indexes of the register's collections")
+    indexes = commands.add_parser(
+        "indexes", help="create the indexes of the register's collections"
+    )
+    indexes.add_argument(
+        "--drop-replaced",
+        action="store_true",
+        help="drop those of earlier releases instead, once no process of one runs",
+    )
     add_import(commands)
     remove = commands.add_parser(
         "remove", help="purge a company that its register ordered removed; imports keep it out"
@@ -96,8 +103,7 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
         register = database(client, settings.register_db)
         match chosen.command:
             case "indexes":
-                await make_indexes(register)
-                return SOUND
+                return await _indexes(register, drop=chosen.drop_replaced)
             case "remove":
                 return await _remove(register, chosen)
             case "republish":
@@ -108,6 +114,14 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
                 return await _restored(register, chosen.skip, settings.outbox_retention)
             case _:
                 return await run_import(register, chosen)
+
+
+async def _indexes(register: Database, *, drop: bool) -> int:
+    if drop:
+        say(f"dropped: {', '.join(await drop_replaced(register)) or 'none existed'}")
+    else:
+        await make_indexes(register)
+    return SOUND
 
 
 async def _remove(register: Database, chosen: argparse.Namespace) -> int:

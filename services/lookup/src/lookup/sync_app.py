@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from random import Random
 
+from common.leases import StoredLeases
 from common.mongo import connected, database
 from common.runtime.backoff import delays
 from lookup.following.dependencies import SyncDependencies
@@ -13,7 +14,6 @@ from lookup.following.settings import RegisterSettings
 from lookup.loading.read import reading_processes
 from lookup.loading.stores import Clock, Stores, utc_now
 from lookup.settings import SyncSettings
-from lookup.store.leases import StoredLeases
 
 
 async def connect(

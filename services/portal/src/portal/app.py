@@ -8,7 +8,7 @@ import httpx
 
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
-from common.runtime.public_port.limits import (
+from common.runtime.public_port.connections import (
     ConnectionLimits,
     ConnectionMetrics,
     connections_within,
@@ -20,11 +20,17 @@ from portal.adapters.http.live import LiveReaders
 from portal.adapters.http.metrics import HttpMetrics
 from portal.adapters.http.refusals import refusals
 from portal.adapters.http.sessions import SessionPolicy
+from portal.adapters.reading import Reader
 from portal.adapters.registry import Registries, reachable
+from portal.adapters.spreadsheets import Spreadsheets
+from portal.adapters.uploads import Uploads
 from portal.settings import Settings
 
 #: Connections to the API: each page that follows events live holds one.
 _SPARE_CONNECTIONS = 100
+
+#: Bytes of requests that are being received: a few uploads, which are on the disk as they arrive.
+_UNFINISHED = 128 * 2**20
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
@@ -43,7 +49,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             port=settings.http_port,
             shutdown_grace=settings.shutdown_grace,
             refuse=refusals(dependencies.new_id),
-            limits=ConnectionLimits(connections_within(files - to_api, settings.max_connections)),
+            limits=ConnectionLimits(
+                connections_within(files - to_api, settings.max_connections),
+                unfinished_requests=_UNFINISHED,
+            ),
             metrics=ConnectionMetrics(),
             # A browser that leaves a page ends the request that the page was waiting for.
             handler_cancellation=True,
@@ -64,6 +73,13 @@ def _dependencies(settings: Settings, http: httpx.AsyncClient) -> Dependencies:
             lifetime=settings.session_lifetime,
         ),
         live=LiveReaders(settings.max_live_readers, settings.max_live_readers_per_key, metrics),
+        spreadsheets=Spreadsheets(),
+        reader=Reader(),
+        uploads=Uploads(
+            metrics.customer_files,
+            clock=time.monotonic,
+            idle_timeout=settings.session_idle_timeout.total_seconds(),
+        ),
         metrics=metrics,
         links=Links(settings.api_reference_url, settings.key_request_url),
         clock=time.monotonic,

@@ -5,13 +5,24 @@ from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
 from random import Random
+from typing import Any
+from uuid import uuid4
 
-from common.contracts.topology import WEBHOOKS_QUEUE
+from common.contracts.company import Country
+from common.contracts.topology import (
+    WATCHED_QUEUE,
+    WATCHLISTS_QUEUE,
+    WEBHOOKS_QUEUE,
+    known_queue,
+)
+from common.contracts.watchlists import WatchedRequest
 from common.contracts.webhook_api import WebhookRequest
 from common.messaging.connection import health_of, supervised, supervised_apart
 from common.messaging.publisher import Publisher
+from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import RpcServer
-from common.mongo import connected, database, database_clock, ping
+from common.mongo import connected, database, ping
+from common.mongo_clock import database_clock
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from webhook_registry.deliveries.examples import TOPOLOGY, BrokerEvents, example_events
@@ -21,10 +32,19 @@ from webhook_registry.destinations.checks import Destinations, system_resolver
 from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations, report
 from webhook_registry.settings import Settings
+from webhook_registry.watchlists.companies import ManageWatched, RpcRegister, WatchedLimits
+from webhook_registry.watchlists.manage import ManageWatchlists
+from webhook_registry.watchlists.removing import Removing
+from webhook_registry.watchlists.watched import AnswerWatched
+from webhook_registry.watchlists.watched import report as report_watched
 from webhook_registry.webhooks.manage import ManageWebhooks
+from webhook_registry.webhooks.used_watchlists import UsedWatchlists
 from webhook_store.deliveries.health import Health as StoredHealth
 from webhook_store.deliveries.owned import OwnedDeliveries
 from webhook_store.deliveries.recoveries import Recoveries
+from webhook_store.watchlists.lists import Watchlists
+from webhook_store.watchlists.locks import OwnerLocks
+from webhook_store.watchlists.members import Members
 from webhook_store.webhooks.idempotency import IdempotencyKeys
 from webhook_store.webhooks.registrations import Registrations
 from webhook_store.webhooks.secrets import SecretKeys, new_secret
@@ -67,13 +87,19 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 
     delivery_queue = BrokerDeliveryQueue(publisher)
     recovering = Recovering(Recoveries(webhooks), delivery_queue, now=now)
-    await stack.enter_async_context(beside(recovering.run()))
+    lists, members = Watchlists(webhooks), Members(webhooks)
+    removing, locks = Removing(lists, members), OwnerLocks(webhooks, now)
+    await stack.enter_async_context(beside(recovering.run(), removing.run()))
+    rpc = await stack.enter_async_context(
+        RpcClient(publishing, queues=[known_queue(country) for country in Country])
+    )
 
     registrations = Registrations(webhooks, keys, random)
     idempotency = Idempotency(IdempotencyKeys(webhooks), now, settings.idempotency_retention)
     operations = Operations(
         ManageWebhooks(
             registrations,
+            UsedWatchlists(lists, locks),
             Destinations(resolver, settings.webhook_extra_allowed_networks),
             StoredHealth(webhooks),
             idempotency,
@@ -92,15 +118,39 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             idempotency,
             now,
         ),
+        ManageWatchlists(
+            lists,
+            locks,
+            registrations,
+            removing,
+            idempotency,
+            now,
+            limit=settings.max_watchlists_per_owner,
+        ),
+        ManageWatched(
+            lists,
+            members,
+            locks,
+            RpcRegister(rpc, lambda: uuid4().hex),
+            idempotency,
+            now,
+            WatchedLimits(
+                in_list=settings.max_companies_per_watchlist,
+                of_owner=settings.max_watched_companies_per_owner,
+            ),
+        ),
     )
-    server = RpcServer(
-        serving,
-        WEBHOOKS_QUEUE,
-        WebhookRequest,
-        operations,
-        report=report,
-        concurrency=CONCURRENCY,
+    watched = AnswerWatched(lists, members)
+    servers: list[RpcServer[Any]] = [
+        RpcServer(
+            serving, queue, WebhookRequest, operations, report=report, concurrency=CONCURRENCY
+        )
+        for queue in (WEBHOOKS_QUEUE, WATCHLISTS_QUEUE)
+    ]
+    servers.append(
+        RpcServer(serving, WATCHED_QUEUE, WatchedRequest, watched, report=report_watched)
     )
-    await stack.enter_async_context(
-        server.serving(drain_timeout=settings.shutdown_grace.total_seconds())
-    )
+    for server in servers:
+        await stack.enter_async_context(
+            server.serving(drain_timeout=settings.shutdown_grace.total_seconds())
+        )

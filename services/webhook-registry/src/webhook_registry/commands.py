@@ -11,13 +11,14 @@ from random import Random
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import Webhook
-from common.mongo import Database, DatabaseClock, connected, database, translated_errors
+from common.mongo import Database, connected, database, translated_errors
+from common.mongo_clock import DatabaseClock
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
 from webhook_registry.webhooks.changes import enabled, stopped_by_operator
-from webhook_store.indexes import make_indexes
+from webhook_store.indexes import drop_replaced, make_indexes
 from webhook_store.settings import SealedStoreSettings, StoreSettings
 from webhook_store.webhooks.registrations import Registrations
 from webhook_store.webhooks.resealing import reseal
@@ -43,7 +44,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m webhook_registry")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
-    commands.add_parser("indexes", help="create the indexes of the webhooks' collections")
+    indexes = commands.add_parser("indexes", help="create the indexes of the webhooks' collections")
+    indexes.add_argument(
+        "--drop-replaced",
+        action="store_true",
+        help="drop those of earlier releases instead, once no process of one runs",
+    )
     commands.add_parser("reseal", help="seal every secret with the newest key")
     disable = commands.add_parser(
         "disable", help="disable a webhook; its owner cannot enable it again"
@@ -62,7 +68,7 @@ async def _command(chosen: argparse.Namespace) -> str | None:
     async with connected(url, name="webhook-registry-command", operation_timeout=None) as mongo:
         webhooks = database(mongo, settings.webhooks_db)
         if not isinstance(settings, SealedStoreSettings):
-            await make_indexes(webhooks)
+            await _indexes(webhooks, drop=chosen.drop_replaced)
             return None
         keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
         clock = DatabaseClock(mongo)
@@ -75,6 +81,14 @@ async def _command(chosen: argparse.Namespace) -> str | None:
             case _:
                 decide = partial(enabled, at=clock())
         return await _change(webhooks, keys, chosen.webhook_id, decide)
+
+
+async def _indexes(webhooks: Database, *, drop: bool) -> None:
+    if drop:
+        dropped = ", ".join(await drop_replaced(webhooks)) or "none existed"
+        sys.stdout.write(f"dropped: {dropped}\n")
+    else:
+        await make_indexes(webhooks)
 
 
 async def _reseal(webhooks: Database, keys: SecretKeys, *, at: datetime) -> str | None:

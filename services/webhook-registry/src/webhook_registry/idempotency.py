@@ -70,7 +70,7 @@ def _scope(request: WebhookRequest) -> KeyScope | None:
         raise invalid_parameter(
             IDEMPOTENCY_KEY, "give 1 to 255 visible ASCII characters, such as a UUID"
         )
-    path = request.operation.path.format(id=request.webhook_id)
+    path = request.operation.path.format(id=request.webhook_id, watchlist_id=request.watchlist_id)
     return KeyScope(request.owner, path, request.idempotency_key)
 
 

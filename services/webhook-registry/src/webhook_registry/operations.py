@@ -6,10 +6,17 @@ import structlog
 from prometheus_client import Counter
 
 from common.contracts.failures import Failure
-from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
+from common.contracts.webhook_api import (
+    WATCHLIST_OPERATIONS,
+    Operation,
+    WebhookReply,
+    WebhookRequest,
+)
 from common.messaging.rpc import Asked, Result
 from webhook_registry.deliveries.manage import ManageDeliveries
 from webhook_registry.replies import OK, Rejected, reply
+from webhook_registry.watchlists.companies import ManageWatched
+from webhook_registry.watchlists.manage import ManageWatchlists
 from webhook_registry.webhooks.event_types import event_types
 from webhook_registry.webhooks.manage import ManageWebhooks
 
@@ -23,7 +30,13 @@ log = structlog.get_logger()
 class Operations:
     """Runs the operations of a batch one after the other."""
 
-    def __init__(self, webhooks: ManageWebhooks, deliveries: ManageDeliveries) -> None:
+    def __init__(
+        self,
+        webhooks: ManageWebhooks,
+        deliveries: ManageDeliveries,
+        watchlists: ManageWatchlists,
+        watched: ManageWatched,
+    ) -> None:
         self._event_types = reply(OK, event_types())  # the same for every client
         self._run: Mapping[Operation, Callable[[WebhookRequest], Awaitable[WebhookReply]]] = {
             Operation.CREATE: webhooks.create,
@@ -38,6 +51,14 @@ class Operations:
             Operation.RETRY: deliveries.retry,
             Operation.RECOVER: deliveries.recover,
             Operation.EVENT_TYPES: self._list_event_types,
+            Operation.CREATE_WATCHLIST: watchlists.create,
+            Operation.LIST_WATCHLISTS: watchlists.list,
+            Operation.GET_WATCHLIST: watchlists.show,
+            Operation.CHANGE_WATCHLIST: watchlists.change,
+            Operation.DELETE_WATCHLIST: watchlists.delete,
+            Operation.LIST_WATCHED: watched.list,
+            Operation.CHANGE_WATCHED: watched.change,
+            Operation.REPLACE_WATCHED: watched.replace,
         }
 
     async def __call__(
@@ -68,7 +89,7 @@ def report(
             **item.ids,
             operation=item.request.operation,
             owner=item.request.owner,
-            webhook_id=_webhook_of(item.request, result),
+            **_ids(item.request, result),
             delivery_id=item.request.delivery_id or None,
             replayed=isinstance(result, WebhookReply) and result.replayed,
             result=word,
@@ -76,8 +97,11 @@ def report(
         )
 
 
-def _webhook_of(request: WebhookRequest, result: Result) -> str | None:
-    """Returns the id of the requested or created webhook."""
+def _ids(request: WebhookRequest, result: Result) -> Mapping[str, str | None]:
+    """Returns the id of the requested or created webhook, or watchlist."""
+    created = None
     if isinstance(result, WebhookReply) and result.location is not None:
-        return result.location.rpartition("/")[2]
-    return request.webhook_id or None
+        created = result.location.rpartition("/")[2]
+    if request.operation in WATCHLIST_OPERATIONS:
+        return {"watchlist_id": created or request.watchlist_id or None}
+    return {"webhook_id": created or request.webhook_id or None}

@@ -1,5 +1,6 @@
 """Replies to clients: answers, and refusals with their public texts."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -11,6 +12,9 @@ from common.contracts.webhook_api import Operation, WebhookReply
 from common.contracts.webhooks import Webhook, WebhookWithSecret
 from common.domain.quantities import counted
 from webhook_store.webhooks.models import Registered
+
+#: Webhooks that a refusal names.
+MAX_SHOWN: Final = 10
 
 
 class Rejected(Exception):
@@ -46,6 +50,9 @@ def invalid_parameter(name: str, message: str) -> Rejected:
 WEBHOOK_NOT_FOUND: Final = Failure(
     code=FailureCode.WEBHOOK_NOT_FOUND, detail="you have no webhook with this id"
 )
+WATCHLIST_NOT_FOUND: Final = Failure(
+    code=FailureCode.WATCHLIST_NOT_FOUND, detail="you have no watchlist with this id"
+)
 DELIVERY_NOT_FOUND: Final = Failure(
     code=FailureCode.DELIVERY_NOT_FOUND, detail="this webhook has no delivery with this id"
 )
@@ -70,6 +77,19 @@ def webhook_limit_reached(limit: int) -> Rejected:
     """Returns the refusal to create a webhook for an owner who has `limit` of them."""
     detail = f"you have {counted(limit, 'webhook')}, which is the maximum; delete one first"
     return Rejected(Failure(code=FailureCode.WEBHOOK_LIMIT_REACHED, detail=detail))
+
+
+def watchlist_limit_reached(detail: str) -> Rejected:
+    """Returns the refusal of a list, or of companies, beyond one of the owner's limits."""
+    return Rejected(Failure(code=FailureCode.WATCHLIST_LIMIT_REACHED, detail=detail))
+
+
+def watchlist_in_use(webhooks: Sequence[str]) -> Rejected:
+    """Returns the refusal to delete a list that these webhooks use."""
+    shown = ", ".join(webhooks[:MAX_SHOWN])
+    more = f" and {len(webhooks) - MAX_SHOWN} more" if len(webhooks) > MAX_SHOWN else ""
+    detail = f"{shown}{more} use this watchlist in their filter; change or delete them first"
+    return Rejected(Failure(code=FailureCode.WATCHLIST_IN_USE, detail=detail))
 
 
 def rotation_pending(until: datetime) -> Rejected:

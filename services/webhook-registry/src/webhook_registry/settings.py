@@ -13,6 +13,15 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     max_webhooks_per_owner: int = Field(
         default=50, ge=1, le=10_000, description="maximum of webhooks per owner"
     )
+    max_watchlists_per_owner: int = Field(
+        default=1_000, ge=1, le=10_000, description="maximum of watchlists per owner"
+    )
+    max_companies_per_watchlist: int = Field(
+        default=100_000, ge=1, description="maximum of companies in a watchlist"
+    )
+    max_watched_companies_per_owner: int = Field(
+        default=1_000_000, ge=1, description="maximum of companies in all watchlists of an owner"
+    )
     webhook_secret_overlap: Duration = duration(
         "PT24H", "time for which a replaced secret still signs, with the new one"
     )

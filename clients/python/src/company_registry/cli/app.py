@@ -7,11 +7,14 @@ import typer
 from company_registry.cli import (
     batches,
     companies,
+    copying,
     deliveries,
     events,
     finding,
     listen,
     login,
+    matching,
+    watchlists,
     webhooks,
 )
 from company_registry.cli.options import App, print_version
@@ -36,9 +39,12 @@ app = App(
 app.add("lookup")(companies.lookup)
 app.add("search")(companies.search)
 app.add("find")(finding.find)
+app.add("export")(copying.export)
+app.add("mirror")(copying.mirror)
 app.add("suggest")(companies.suggest)
 app.add("units")(companies.units)
 app.add("batch")(batches.batch)
+app.add("match")(matching.match)
 app.add("listen")(listen.listen)
 app.add("login")(login.login)
 app.add("logout")(login.logout)
@@ -46,3 +52,4 @@ app.add("key")(login.show_key)
 deliveries.add_to(webhooks.app)
 app.add_typer(events.app, name="events")
 app.add_typer(webhooks.app, name="webhooks")
+app.add_typer(watchlists.app, name="watchlists")

@@ -16,11 +16,11 @@ from company_registry.cli import results
 from company_registry.cli.companies import Include, Included
 from company_registry.cli.output import as_json
 from company_registry.cli.plans import Plan, known_columns, plan_of
-from company_registry.cli.results import Result, harmless
+from company_registry.cli.results import Result
 from company_registry.cli.session import Exit, Session
-from company_registry.cli.spreadsheets import TYPES, Row, Sheet, read_sheet
 from company_registry.client import Client
 from company_registry.errors import CompanyRegistryError, InvalidParameter
+from company_registry.spreadsheets import TYPES, Row, Sheet, harmless, read_sheet
 from company_registry.streams import Lookup
 
 
@@ -59,7 +59,7 @@ def batch(  # noqa: PLR0913 (the command's options)
     Windows-1252 are recognised. The output has the rows in their order, each with its company and
     what else matches, or its error. The exit status is 1 if a row has no company.
     """
-    sheet = _read(session, file)
+    sheet = read_file(session, file)
     try:
         plan = plan_of(sheet, country=country, by=by, include=include)
     except ValueError as error:
@@ -115,7 +115,8 @@ def _say_column(session: Session, sheet: Sheet, plan: Plan) -> None:
         session.note(f"Looking up by column {name} ({plan.type}){choice}")
 
 
-def _read(session: Session, file: Path) -> Sheet:
+def read_file(session: Session, file: Path) -> Sheet:
+    """Reads a spreadsheet, or standard input as `-`; ends the command if it cannot be read."""
     try:
         data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
         return read_sheet(data)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from company_registry.models import (
     CompanySummary,
     ProductionUnit,
     Share,
+    Subsidiary,
     Suggestion,
 )
 
@@ -26,14 +28,38 @@ class Include(StrEnum):
     PRODUCTION_UNITS = "production_units"
     EINVOICING = "einvoicing"
     ALTERNATIVES = "alternatives"
+    SUBSIDIARIES = "subsidiaries"
 
 
 CountryArgument = Annotated[
     models.Country,
     typer.Argument(help="The register.", show_choices=True, case_sensitive=False),
 ]
+
+
+def _parts(text: str) -> list[Include]:
+    """The parts that a text names, separated by commas."""
+    names = [name.strip().lower() for name in text.split(",")]
+    if strange := [name for name in names if name not in tuple(Include)]:
+        raise typer.BadParameter(f"{strange[0]!r} is not one of {', '.join(Include)}.")
+    return [Include(name) for name in names]
+
+
+def _joined(given: list[list[Include]]) -> list[Include]:
+    return list(dict.fromkeys(chain.from_iterable(given)))
+
+
 Included = Annotated[
-    list[Include], typer.Option("--include", "-i", help="Show more; may be repeated.")
+    list[Include],
+    typer.Option(
+        "--include",
+        "-i",
+        parser=_parts,
+        callback=_joined,
+        autocompletion=lambda: list(Include),
+        metavar="PARTS",
+        help=f"Show more: {', '.join(Include)}; several with commas, or one each time.",
+    ),
 ]
 
 
@@ -127,6 +153,18 @@ def _show(session: Session, company: Company) -> None:
         )
     if company.alternatives:
         _show_summaries(session, company.alternatives, title="Other companies that match")
+    if company.subsidiaries is not None:
+        _show_subsidiaries(session, company, company.subsidiaries)
+
+
+def _show_subsidiaries(session: Session, owner: Company, owned: Sequence[Subsidiary]) -> None:
+    total, more = owner.subsidiaries_total, ""
+    if total and total > len(owned):
+        filters = f"--owned-by {owner.country}:{owner.vat} --status any"
+        more = f" ({len(owned)} of {total}; find {filters} lists all)"
+    rows = [(one.vat, one.name, one.role_text, percent(one.share), one.status) for one in owned]
+    columns = (_NUMBER, "Name", Column("Role", rank=2), "Share", Column("Status", rank=1))
+    session.table(*columns, rows=rows, title=f"Subsidiaries{more}")
 
 
 def _show_units(session: Session, units: Sequence[ProductionUnit], *, title: str = "") -> None:

@@ -31,6 +31,9 @@ Companies = Annotated[
         "--company", help="Only this company, dk:12345674, or those in @FILE; repeatable."
     ),
 ]
+Watchlists = Annotated[
+    list[str], typer.Option("--watchlist", help="Only companies of this list, wl_…; repeatable.")
+]
 After = Annotated[
     str, typer.Option(help="Begin after this cursor: latest, or oldest for all that is kept.")
 ]
@@ -49,6 +52,7 @@ def follow(  # noqa: PLR0913 (the command's options)
     types: Types = [],  # noqa: B006 (Typer copies it)
     countries: Countries = [],  # noqa: B006
     companies: Companies = [],  # noqa: B006
+    watchlists: Watchlists = [],  # noqa: B006
     after: After = "latest",
     cursor: CursorFile = None,
     count: Count = None,
@@ -68,6 +72,7 @@ def follow(  # noqa: PLR0913 (the command's options)
             types=types,
             countries=[each.value for each in countries],
             companies=values(session, companies),
+            watchlists=watchlists,
             cursor=None if cursor is None else FileCursor(cursor),
             count=count,
             until_now=until_now,

@@ -35,6 +35,13 @@ Fields = Annotated[
     list[str],
     typer.Option("--field", help="Only changes of this field, name or address; repeatable."),
 ]
+Watchlists = Annotated[
+    list[str],
+    typer.Option(
+        "--watchlist",
+        help="Only companies of this list, wl_…, or those of --company; repeatable.",
+    ),
+]
 FilterFile = Annotated[
     Path | None,
     typer.Option(

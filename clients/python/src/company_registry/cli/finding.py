@@ -11,10 +11,11 @@ import typer
 
 from company_registry import models
 from company_registry.cli.output import Column
-from company_registry.cli.results import FOUND, harmless
+from company_registry.cli.results import FOUND
 from company_registry.cli.session import Country, Session
 from company_registry.client import Client
 from company_registry.models import Company, CompanyFilter, CompanyPage
+from company_registry.spreadsheets import harmless
 
 #: Companies that people are shown, unless they ask for another number.
 _SHOWN: Final = 20
@@ -79,7 +80,7 @@ def find(  # noqa: PLR0913 (the filters)
             for company in companies:
                 session.print_json(company)
         elif as_csv:
-            _write(companies)
+            write_csv(companies)
         else:
             _show(session, list(companies))
     session.note(f"{first.total} companies")
@@ -95,7 +96,8 @@ def _following(
         yield from page.companies
 
 
-def _write(companies: Iterable[Company]) -> None:
+def write_csv(companies: Iterable[Company]) -> None:
+    """Prints companies as CSV, a row each."""
     out = csv.writer(sys.stdout, lineterminator="\n")
     rows = ([company.country, *_cells(company)] for company in companies)
     out.writerows(chain([["country", *FOUND]], rows))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from company_registry.cli.companies import Include
-from company_registry.cli.spreadsheets import (
+from company_registry.errors import InvalidParameter
+from company_registry.models import Country, SearchType
+from company_registry.spreadsheets import (
     COUNTRY,
     HEADERS,
     SEARCH,
@@ -15,8 +17,6 @@ from company_registry.cli.spreadsheets import (
     country_of,
     term_of,
 )
-from company_registry.errors import InvalidParameter
-from company_registry.models import Country, SearchType
 from company_registry.streams import Lookup
 
 #: Types of terms that several companies may match equally well.

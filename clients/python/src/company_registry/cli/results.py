@@ -1,6 +1,5 @@
 """The results of a batch, as cells of a spreadsheet or as JSON."""
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -43,13 +42,12 @@ _INCLUDED: Final[dict[str, _Read]] = {
         _words(each.number, each.name) for each in company.production_units or ()
     ),
     "einvoicing": lambda company: _joined(each.identifier for each in company.einvoicing or ()),
+    "subsidiaries": lambda company: _joined(
+        _words(each.vat, each.name, f"({percent(each.share)})" if each.share else None)
+        for each in company.subsidiaries or ()
+    ),
 }
 _ERRORS: Final = ("error", "error_detail")
-
-#: A spreadsheet may run a text that begins so, also in its wide form.
-_FORMULA: Final = tuple("=+-@＝＋－＠")
-#: Numbers, phone numbers and dashes begin so too, and are nothing to run.
-_HARMLESS: Final = re.compile(r"[-+ ]*([0-9][0-9 .,]*%?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +105,6 @@ FOUND: Final = {
     for name, read in _COLUMNS.items()
     if name.startswith("company_")
 }
-
-
-def harmless(cell: str) -> str:
-    """The text of a cell that no terminal and no spreadsheet acts on.
-
-    Control characters and direction marks become spaces, and a formula begins with an apostrophe.
-    """
-    text = "".join(each if each.isprintable() or each == "\n" else " " for each in cell)
-    begins = text.lstrip()
-    is_formula = begins.startswith(_FORMULA) and not _HARMLESS.fullmatch(begins.rstrip())
-    return f"'{text}" if is_formula else text
 
 
 def _joined(parts: Any) -> str:

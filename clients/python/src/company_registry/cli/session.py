@@ -49,6 +49,9 @@ _STATUS: dict[int, Exit] = {
     504: Exit.UNAVAILABLE,
 }
 
+#: The command that does the same as a request that an answer's detail names.
+_COMMAND_OF = {"GET /api/suggest": "the command suggest --all"}
+
 #: Seconds for each wait of a request: a person looks on.
 _TIMEOUT = 15.0
 
@@ -138,7 +141,10 @@ class Session:
 
 
 def _explained(error: errors.ApiError) -> str:
-    lines = [error.detail or error.code]
+    detail = error.detail or error.code
+    for request, command in _COMMAND_OF.items():
+        detail = detail.replace(request, command)
+    lines = [detail]
     if len(error.errors) > 1:
         lines += [f"  {each.parameter}: {each.message}" for each in error.errors]
     elif error.errors and error.errors[0].parameter not in error.detail:

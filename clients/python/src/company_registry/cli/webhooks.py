@@ -43,6 +43,7 @@ class Clearable(StrEnum):
     INDUSTRIES = "industries"
     MUNICIPALITIES = "municipalities"
     FIELDS = "fields"
+    WATCHLISTS = "watchlists"
     HEADERS = "headers"
     DESCRIPTION = "description"
 
@@ -72,6 +73,7 @@ def create(  # noqa: PLR0913 (the command's options)
     industries: filters.Industries = [],  # noqa: B006
     municipalities: filters.Municipalities = [],  # noqa: B006
     fields: filters.Fields = [],  # noqa: B006
+    watchlists: filters.Watchlists = [],  # noqa: B006
     headers: Headers = [],  # noqa: B006
     description: Description = None,
 ) -> None:
@@ -85,6 +87,7 @@ def create(  # noqa: PLR0913 (the command's options)
         industries=industries,
         municipalities=municipalities,
         fields=fields,
+        watchlists=watchlists,
     )
     with session.client() as client:
         created = client.create_webhook(
@@ -113,6 +116,7 @@ def update(  # noqa: PLR0913 (the command's options)
     industries: filters.Industries = [],  # noqa: B006
     municipalities: filters.Municipalities = [],  # noqa: B006
     fields: filters.Fields = [],  # noqa: B006
+    watchlists: filters.Watchlists = [],  # noqa: B006
     headers: Headers = [],  # noqa: B006
     description: Description = None,
     clear: Annotated[list[Clearable], typer.Option(help="Make this empty; repeatable.")] = [],  # noqa: B006
@@ -127,6 +131,7 @@ def update(  # noqa: PLR0913 (the command's options)
         industries=industries,
         municipalities=municipalities,
         fields=fields,
+        watchlists=watchlists,
     )
     fresh: dict[str, Any] = {
         "url": endpoint,

@@ -44,6 +44,7 @@ class Include(StrEnum):
     EINVOICING = "einvoicing"
     ROLES = "roles"
     ALTERNATIVES = "alternatives"
+    SUBSIDIARIES = "subsidiaries"
 
 
 class CodedText(Contract):
@@ -147,6 +148,21 @@ class Owner(Contract):
     type: HolderType
     #: The registration number of an owner that is a company of the same register.
     vat: str | None = None
+    role: OwnerRole | None = None
+    #: The register's own word for the role.
+    role_text: str | None = None
+    share: Share | None = None
+    votes: Share | None = None
+    since: str | None = None
+
+
+class Subsidiary(Contract):
+    """A company that another one owns or is a partner of; the owner's fields are of that owner."""
+
+    vat: str
+    name: str
+    city: str | None = None
+    status: Status
     role: OwnerRole | None = None
     #: The register's own word for the role.
     role_text: str | None = None
@@ -259,6 +275,9 @@ class CompanyAnswer(Company):
     einvoicing: tuple[EinvoicingEntry, ...] | None = None
     roles: tuple[Role, ...] | None = None
     alternatives: tuple[Alternative, ...] | None = None
+    #: The first of them by name; `subsidiaries_total` counts all. Null if the register cannot say.
+    subsidiaries: tuple[Subsidiary, ...] | None = None
+    subsidiaries_total: int | None = None
 
 
 REGISTER_OF: dict[Country, Literal["cvr", "brreg"]] = {Country.DK: "cvr", Country.NO: "brreg"}

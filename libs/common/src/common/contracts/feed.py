@@ -5,6 +5,7 @@ from pydantic import Field
 from common.contracts.company import CompanyKeyText, Country
 from common.contracts.contract import Contract
 from common.contracts.events import EventType, RegistryEvent
+from common.contracts.watchlists import WatchlistId
 
 #: Maximum number of events in a page.
 MAX_EVENTS = 500
@@ -16,6 +17,8 @@ class FeedFilter(Contract):
     types: tuple[EventType, ...] = ()
     countries: tuple[Country, ...] = ()
     companies: tuple[CompanyKeyText, ...] = ()
+    #: Joined with `companies` by *or*. The gateway replaces them by companies.
+    watchlists: tuple[WatchlistId, ...] = ()
 
 
 class FeedRequest(Contract):
@@ -30,6 +33,10 @@ class FeedRequest(Contract):
     #: Starts with the newest events that match instead, up to `limit` of them in their order.
     recent: bool = False
     filter: FeedFilter = FeedFilter()
+    #: The position to read up to; None is the newest. It bounds the read with many companies, too.
+    until: int | None = None
+    #: Requests only the companies of the events, all of those that one read covers.
+    companies_only: bool = False
     limit: int = Field(ge=1, le=MAX_EVENTS)
 
 
@@ -47,6 +54,9 @@ class FeedPage(Contract):
     """Events after a position, in order, and the position from which to continue."""
 
     events: tuple[FeedEvent, ...] = ()
+    #: With `companies_only`: the companies of events up to `position`; None from an earlier
+    #: release.
+    companies: tuple[CompanyKeyText, ...] | None = None
     #: The position to continue from: events up to it are in this page or did not match.
     position: int
     #: True if the feed continues after `position`. With a filter a page may be empty nevertheless.

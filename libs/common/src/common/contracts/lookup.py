@@ -51,6 +51,9 @@ class LookupReply(Contract):
 #: Maximum number of production units in a lookup and in a page of them.
 MAX_UNITS = 100
 
+#: Maximum number of subsidiaries in a lookup; `GET /api/companies` lists all.
+MAX_SUBSIDIARIES = 100
+
 
 class UnitsRequest(Contract):
     """A page of a company's production units."""

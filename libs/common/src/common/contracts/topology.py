@@ -38,12 +38,31 @@ def find_queue(country: Country) -> str:
     return f"rpc.find.{country}"
 
 
+def match_queue(country: Country) -> str:
+    """Queue of records to be matched with one country's companies."""
+    return f"rpc.match.{country}"
+
+
+def export_queue(country: Country) -> str:
+    """Queue of pages of a copy of one country's register."""
+    return f"rpc.export.{country}"
+
+
 def units_queue(country: Country) -> str:
     """Queue of pages of one country's production units."""
     return f"rpc.units.{country}"
 
 
+def known_queue(country: Country) -> str:
+    """Queue of checks whether one country's register has companies."""
+    return f"rpc.known.{country}"
+
+
 WEBHOOKS_QUEUE = "rpc.webhooks"
+#: Queue of operations on watchlists, whose changes may take seconds.
+WATCHLISTS_QUEUE = "rpc.watchlists"
+#: Queue of reads of the companies of watchlists, for readers of the feed.
+WATCHED_QUEUE = "rpc.watched"
 
 #: Queue of reads of the event feed.
 FEED_QUEUE = "rpc.events"
@@ -59,9 +78,13 @@ GATEWAY_QUEUES = (
     *map(suggest_queue, Country),
     *map(units_queue, Country),
     *map(find_queue, Country),
+    *map(match_queue, Country),
+    *map(export_queue, Country),
     FEED_QUEUE,
     EVENT_QUEUE,
     WEBHOOKS_QUEUE,
+    WATCHLISTS_QUEUE,
+    WATCHED_QUEUE,
 )
 
 #: Topic exchange of notices that events were published, broadcast to every gateway.

@@ -9,18 +9,19 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Final, NamedTuple, Self
 from uuid import UUID
 
 from pydantic import ConfigDict, Field, PlainSerializer, PlainValidator
 
 from common.contracts.contract import Contract, Timestamp
 from common.contracts.events import EventType
+from common.contracts.watchlists import WatchedQuery
 from common.contracts.webhooks import AttemptStatus
 
 
 class Operation(StrEnum):
-    """Operations on webhooks, each with its method and path in the public API."""
+    """Operations on webhooks and watchlists, each with its method and path in the public API."""
 
     method: str
     path: str
@@ -37,12 +38,27 @@ class Operation(StrEnum):
     RETRY = "retry", "POST", "/api/webhooks/{id}/deliveries/{delivery_id}/retry"
     RECOVER = "recover", "POST", "/api/webhooks/{id}/recover"
     EVENT_TYPES = "event_types", "GET", "/api/event-types"
+    CREATE_WATCHLIST = "create_watchlist", "POST", "/api/watchlists"
+    LIST_WATCHLISTS = "list_watchlists", "GET", "/api/watchlists"
+    GET_WATCHLIST = "get_watchlist", "GET", "/api/watchlists/{watchlist_id}"
+    CHANGE_WATCHLIST = "change_watchlist", "PATCH", "/api/watchlists/{watchlist_id}"
+    DELETE_WATCHLIST = "delete_watchlist", "DELETE", "/api/watchlists/{watchlist_id}"
+    LIST_WATCHED = "list_watched", "GET", "/api/watchlists/{watchlist_id}/companies"
+    CHANGE_WATCHED = "change_watched", "PATCH", "/api/watchlists/{watchlist_id}/companies"
+    REPLACE_WATCHED = "replace_watched", "PUT", "/api/watchlists/{watchlist_id}/companies"
 
     def __new__(cls, value: str, method: str, path: str) -> Self:
         member = str.__new__(cls, value)
         member._value_, member.method, member.path = value, method, path
         return member
 
+
+#: Operations on watchlists, which have a queue of their own.
+WATCHLIST_OPERATIONS: Final = frozenset(
+    operation for operation in Operation if operation.path.startswith("/api/watchlists")
+)
+#: Those among them that change many companies, and may take seconds.
+LONG_OPERATIONS: Final = frozenset({Operation.CHANGE_WATCHED, Operation.REPLACE_WATCHED})
 
 #: The header under which an operation takes effect once.
 IDEMPOTENCY_KEY = "Idempotency-Key"
@@ -116,14 +132,16 @@ class WebhookRequest(Contract):
     call_id: UUID
     #: The API key's owner; empty only where an operation has no owner (event types).
     owner: str = ""
-    #: Unvalidated path segment, like `delivery_id`.
+    #: Unvalidated path segment, like the other ids.
     webhook_id: str = ""
     delivery_id: str = ""
+    watchlist_id: str = ""
     #: The request body unchanged; empty when there was none.
     body: bytes = b""
     #: The `Idempotency-Key` header.
     idempotency_key: str | None = None
     query: DeliveryQuery = DeliveryQuery()
+    watched: WatchedQuery = WatchedQuery()
 
 
 class WebhookReply(Contract):

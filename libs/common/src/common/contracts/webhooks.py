@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from common.contracts.company import CompanyKeyText, Country
 from common.contracts.contract import Contract, Timestamp
 from common.contracts.events import EventType, RegistryEvent, encode_event
+from common.contracts.watchlists import WatchlistId
 
 #: `wh_` and 32 hexadecimal digits.
 WebhookId = NewType("WebhookId", str)
@@ -50,7 +51,10 @@ class _Complete(Contract):
 
 
 class WebhookFilter(_Complete):
-    """Selects events; an empty list matches all, and every list must match."""
+    """Selects events; an empty list matches all, and every list must match.
+
+    `companies` and `watchlists` are one list of companies together.
+    """
 
     countries: tuple[Country, ...] = ()
     companies: tuple[CompanyKeyText, ...] = ()
@@ -62,6 +66,8 @@ class WebhookFilter(_Complete):
     municipalities: tuple[str, ...] = ()
     #: Fields of changes, or their beginnings: `address` is also `address.street`.
     fields: tuple[str, ...] = ()
+    #: Lists of companies; an event matches if its company is in one of them or in `companies`.
+    watchlists: tuple[WatchlistId, ...] = ()
 
 
 class AttemptCounts(Contract):

@@ -17,8 +17,9 @@ import structlog
 from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractQueue
 from prometheus_client import Counter, Gauge
 
-from common.messaging.content import ContentChannel, ContentTransport, Nodes
+from common.messaging.content import ContentChannel
 from common.messaging.errors import BrokerUnavailable, broker_calls, reason_of
+from common.messaging.nodes import ContentTransport, Nodes
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
 
@@ -79,11 +80,8 @@ class SupervisedConnection:
         """Checks the connection; returns None, or a message."""
         if self.ready:
             return None
-        return (
-            "blocked by the broker, which is short of a resource"
-            if self._blocked
-            else "not connected"
-        )
+        blocked = "blocked by the broker, which is short of a resource"
+        return blocked if self._blocked else "not connected"
 
     async def add(self, attachment: Attachment) -> None:
         """Adds an attachment, now if there is a connection, and again on each new one."""

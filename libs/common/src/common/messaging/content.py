@@ -6,33 +6,138 @@ socket to a callback and back; every other frame is aiormq's.
 """
 
 import asyncio
-import socket
-from collections.abc import Callable, Sequence
-from random import Random
-from typing import Any
+from collections.abc import Callable, Mapping
+from struct import Struct
+from typing import NamedTuple
 
-from aio_pika.abc import AbstractChannel, AbstractIncomingMessage
-from aiohappyeyeballs import AddrInfoType, start_connection
-from aiormq.connection import TransportFactory
-from yarl import URL
-
-from common.messaging import frames
-from common.messaging.frames import Content
+from aio_pika.abc import AbstractIncomingMessage
 
 #: Seconds without a frame for aiormq after which it gets a heartbeat for those that it missed.
 _QUIET = 1.0
-#: Seconds until the next address of a host is tried beside those that have not answered: one of a
-#: cluster's nodes may be dead and still be named.
-_NEXT_ADDRESS = 0.25
-#: A host that neither acknowledges what was sent nor a probe within 3 s is gone. AMQP's heartbeats
-#: would notice it after up to 30 s, and requests would wait for it until then.
-_NOTICE_SILENCE = (
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 2),
-    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 3_000),
-)
+#: Type, channel and size of the payload, which one octet ends.
+HEAD = Struct(">BHI")
+METHOD, HEADER, BODY = 1, 2, 3
+END = b"\xce"
+HEARTBEAT = HEAD.pack(8, 0, 0) + END
+
+#: Class and method.
+PUBLISH, RETURN, DELIVER = b"\0\x3c\0\x28", b"\0\x3c\0\x32", b"\0\x3c\0\x3c"
+
+#: Class, weight, size of the body, and which properties follow, the highest bit first.
+_CONTENT = Struct(">HHQH")
+_HEADERS, _DELIVERY_MODE = 1 << 13, 1 << 12
+_CORRELATION_ID, _REPLY_TO, _EXPIRATION = 1 << 10, 1 << 9, 1 << 8
+_NOT_PERSISTENT = b"\1"
+_MANDATORY = b"\1"
+
+
+class Content(NamedTuple):
+    """A message of an RPC channel, without what only the broker reads."""
+
+    #: Of a returned message or one to be published; "" of a delivered one.
+    routing_key: str
+    correlation_id: str
+    reply_to: str | None
+    body: bytes
+    #: An encoded table, empty without headers.
+    headers: bytes = b""
+
+
+def encode_message(  # noqa: PLR0913 (the fields of the frames)
+    channel: int,
+    content: Content,
+    *,
+    exchange: str = "",
+    expiration: int | None = None,
+    mandatory: bool = False,
+    frame_max: int,
+) -> bytes:
+    """Returns the frames that publish a transient message; `expiration` in milliseconds.
+
+    The default exchange routes to the queue whose name is the routing key. Headers are left out if
+    they would take more than half of a frame: they all go into one, and no message depends on them.
+    """
+    routing_key, correlation_id, reply_to, body, headers = content
+    flags, properties = _DELIVERY_MODE | _CORRELATION_ID, _NOT_PERSISTENT + _short(correlation_id)
+    if headers and len(headers) <= frame_max // 2:
+        flags, properties = flags | _HEADERS, headers + properties
+    if reply_to is not None:
+        flags, properties = flags | _REPLY_TO, properties + _short(reply_to)
+    if expiration is not None:
+        flags, properties = flags | _EXPIRATION, properties + _short(str(expiration))
+    options = _MANDATORY if mandatory else b"\0"
+    method = PUBLISH + b"\0\0" + _short(exchange) + _short(routing_key) + options
+    header = _CONTENT.pack(60, 0, len(body), flags) + properties
+    most = frame_max - HEAD.size - len(END)
+    parts = [_frame(METHOD, channel, method), _frame(HEADER, channel, header)]
+    parts += [_frame(BODY, channel, body[at : at + most]) for at in range(0, len(body), most)]
+    return b"".join(parts)
+
+
+def returned_key(method: bytes) -> str:
+    """Returns the routing key in a Basic.Return, after its code, text and exchange."""
+    at = 6
+    for _ in range(2):
+        at += 1 + method[at]
+    return _text(method, at)[0]
+
+
+def encode_table(fields: Mapping[str, str]) -> bytes:
+    """Returns a table of headers."""
+    parts = [_short(name) + b"S" + _sized(value.encode()) for name, value in fields.items()]
+    return _sized(b"".join(parts))
+
+
+def decode_table(headers: bytes) -> dict[str, str]:
+    """Returns the headers of an encoded table, up to the first that is not a text."""
+    fields: dict[str, str] = {}
+    at = 4
+    while at < len(headers):
+        name, at = _text(headers, at)
+        if headers[at : at + 1] != b"S":
+            break
+        end = at + 5 + int.from_bytes(headers[at + 1 : at + 5])
+        fields[name] = headers[at + 5 : end].decode("utf-8", "replace")
+        at = end
+    return fields
+
+
+def decode_header(header: bytes) -> tuple[int, str | None, str | None, bytes]:
+    """Returns the size of the body, correlation id, reply queue and table of headers."""
+    _, _, size, flags = _CONTENT.unpack_from(header)
+    at = _CONTENT.size
+    for flag in (1 << 15, 1 << 14):  # content type and encoding
+        if flags & flag:
+            at += 1 + header[at]
+    headers = b""
+    if flags & _HEADERS:
+        start, at = at, at + 4 + int.from_bytes(header[at : at + 4])
+        headers = header[start:at]
+    at += bool(flags & _DELIVERY_MODE) + bool(flags & 1 << 11)  # and priority
+    correlation_id = reply_to = None
+    if flags & _CORRELATION_ID:
+        correlation_id, at = _text(header, at)
+    if flags & _REPLY_TO:
+        reply_to, at = _text(header, at)
+    return size, correlation_id, reply_to, headers
+
+
+def _frame(kind: int, channel: int, payload: bytes) -> bytes:
+    return HEAD.pack(kind, channel, len(payload)) + payload + END
+
+
+def _sized(payload: bytes) -> bytes:
+    return len(payload).to_bytes(4) + payload
+
+
+def _short(text: str) -> bytes:
+    encoded = text.encode()
+    return bytes((len(encoded),)) + encoded
+
+
+def _text(payload: bytes, at: int) -> tuple[str, int]:
+    end = at + 1 + payload[at]
+    return payload[at + 1 : end].decode("utf-8", "replace"), end
 
 
 #: Takes a message; called in the loop, must not raise.
@@ -43,7 +148,7 @@ class ContentChannel:
     """The messages of one channel; consuming and closing remain aio-pika's."""
 
     def __init__(
-        self, number: int, transport: asyncio.WriteTransport, frame_max: int, readers: "_Readers"
+        self, number: int, transport: asyncio.WriteTransport, frame_max: int, readers: "Readers"
     ) -> None:
         self.number = number
         self._transport = transport
@@ -62,13 +167,13 @@ class ContentChannel:
         expiration: int | None = None,
         mandatory: bool = False,
     ) -> None:
-        """Publishes without a confirm, as `frames.publish` describes.
+        """Publishes without a confirm, as `encode_message` describes.
 
         Raises ConnectionError when the connection is being closed.
         """
         try:
             self._transport.write(
-                frames.publish(
+                encode_message(
                     self.number,
                     content,
                     exchange=exchange,
@@ -105,12 +210,10 @@ class MessageReader:
 
     def takes(self, kind: int, payload: bytes) -> bool:
         """Takes a frame; False for one that is not of a message."""
-        if kind == frames.METHOD:
+        if kind == METHOD:
             return self._begins(payload)
-        if kind == frames.HEADER:
-            self._size, self._correlation_id, self._reply_to, self._headers = frames.content(
-                payload
-            )
+        if kind == HEADER:
+            self._size, self._correlation_id, self._reply_to, self._headers = decode_header(payload)
         else:
             self._parts.append(payload)
             self._size -= len(payload)
@@ -128,16 +231,16 @@ class MessageReader:
         return True
 
     def _begins(self, method: bytes) -> bool:
-        if method.startswith(frames.DELIVER):
+        if method.startswith(DELIVER):
             self._take, self._routing_key = self._delivered, ""
             return True
-        if method.startswith(frames.RETURN):
-            self._take, self._routing_key = self._returned, frames.returned_key(method)
+        if method.startswith(RETURN):
+            self._take, self._routing_key = self._returned, returned_key(method)
             return True
         return False
 
 
-_Readers = dict[int, MessageReader]
+Readers = dict[int, MessageReader]
 
 
 class ContentProtocol(asyncio.StreamReaderProtocol):
@@ -145,7 +248,7 @@ class ContentProtocol(asyncio.StreamReaderProtocol):
 
     def __init__(self, reader: asyncio.StreamReader, clock: Callable[[], float]) -> None:
         super().__init__(reader)
-        self.readers: _Readers = {}
+        self.readers: Readers = {}
         self._rest = b""
         self._clock = clock
         self._passed_at = clock()
@@ -155,9 +258,9 @@ class ContentProtocol(asyncio.StreamReaderProtocol):
         data = self._rest + data
         others: list[bytes] = []
         at = 0
-        while len(data) - at > frames.HEAD.size:
-            kind, channel, size = frames.HEAD.unpack_from(data, at)
-            start = at + frames.HEAD.size
+        while len(data) - at > HEAD.size:
+            kind, channel, size = HEAD.unpack_from(data, at)
+            start = at + HEAD.size
             end = start + size + 1
             if len(data) < end:
                 break
@@ -171,89 +274,7 @@ class ContentProtocol(asyncio.StreamReaderProtocol):
     def _pass_on(self, others: bytes) -> None:
         now = self._clock()
         if not others and now - self._passed_at > _QUIET:
-            others = frames.HEARTBEAT
+            others = HEARTBEAT
         if others:
             self._passed_at = now
             super().data_received(others)
-
-
-class Nodes:
-    """The addresses of nodes that connections use, so that each takes another one."""
-
-    def __init__(self, random: Random) -> None:
-        self._random = random
-        self._used: list[str] = []
-        self._left = ""
-        #: Held by the connection that chooses: two at once could choose the same node.
-        self.choosing = asyncio.Lock()
-
-    def in_order(self, addresses: Sequence[AddrInfoType]) -> list[AddrInfoType]:
-        """Returns unused addresses first, and one whose connection ended after the others.
-
-        Otherwise in any order: the resolver sorts them, by which all processes would choose the
-        same node.
-        """
-        shuffled = self._random.sample(addresses, len(addresses))
-        return sorted(
-            shuffled, key=lambda each: (each[4][0] in self._used, each[4][0] == self._left)
-        )
-
-    def use(self, address: str) -> str:
-        """Notes that a connection to the address begins, and returns it."""
-        self._used.append(address)
-        return address
-
-    def leave(self, address: str) -> None:
-        """Notes that it has ended."""
-        self._used.remove(address)
-        self._left = address
-
-
-class ContentTransport(TransportFactory):
-    """Opens the socket of one connection, for aiormq."""
-
-    def __init__(self, nodes: Nodes) -> None:
-        self._nodes = nodes
-        self._address: str | None = None
-        self._transport: asyncio.WriteTransport | None = None
-        self._readers: _Readers = {}
-
-    async def create(
-        self, url: URL, **kwargs: Any
-    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connects to the broker and returns the streams that aiormq reads and writes."""
-        context = kwargs.pop("ssl_context_provider")
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader()
-        ssl = await context.get_context() if url.scheme == "amqps" else None
-        addresses = await loop.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
-        async with self._nodes.choosing:
-            connected = await start_connection(
-                self._nodes.in_order(addresses), happy_eyeballs_delay=_NEXT_ADDRESS
-            )
-            self._address = self._nodes.use(connected.getpeername()[0])
-        for level, option, value in _NOTICE_SILENCE:
-            connected.setsockopt(level, option, value)
-        transport, protocol = await loop.create_connection(
-            lambda: ContentProtocol(reader, loop.time),
-            sock=connected,
-            ssl=ssl,
-            server_hostname=None if ssl is None else url.host,
-            **kwargs,
-        )
-        self._transport, self._readers = transport, protocol.readers
-        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
-
-    def leave(self) -> None:
-        """Notes that the connection has ended."""
-        if self._address is not None:
-            self._nodes.leave(self._address)
-            self._address = None
-
-    async def content_of(self, channel: AbstractChannel) -> ContentChannel:
-        """Returns the messages of an open channel of this connection."""
-        underlay = await channel.get_underlay_channel()
-        if self._transport is None or underlay.number is None:
-            raise ConnectionError("the connection was lost")
-        frame_max = underlay.connection.connection_tune.frame_max
-        return ContentChannel(underlay.number, self._transport, frame_max, self._readers)

@@ -13,7 +13,9 @@ The headers `traceparent` and `tracestate` have one line for each request of the
 request without a trace. A message has neither if none has one.
 """
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import ormsgpack
@@ -22,7 +24,7 @@ from pydantic import ValidationError
 from common.contracts.contract import Contract
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, parse
-from common.messaging import frames
+from common.messaging.content import decode_table, encode_table
 
 C = TypeVar("C", bound=Contract)
 
@@ -79,13 +81,13 @@ def encode_traces(traces: Sequence[TraceContext | None]) -> bytes:
     fields = {TRACEPARENT: "\n".join(trace.parent if trace else "" for trace in traces)}
     if any(trace is not None and trace.state for trace in traces):
         fields[TRACESTATE] = "\n".join(trace.state if trace else "" for trace in traces)
-    return frames.table(fields)
+    return encode_table(fields)
 
 
 def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
     """A trace or None for each request; headers of any other form are ignored."""
     if headers:
-        fields = frames.texts(headers)
+        fields = decode_table(headers)
         parents = fields.get(TRACEPARENT, "").split("\n")
         states = fields.get(TRACESTATE, "").split("\n")
         if len(parents) == count:
@@ -97,12 +99,12 @@ def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
 
 def encode_server(name: str) -> bytes:
     """Returns the headers of a reply that introduces a server."""
-    return frames.table({_SERVER: name})
+    return encode_table({_SERVER: name})
 
 
 def decode_server(headers: bytes) -> str | None:
     """Returns the name of the server that a reply introduces, if it has one."""
-    return frames.texts(headers).get(_SERVER) if headers else None
+    return decode_table(headers).get(_SERVER) if headers else None
 
 
 def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
@@ -146,3 +148,48 @@ def decode_results(body: bytes) -> list[tuple[Failure | None, dict[str, Any] | N
         ]
     except (ValidationError, ValueError, TypeError) as error:
         raise Undecodable(str(error)) from error
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call that waits for its reply; `deadline` is in seconds of the event loop's clock."""
+
+    request_id: str
+    request: Contract
+    deadline: float
+    answer: asyncio.Future[dict[str, object]]
+    trace: TraceContext | None
+    #: Whose call it is, where calls are sent in turns by client.
+    client: str = ""
+    #: True if it may be carried out twice.
+    is_repeatable: bool = True
+    #: True once a server has refused it, and it was sent to another.
+    was_refused: bool = False
+
+
+def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:
+    """Fails the calls that have no answer yet."""
+    for call in calls:
+        if not call.answer.done():
+            call.answer.set_exception(error)
+
+
+def answer_all(calls: Sequence[Call], body: bytes) -> list[Call]:
+    """Gives each call its result from a reply's body, and returns those that were refused.
+
+    Raises Undecodable.
+    """
+    results = decode_results(body)
+    if len(results) != len(calls):
+        raise Undecodable(f"{len(calls)} requests got {len(results)} results")
+    refused: list[Call] = []
+    for call, (failure, reply) in zip(calls, results, strict=True):
+        if call.answer.done():
+            continue
+        if failure is None:
+            call.answer.set_result(reply or {})
+        elif failure.code is FailureCode.UNAVAILABLE:
+            refused.append(call)
+        else:
+            call.answer.set_exception(RpcFailed(failure))
+    return refused

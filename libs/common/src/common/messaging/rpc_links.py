@@ -1,5 +1,6 @@
-"""Links of an RPC client to the broker: each has a channel, and a queue for the replies."""
+"""What an RPC client sends over and to: links to the broker, and servers, each possibly silent."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from aio_pika import ExchangeType
@@ -7,13 +8,17 @@ from aio_pika.abc import AbstractConnection
 
 from common.contracts.contract import Contract
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
-from common.messaging.content import ContentChannel, never
-from common.messaging.frames import Content
+from common.messaging.content import Content, ContentChannel, never
 from common.messaging.rpc import encode_requests
 
 #: Seconds without a sign of life after which a link or a server is probed, and after which a probe
 #: without an answer makes it silent.
 PROBE = 0.25
+#: Seconds that a question to a server may wait for it; more than until it counts as silent.
+QUESTION = 1.0
+#: Messages whose longest duration a hedged one has exceeded, and the part of calls that may be.
+_RECENT = 100
+HEDGED_PART = 0.02
 #: Correlation id of the message by which a link probes its node: it goes to the link's own queue.
 _ECHO = "echo"
 
@@ -53,6 +58,69 @@ class Silence:
         if is_silent != self.is_silent:
             self.is_silent = is_silent
             self._changed()
+
+
+class ServerQueue:
+    """A queue of a server, and whether messages to it are answered."""
+
+    def __init__(self, name: str, server: "Server") -> None:
+        self.name = name
+        self.server = server
+        self.silence = Silence(server.judge)
+
+
+class Server:
+    """A process that serves a route, by a queue of its own at each node that it is connected to."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.queues: list[ServerQueue] = []
+        #: Messages that it has not answered yet.
+        self.in_flight = 0
+        #: True if it has answered that it is unavailable, and not introduced itself since.
+        self.refuses = False
+        #: 0 if it serves; of the others, one that refuses at least answers at once.
+        self.rank = 0
+
+    def judge(self) -> None:
+        """Ranks the server, and its queues: that for the next message is the first."""
+        self.queues.sort(key=lambda queue: queue.silence.is_silent)
+        is_silent = bool(self.queues) and self.queues[0].silence.is_silent
+        self.rank = 2 if is_silent else int(self.refuses)
+
+    def refuse(self, *, refuses: bool) -> None:
+        """Notes whether the server refuses requests."""
+        if refuses != self.refuses:
+            self.refuses = refuses
+            self.judge()
+
+
+class RecentMessages:
+    """How long the last messages of a route took, and how many calls may be hedged."""
+
+    def __init__(self, max_batch_size: int) -> None:
+        self._seconds: deque[float] = deque(maxlen=_RECENT)
+        #: Calls that may be hedged now.
+        self._allowed = 0.0
+        self._max_allowed = float(max_batch_size)
+
+    def add(self, seconds: float) -> None:
+        """Adds an answered message."""
+        self._seconds.append(seconds)
+
+    def called(self) -> None:
+        """Counts a call, of which a fraction may be hedged."""
+        self._allowed = min(self._allowed + HEDGED_PART, self._max_allowed)
+
+    def may_hedge(self, calls: int, seconds: float) -> bool:
+        """Returns whether a message has taken longer than the recent ones, and may be hedged."""
+        if not 0 < calls <= self._allowed or len(self._seconds) < _RECENT:
+            return False
+        return seconds > max(self._seconds)
+
+    def hedged(self, calls: int) -> None:
+        """Counts calls that were hedged."""
+        self._allowed -= calls
 
 
 class Link:
@@ -146,3 +214,13 @@ class Link:
     def _returned(self, request: Content) -> None:
         self.silence.heard()
         self._on_return(request)
+
+
+def ask_servers(links: Sequence[Link], queue: str, *, seconds: float) -> None:
+    """Asks all servers of a request queue for their own queues, over each link.
+
+    A channel's first message to a queue of another node makes RabbitMQ wait for that node's answer.
+    So none may be left to a moment in which that node hangs.
+    """
+    for link in links:
+        link.publish(queue, (), queue, exchange=queue, seconds=seconds)

@@ -1,17 +1,18 @@
-"""Calls of an RPC client by request queue, and the servers of each queue."""
+"""Request queues of an RPC client: the pending calls and the servers of each."""
 
+from collections import Counter as Counted
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import chain
 from operator import attrgetter
 
 from prometheus_client import Counter, Gauge, Histogram
 
-from common.contracts.failures import NEUTRAL, FailureCode
-from common.messaging.rpc import RpcFailed, Undecodable, decode_results
-from common.messaging.rpc_links import Link, Silence
-from common.messaging.rpc_pending import Call, PendingCalls
+from common.contracts.failures import NEUTRAL
+from common.messaging.rpc import Call
+from common.messaging.rpc_links import QUESTION, Link, RecentMessages, Server, ServerQueue
 
 _LATENCY = Histogram(
     "rpc_request_duration_seconds",
@@ -39,11 +40,6 @@ _LIST = Histogram(
     ["queue"],
     buckets=(1, 2, 4, 8, 16, 32, 64, 128),
 )
-
-
-#: Messages whose longest duration a hedged one has exceeded, and the part of calls that may be.
-_RECENT = 100
-HEDGED_PART = 0.02
 
 
 class ResendReason(Enum):
@@ -80,67 +76,90 @@ class Route:
     is_repeatable: bool = True
 
 
-class ServerQueue:
-    """A queue of a server, and whether messages to it are answered."""
+class PendingCalls:
+    """The calls of each client in their order, and a message of each client in turn.
 
-    def __init__(self, name: str, server: "Server") -> None:
-        self.name = name
-        self.server = server
-        self.silence = Silence(server.judge)
+    Without a limit all calls are of one client, "".
+    """
 
+    def __init__(self, in_flight: int | None = None) -> None:
+        """`in_flight` limits the messages of one client that are not answered yet."""
+        self._limit = in_flight
+        #: By client, the next in turn first; none is empty.
+        self._waiting: dict[str, deque[Call]] = {}
+        self._in_flight: Counted[str] = Counted()
+        self._count = 0
 
-class Server:
-    """A process that serves a route, by a queue of its own at each node that it is connected to."""
+    def __len__(self) -> int:
+        return self._count
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.queues: list[ServerQueue] = []
-        #: Messages that it has not answered yet.
-        self.in_flight = 0
-        #: True if it has answered that it is unavailable, and not introduced itself since.
-        self.refuses = False
-        #: 0 if it serves; of the others, one that refuses at least answers at once.
-        self.rank = 0
+    def __iter__(self) -> Iterator[Call]:
+        return chain.from_iterable(self._waiting.values())
 
-    def judge(self) -> None:
-        """Ranks the server, and its queues: that for the next message is the first."""
-        self.queues.sort(key=lambda queue: queue.silence.is_silent)
-        is_silent = bool(self.queues) and self.queues[0].silence.is_silent
-        self.rank = 2 if is_silent else int(self.refuses)
+    def of(self, client: str) -> int:
+        """Returns the number of pending calls of a client."""
+        return len(self._waiting.get(client, ()))
 
-    def refuse(self, *, refuses: bool) -> None:
-        """Notes whether the server refuses requests."""
-        if refuses != self.refuses:
-            self.refuses = refuses
-            self.judge()
+    def append(self, call: Call) -> None:
+        """Adds a call behind the others of its client."""
+        self._waiting.setdefault(call.client, deque()).append(call)
+        self._count += 1
 
+    @property
+    def is_ready(self) -> bool:
+        """True if a message may be sent now."""
+        return self._next() is not None
 
-class RecentMessages:
-    """How long the last messages of a route took, and how many calls may be hedged."""
+    def take(self, count: int) -> list[Call]:
+        """At most so many calls of the client whose turn it is, without those that have ended."""
+        client = self._next()
+        if client is None:
+            return []
+        waiting, taken = self._waiting.pop(client), list[Call]()
+        while waiting and len(taken) < count:
+            call = waiting.popleft()
+            self._count -= 1
+            if not call.answer.done():  # expired, or cancelled by its caller
+                taken.append(call)
+        if waiting:
+            self._waiting[client] = waiting
+        return taken
 
-    def __init__(self, max_batch_size: int) -> None:
-        self._seconds: deque[float] = deque(maxlen=_RECENT)
-        #: Calls that may be hedged now.
-        self._allowed = 0.0
-        self._max_allowed = float(max_batch_size)
+    def put_back(self, calls: Sequence[Call]) -> None:
+        """Makes calls of one client pending again, before all others."""
+        again = [call for call in calls if not call.answer.done()]
+        if again:
+            waiting = self._waiting.pop(again[0].client, deque())
+            waiting.extendleft(reversed(again))
+            self._waiting = {again[0].client: waiting, **self._waiting}
+            self._count += len(again)
 
-    def add(self, seconds: float) -> None:
-        """Adds an answered message."""
-        self._seconds.append(seconds)
+    def sent(self, client: str) -> None:
+        """Counts a message of a client as in flight."""
+        if self._limit is not None:
+            self._in_flight[client] += 1
 
-    def called(self) -> None:
-        """Counts a call, of which a fraction may be hedged."""
-        self._allowed = min(self._allowed + HEDGED_PART, self._max_allowed)
+    def ended(self, client: str) -> None:
+        """Takes back `sent`."""
+        if self._limit is not None:
+            self._in_flight[client] -= 1
+            if not self._in_flight[client]:
+                del self._in_flight[client]
 
-    def may_hedge(self, calls: int, seconds: float) -> bool:
-        """Returns whether a message has taken longer than the recent ones, and may be hedged."""
-        if not 0 < calls <= self._allowed or len(self._seconds) < _RECENT:
-            return False
-        return seconds > max(self._seconds)
+    def drop_ended(self) -> None:
+        """Drops calls that have failed or were cancelled, so that they take no place."""
+        left = {
+            client: deque(call for call in waiting if not call.answer.done())
+            for client, waiting in self._waiting.items()
+        }
+        self._waiting = {client: waiting for client, waiting in left.items() if waiting}
+        self._count = sum(map(len, self._waiting.values()))
 
-    def hedged(self, calls: int) -> None:
-        """Counts calls that were hedged."""
-        self._allowed -= calls
+    def _next(self) -> str | None:
+        for client in self._waiting:
+            if self._limit is None or self._in_flight[client] < self._limit:
+                return client
+        return None
 
 
 _LOAD = attrgetter("rank", "in_flight")
@@ -246,34 +265,6 @@ class RouteQueue:
         return CLIENT_OVERLOAD if is_over else None
 
 
-def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:
-    """Fails the calls that have no answer yet."""
-    for call in calls:
-        if not call.answer.done():
-            call.answer.set_exception(error)
-
-
-def answer_all(calls: Sequence[Call], body: bytes) -> list[Call]:
-    """Gives each call its result from a reply's body, and returns those that were refused.
-
-    Raises Undecodable.
-    """
-    results = decode_results(body)
-    if len(results) != len(calls):
-        raise Undecodable(f"{len(calls)} requests got {len(results)} results")
-    refused: list[Call] = []
-    for call, (failure, reply) in zip(calls, results, strict=True):
-        if call.answer.done():
-            continue
-        if failure is None:
-            call.answer.set_result(reply or {})
-        elif failure.code is FailureCode.UNAVAILABLE:
-            refused.append(call)
-        else:
-            call.answer.set_exception(RpcFailed(failure))
-    return refused
-
-
 @dataclass(slots=True, eq=False)
 class Batch:
     """A message that waits for its reply until the last deadline of its calls."""
@@ -294,3 +285,14 @@ class Batch:
         if self.is_open:
             self.is_open = False
             self.route_queue.end(self.queue.server, self.calls)
+
+    def probe(self, now: float) -> None:
+        """Probes its link and its server: one or the other, or a node between, may be lost.
+
+        The server answers with its queue; the broker returns the message if the queue is gone.
+        """
+        self.link.probe(now)
+        if self.link.silence.is_silent:
+            self.queue.silence.heard()  # it is not known to be silent
+        elif self.queue.silence.is_due(now):
+            self.link.publish(self.queue.name, (), self.route_queue.route.queue, seconds=QUESTION)

@@ -19,8 +19,7 @@ from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL, Failure, FailureCode, Unavailable
 from common.contracts.topology import REQUESTS_ARGUMENTS
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
-from common.messaging.content import ContentChannel, never
-from common.messaging.frames import Content
+from common.messaging.content import Content, ContentChannel, never
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.rpc import (
     Asked,

@@ -20,6 +20,8 @@ DATABASE = "webhooks"
 
 WEBHOOKS = "webhooks"
 IDEMPOTENCY = "idempotency"
+#: Ids of webhooks that were deleted, for the dispatchers that have them in memory.
+DELETED = "deleted_webhooks"
 
 #: Fields of a webhook: its notices, and whether there are any, for the index.
 NOTICES, NOTICE_DUE = "notices", "notice_due"

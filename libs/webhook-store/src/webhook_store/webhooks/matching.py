@@ -1,6 +1,7 @@
-"""Matching of events and webhooks through the keys of one index.
+"""Matching of events and webhooks by keys.
 
-A webhook is indexed under the keys of the most selective part of its filter: companies, else pairs
+A webhook is indexed under the keys of the most selective part of its filter: companies and
+watchlists, else pairs
 of industry and municipality, industries, municipalities, forms or fields, each with each of its
 countries (`*` for any); or else under each of its patterns. An event looks up its own keys, so the
 cost of matching depends on the webhooks that share one of them and not on the number of webhooks.
@@ -13,6 +14,7 @@ from typing import Any, Self
 
 from common.contracts.company import Company, CompanyKey, Country
 from common.contracts.events import EventType, RegistryEvent
+from common.contracts.watchlists import WatchlistId
 from common.contracts.webhooks import Webhook, WebhookFilter
 from common.domain.known_values import digits
 
@@ -33,6 +35,13 @@ class Subject:
     industries: tuple[str, ...] = ()
     municipality: str | None = None
     fields: tuple[str, ...] = ()
+    #: The watchlists that have the company.
+    watchlists: tuple[WatchlistId, ...] = ()
+
+    @property
+    def company(self) -> CompanyKey:
+        """The company that the event is about."""
+        return CompanyKey(self.country, self.vat)
 
     @classmethod
     def of(cls, event: RegistryEvent, country: Country, vat: str) -> Self:
@@ -61,11 +70,14 @@ def match_keys(webhook: Webhook) -> list[str]:
     """Returns a webhook's index keys; none when its filter can never match."""
     limits = webhook.filter or WebhookFilter()
     places = limits.countries or (ANY,)
-    if limits.companies:
-        return [
+    if limits.companies or limits.watchlists:
+        followed = [
             key
             for key in limits.companies
             if not limits.countries or key.country in limits.countries
+        ]
+        return followed + [
+            f"{_list_name(one)}|{place}" for one in limits.watchlists for place in places
         ]
     names = next(filter(None, _names(limits)), None) or webhook.events
     return [f"{name}|{place}" for name in names for place in places]
@@ -100,8 +112,13 @@ def event_keys(subject: Subject) -> list[str]:
     if subject.form is not None:
         names.append(f"form:{subject.form}")
     names += dict.fromkeys(f"field:{_top(field)}" for field in subject.fields)
+    names += map(_list_name, subject.watchlists)
     keys = [f"{name}|{place}" for name in names for place in (subject.country.value, ANY)]
-    return [CompanyKey(subject.country, subject.vat), *keys]
+    return [subject.company, *keys]
+
+
+def _list_name(watchlist: WatchlistId) -> str:
+    return f"watchlist:{watchlist}"
 
 
 def _top(field: str) -> str:
@@ -117,22 +134,47 @@ def _touches(changed: str, field: str) -> bool:
     return f"{changed}.".startswith(f"{field}.") or f"{field}.".startswith(f"{changed}.")
 
 
-def is_selected(limits: Mapping[str, Any], subject: Subject) -> bool:
-    """Returns True if an event passes a stored filter, whose countries and companies are keys."""
-    forms, fields = limits.get("forms"), limits.get("fields")
-    industries, municipalities = limits.get("industries"), limits.get("municipalities")
-    return (
-        (not forms or subject.form in forms)
-        and (not municipalities or _is_among(subject.municipality, municipalities))
-        and (not industries or _is_within(subject.industries, industries))
-        and (not fields or any(_touches(one, field) for one in subject.fields for field in fields))
-    )
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The parts of a stored filter that are compared with an event beside the keys."""
 
+    forms: frozenset[str] = frozenset()
+    #: Without case, like the municipality that is compared.
+    municipalities: frozenset[str] = frozenset()
+    #: Beginnings of industry codes, digits only.
+    industries: tuple[str, ...] = ()
+    #: Fields without a dot, which a change of any part of them touches.
+    fields: frozenset[str] = frozenset()
+    parts: tuple[str, ...] = ()
 
-def _is_among(municipality: str | None, names: Iterable[str]) -> bool:
-    return municipality is not None and municipality.casefold() in map(str.casefold, names)
+    @classmethod
+    def of(cls, stored: Mapping[str, Any] | None) -> Self:
+        """Returns the parts of a stored filter."""
+        given = stored or {}
+        fields = given.get("fields") or ()
+        return cls(
+            forms=frozenset(given.get("forms") or ()),
+            municipalities=frozenset(map(str.casefold, given.get("municipalities") or ())),
+            industries=tuple(map(digits, given.get("industries") or ())),
+            fields=frozenset(field for field in fields if "." not in field),
+            parts=tuple(field for field in fields if "." in field),
+        )
 
+    def select(self, subject: Subject) -> bool:
+        """Returns True if an event passes; countries, companies and watchlists are keys."""
+        return (
+            (not self.forms or subject.form in self.forms)
+            and (not self.municipalities or self._has_place(subject))
+            and (not self.industries or any(map(self._has_industry, subject.industries)))
+            and (not (self.fields or self.parts) or any(map(self._has_field, subject.fields)))
+        )
 
-def _is_within(codes: Iterable[str], prefixes: Iterable[str]) -> bool:
-    beginnings = tuple(map(digits, prefixes))
-    return any(code.startswith(beginnings) for code in codes)
+    def _has_place(self, subject: Subject) -> bool:
+        place = subject.municipality
+        return place is not None and place.casefold() in self.municipalities
+
+    def _has_industry(self, code: str) -> bool:
+        return code.startswith(self.industries)
+
+    def _has_field(self, changed: str) -> bool:
+        return _top(changed) in self.fields or any(_touches(changed, part) for part in self.parts)

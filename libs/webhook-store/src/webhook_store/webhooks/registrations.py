@@ -17,6 +17,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.webhooks import Webhook, WebhookId
 from common.mongo import Database, translated_errors
 from webhook_store.webhooks.documents import (
+    DELETED,
     IDEMPOTENCY,
     WEBHOOKS,
     WITHOUT_SECRETS,
@@ -57,6 +58,7 @@ class Registrations:
     def __init__(self, database: Database, keys: SecretKeys, random: Random) -> None:
         self._webhooks = database[WEBHOOKS]
         self._calls = database[IDEMPOTENCY]
+        self._deleted = database[DELETED]
         self._keys = keys
         self._random = random
 
@@ -106,6 +108,12 @@ class Registrations:
             )
             return [webhook_of(document) async for document in found]
 
+    async def using(self, owner: str, watchlist_id: str) -> list[str]:
+        """Returns the ids of an owner's webhooks whose filter has a watchlist."""
+        query = {"owner": owner, "filter.watchlists": watchlist_id}
+        with translated_errors():
+            return [one["_id"] async for one in self._webhooks.find(query, {"_id": 1})]
+
     async def change(
         self, owner: str, webhook_id: str, decide: Callable[[Webhook], Webhook]
     ) -> Webhook | None:
@@ -140,6 +148,9 @@ class Registrations:
             kept = {"$setOnInsert": {"expires_at": at + _CALL_KEPT}}
             await self._calls.update_one(call, kept, upsert=True)
             await self._webhooks.delete_one(own)
+            # Afterwards: a dispatcher without the webhook would skip it, one that has it cancels.
+            deleted = {"$setOnInsert": {"deleted_at": at}}
+            await self._deleted.update_one({"_id": webhook_id}, deleted, upsert=True)
         return True
 
     async def rotate(

@@ -1,10 +1,10 @@
 """Webhooks for the dispatcher: matching, sending state, disabling."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
-from typing import Self
 
 import structlog
 from prometheus_client import Counter
@@ -14,6 +14,7 @@ from common.contracts.company import CompanyKey
 from common.contracts.events import EventType
 from common.contracts.webhooks import DisabledReason, WebhookId, WebhookStatus
 from common.mongo import Database, translated_errors
+from webhook_store.watchlists.members import Members
 from webhook_store.webhooks.documents import (
     WEBHOOKS,
     Document,
@@ -22,7 +23,9 @@ from webhook_store.webhooks.documents import (
     sealed_of,
     still_signs,
 )
-from webhook_store.webhooks.matching import Subject, event_keys, is_selected
+from webhook_store.webhooks.followed import FollowedWebhooks
+from webhook_store.webhooks.match_index import Rule, match_of
+from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.models import Match, Sendable, SigningSecrets
 from webhook_store.webhooks.secrets import CannotUnseal, SecretKeys
 
@@ -46,31 +49,56 @@ class Webhooks:
 
     def __init__(self, database: Database, keys: SecretKeys) -> None:
         self._webhooks = database[WEBHOOKS]
+        self._members = Members(database)
+        self._followed = FollowedWebhooks(database)
         self._keys = keys
 
     async def matching(self, subjects: Sequence[Subject]) -> list[list[Match]]:
         """Returns the subscribed webhooks of each subject, unordered, including disabled ones.
 
-        One indexed read for all subjects.
+        Indexed reads for all subjects: changes of webhooks, the watchlists of their companies, and
+        the webhooks that follow these companies by number. All others are in memory.
         """
-        query = _SubjectQuery.of(subjects)
-        matches: list[list[Match]] = [[] for _ in subjects]
+        index = await self._followed.index()
+        companies = {one.company for one in subjects}
+        lists, found = await asyncio.gather(
+            self._members.lists_of(companies if index.has_lists else ()),
+            self._following(companies),
+        )
+        matches = []
+        for subject in subjects:
+            listed = lists.get(subject.company)
+            of_subject = replace(subject, watchlists=listed) if listed else subject
+            of_index = index.matching(of_subject)
+            for rule, match in found.get(subject.company, ()):
+                if rule.selects(subject):
+                    of_index[match.webhook_id] = match
+            matches.append([*of_index.values()])
+            await asyncio.sleep(0)  # a batch may match tens of thousands
+        return matches
+
+    async def _following(
+        self, companies: Collection[CompanyKey]
+    ) -> Mapping[CompanyKey, Sequence[tuple[Rule, Match]]]:
+        """Returns the webhooks that follow each company by its number."""
+        wanted = {"match_keys": {"$in": list(companies)}}
+        # Of up to a thousand companies only the requested ones are returned.
+        keys = {"$setIntersection": ["$match_keys", {"$literal": list(companies)}]}
+        fields: Document = {**_MATCH, **_COMPARED, "events": 1, "keys": keys}
+        following: defaultdict[CompanyKey, list[tuple[Rule, Match]]] = defaultdict(list)
         with translated_errors():
             # The server's first batch has 101 documents by default.
-            cursor = self._webhooks.find(query.filter, query.fields, batch_size=_BATCH)
-            async for found in cursor:
-                match = _match_of(found)
-                limits = found.get("filter")
-                for number in query.numbers(found):
-                    if not limits or is_selected(limits, subjects[number]):
-                        matches[number].append(match)
-        return matches
+            async for webhook in self._webhooks.find(wanted, fields, batch_size=_BATCH):
+                entry = Rule.of(webhook), match_of(webhook)
+                for key in webhook["keys"]:
+                    following[key].append(entry)
+        return following
 
     async def match_of(self, webhook_id: WebhookId) -> Match | None:
         """Returns one webhook, with any subscription; None if the id is unknown."""
         with translated_errors():
             found = await self._webhooks.find_one({"_id": webhook_id}, _MATCH)
-        return None if found is None else _match_of(found)
+        return None if found is None else match_of(found)
 
     async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> list[Match]:
         """Returns an owner's webhooks that subscribe to events about webhooks, except one.
@@ -83,7 +111,7 @@ class Webhooks:
             "_id": {"$ne": other_than},
         }
         with translated_errors():
-            return [_match_of(one) async for one in self._webhooks.find(wanted, _MATCH)]
+            return [match_of(one) async for one in self._webhooks.find(wanted, _MATCH)]
 
     async def sendable(
         self, ids: Collection[WebhookId], *, at: datetime
@@ -168,70 +196,3 @@ class Webhooks:
             log.error("webhook.secret_decryption_failed", webhook_id=webhook_id, reason=str(error))
             return None
         return secrets, headers
-
-
-@dataclass(frozen=True, slots=True)
-class _SubjectQuery:
-    """Query for several subjects."""
-
-    subjects: Sequence[Subject]
-    #: Indexes of the subjects that look up each key.
-    by_key: Mapping[str, Sequence[int]]
-    #: The patterns that match each subject's event type.
-    patterns: Sequence[frozenset[str]]
-
-    @classmethod
-    def of(cls, subjects: Sequence[Subject]) -> Self:
-        by_key: defaultdict[str, list[int]] = defaultdict(list)
-        for number, subject in enumerate(subjects):
-            for key in event_keys(subject):
-                by_key[key].append(number)
-        return cls(subjects, by_key, [frozenset(one.kind.patterns) for one in subjects])
-
-    @property
-    def filter(self) -> Document:
-        """Returns a filter that selects a superset of the matching webhooks.
-
-        With one subject, only `is_selected` remains to be checked.
-        """
-        # No form is an absent part, as earlier versions stored it, or an empty list.
-        forms: list[object] = [None, []]
-        forms += {one.form for one in self.subjects if one.form is not None}
-        return {
-            "match_keys": {"$in": list(self.by_key)},
-            "events": {"$in": sorted(frozenset().union(*self.patterns))},
-            "filter.forms": {"$in": forms},
-        }
-
-    @property
-    def fields(self) -> Document:
-        """Returns the projection; several subjects also need the keys and events of a webhook."""
-        fields: Document = {**_MATCH, **_COMPARED}
-        if len(self.subjects) == 1:
-            return fields
-        # Of up to a thousand companies only the requested ones are returned.
-        companies = list({CompanyKey(one.country, one.vat) for one in self.subjects})
-        requested = {"$setIntersection": ["$match_keys", {"$literal": companies}]}
-        follows = {"$ne": [{"$ifNull": ["$filter.companies", []]}, []]}
-        listed_under = {"$cond": [follows, requested, "$match_keys"]}
-        return {**fields, "events": 1, "listed_under": listed_under}
-
-    def numbers(self, found: Document) -> list[int]:
-        """Returns the subjects that match a webhook's keys and patterns."""
-        if len(self.subjects) == 1:
-            return [0]
-        return [
-            number
-            for number in {
-                number for key in found["listed_under"] for number in self.by_key.get(key, ())
-            }
-            if not self.patterns[number].isdisjoint(found["events"])
-        ]
-
-
-def _match_of(document: Document) -> Match:
-    return Match(
-        webhook_id=document["_id"],
-        generation=document["generation"],
-        enabled=document["status"] == WebhookStatus.ENABLED,
-    )

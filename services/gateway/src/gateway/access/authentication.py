@@ -44,6 +44,8 @@ class Access:
     anonymous: bool = True
     #: True if requests are counted and keys are checked.
     counted: bool = True
+    #: The query parameter that may have the key, for clients that send no headers.
+    key_parameter: str | None = None
 
 
 class AuthResult(NamedTuple):
@@ -89,7 +91,7 @@ class Authenticator:
         """
         if not access.counted:
             return AuthResult(self._anonymous.look(self._client(request)))
-        text = presented_text(request)
+        text = presented_text(request, access.key_parameter)
         if text is None:
             refusal = None if access.anonymous else Unauthorized("an API key is needed")
             return await self._without_key(request, refusal)
@@ -191,11 +193,12 @@ def _bad_key() -> Unauthorized:
     return Unauthorized("the API key is unknown, revoked or expired")
 
 
-def presented_text(request: web.BaseRequest) -> str | None:
+def presented_text(request: web.BaseRequest, parameter: str | None = None) -> str | None:
     """The key that the client sent; "" when it sent credentials of another form."""
     authorization = request.headers.get(hdrs.AUTHORIZATION)
     if authorization is None:
-        return request.headers.get(KEY_HEADER)
+        found = request.headers.get(KEY_HEADER)
+        return request.query.get(parameter) if found is None and parameter else found
     scheme, _, credentials = authorization.partition(" ")
     return credentials.strip() if scheme.lower() == "bearer" else ""
 

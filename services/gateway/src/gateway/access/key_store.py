@@ -6,7 +6,7 @@ This module is their only writer.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -19,13 +19,17 @@ from gateway.problems import ServiceUnavailable
 #: Seconds for reading a key: an unavailable database is reported within 2 s.
 FIND_TIMEOUT = 1.5
 
-
 #: Seconds for which a key is cached. Decided: a revocation takes effect within 10 s everywhere.
 LIFETIME = 5.0
 #: Maximum number of cached keys, and of unknown ids: about 5 MB.
 MAX_KEYS = 10_000
 
 V = TypeVar("V")
+
+
+def utc_now() -> datetime:
+    """Returns the current time, aware and in UTC; keys expire by it."""
+    return datetime.now(UTC)
 
 
 class MongoKeys:

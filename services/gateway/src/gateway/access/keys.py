@@ -45,6 +45,7 @@ class Scope(StrEnum):
     LOOKUP = "lookup"
     WEBHOOKS = "webhooks"
     EVENTS = "events"
+    EXPORT = "export"
 
 
 class PresentedKey(NamedTuple):

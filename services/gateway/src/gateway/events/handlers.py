@@ -9,7 +9,7 @@ from aiohttp.typedefs import Handler
 from common.contracts.feed import EventRequest, FeedEvent, FeedPage
 from gateway.events.queries import LAST_EVENT_ID, parse_events, parse_stream, write_cursor
 from gateway.events.readers import Events, ReadEvents
-from gateway.http.context import REQUEST_CONTEXT, parameters_of
+from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.responses import NO_STORE, json_response
 
 EVENTS_PATH = "/api/events"

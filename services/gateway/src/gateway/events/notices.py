@@ -12,6 +12,10 @@ from common.contracts.feed import FeedFilter, FeedNotice, PublishedEvent
 
 _WAITING = Gauge("event_readers", "Requests that wait for events, and open event streams")
 
+#: Seconds in which the notices for a reader with watchlists become one reading: most of them are
+#: about other companies.
+PAUSE = 0.25
+
 log = structlog.get_logger()
 
 
@@ -73,7 +77,9 @@ class Subscription:
         self.owner = owner
         self.types = frozenset(limits.types)
         self.countries = frozenset(limits.countries)
-        self.companies = frozenset(limits.companies)
+        #: Of a reader with watchlists, any: only the registry knows their companies.
+        self.companies = frozenset() if limits.watchlists else frozenset(limits.companies)
+        self._pause = PAUSE if limits.watchlists else 0.0
         #: True if the service shuts down.
         self.closed = False
         self._signal = asyncio.Event()
@@ -85,6 +91,8 @@ class Subscription:
                 await self._signal.wait()
         except TimeoutError:
             return False
+        if self._pause and not self.closed:
+            await asyncio.sleep(self._pause)
         if not self.closed:
             self._signal.clear()
         return not self.closed

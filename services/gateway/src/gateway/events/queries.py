@@ -6,9 +6,11 @@ from typing import NamedTuple
 from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedRequest
+from common.contracts.watchlists import MAX_READ, WatchlistId
 from gateway.http.parameters import Parameters, Reading, read_country
 
 AFTER, TYPES, COUNTRIES, COMPANIES = "after", "types", "countries", "companies"
+WATCHLIST = "watchlist"
 LIMIT, WAIT = "limit", "wait"
 LAST_EVENT_ID = "Last-Event-ID"
 
@@ -25,6 +27,7 @@ MAX_COMPANIES = 100
 
 #: A position in hexadecimal: cursors sort as text.
 _CURSOR = re.compile(r"[0-9a-f]{12}")
+_WATCHLIST = re.compile("wl_[0-9a-f]{32}")
 
 
 class EventsQuery(NamedTuple):
@@ -85,7 +88,10 @@ class _EventsReading(Reading):
 
     def filter(self) -> FeedFilter:
         return FeedFilter(
-            types=self._types(), countries=self._countries(), companies=self._companies()
+            types=self._types(),
+            countries=self._countries(),
+            companies=self._companies(),
+            watchlists=self._watchlists(),
         )
 
     def _types(self) -> tuple[EventType, ...]:
@@ -119,6 +125,16 @@ class _EventsReading(Reading):
                 "country and registration number, such as dk:12345674,no:123456785",
             )
         return known
+
+    def _watchlists(self) -> tuple[WatchlistId, ...]:
+        given = self._list(WATCHLIST)
+        if len(given) > MAX_READ or not all(map(_WATCHLIST.fullmatch, given)):
+            self.invalid(
+                WATCHLIST,
+                f"must be a comma-separated list of at most {MAX_READ} ids of watchlists; "
+                "GET /api/watchlists lists yours",
+            )
+        return tuple(dict.fromkeys(map(WatchlistId, given)))
 
     def _list(self, name: str) -> list[str]:
         value = self.single(name)

@@ -20,6 +20,7 @@ from gateway.problems import (
     RateLimited,
     ServiceUnavailable,
     Unauthorized,
+    WatchlistNotFound,
 )
 
 #: Seconds between two checks of a waiting reader's key, and between two signs of life on a stream.
@@ -105,7 +106,7 @@ class ReadEvents:
                 if page.has_more or await signal.wait(INTERVAL):
                     try:
                         page = await self._next(request, request_id)
-                    except CursorExpired:
+                    except (CursorExpired, WatchlistNotFound):
                         return
                 else:
                     page = FeedPage(position=page.position)

@@ -1,22 +1,29 @@
-"""Request middleware: authentication, problems, headers, metrics and one log line per request."""
+"""Request middleware: authentication, problems, headers, metrics and one log line per request.
+
+Handlers find what it knows of a request in its `RequestContext`, which `/api/me` shows.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from typing import Any
 
+import orjson
 import structlog
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
+from common.contracts.events import rfc3339
 from common.runtime import tracing
 from gateway.access.authentication import Access, Authenticator
-from gateway.http.context import REQUEST_CONTEXT, RequestContext, accept_of, parameters_of
+from gateway.access.keys import ApiKey
+from gateway.access.limits import Quota
 from gateway.http.parameters import Format, unknown_parameters, wanted_format
 from gateway.http.problem_responses import problem_of_aiohttp, problem_response
-from gateway.http.responses import REQUEST_ID, compress
-from gateway.problems import InternalError, Problem, UnsupportedMediaType
+from gateway.http.responses import REQUEST_ID, compress, json_response
+from gateway.problems import InternalError, Problem, Unauthorized, UnsupportedMediaType
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -74,6 +81,8 @@ class HttpMetrics:
 #: A caller's own request id is kept when it is at most 128 visible ASCII characters.
 _SANE_ID = re.compile(r"[!-~]{1,128}")
 
+ME_PATH = "/api/me"
+
 #: Label of unknown paths in metrics and logs.
 UNMATCHED = "unmatched"
 
@@ -81,6 +90,39 @@ UNMATCHED = "unmatched"
 ASKING = Access(counted=False)
 
 log = structlog.get_logger()
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """Context of an admitted request."""
+
+    request_id: str
+    #: The remaining quota of the client.
+    quota: Quota
+    #: The verified key; None in anonymous requests.
+    key: ApiKey | None = None
+    #: The requested search, once the query is read.
+    search_type: str = "none"
+
+    @property
+    def required_key(self) -> ApiKey:
+        """The key, of a route that needs one."""
+        if self.key is None:
+            raise Unauthorized("an API key is needed")
+        return self.key
+
+
+REQUEST_CONTEXT = web.RequestKey("request_context", RequestContext)
+
+
+def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:
+    """The query string's parameters, each with all its values."""
+    return {name: request.query.getall(name) for name in request.query}
+
+
+def accept_of(request: web.BaseRequest) -> str:
+    """The values of all Accept headers."""
+    return ",".join(request.headers.getall(hdrs.ACCEPT, ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +136,8 @@ class RouteFacts:
     headers: Mapping[str, str] = field(default_factory=dict)
     #: Query parameters that its handler refuses by itself.
     refused: frozenset[str] = frozenset()
+    #: True if clients of its protocol send query parameters of their own, which are ignored.
+    is_open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +200,8 @@ class RequestMiddleware:
     def _check_parameters(self, request: web.Request, path: str, facts: RouteFacts) -> None:
         """Raises InvalidParameter for query parameters that the operation does not have."""
         # OPTIONS has the query of the request that a browser sends next.
-        if not request.query or path is UNMATCHED or request.method == hdrs.METH_OPTIONS:
+        is_checked = path is not UNMATCHED and not facts.is_open
+        if not request.query or not is_checked or request.method == hdrs.METH_OPTIONS:
             return
         is_head = request.method == hdrs.METH_HEAD
         method = hdrs.METH_GET if is_head else request.method
@@ -224,3 +269,26 @@ def _add_headers(response: web.StreamResponse, context: RequestContext, facts: R
     headers["RateLimit-Policy"] = context.quota.policy
     headers["RateLimit"] = context.quota.state
     headers.update(facts.headers)
+
+
+async def show_key(request: web.Request) -> web.Response:
+    """Handles `GET /api/me`; the request counts like any other."""
+    context = request[REQUEST_CONTEXT]
+    return json_response(orjson.dumps(_document(context.required_key, context.quota)))
+
+
+def _document(key: ApiKey, quota: Quota) -> dict[str, Any]:
+    return {
+        "key_id": key.id,
+        "name": key.name,
+        "owner": key.owner,
+        "scopes": sorted(key.scopes),
+        "created_at": rfc3339(key.created_at),
+        "expires_at": None if key.expires_at is None else rfc3339(key.expires_at),
+        "rate": {
+            "count": quota.rate.count,
+            "window_seconds": quota.rate.window,
+            "remaining": quota.remaining,
+            "reset_seconds": quota.reset,
+        },
+    }

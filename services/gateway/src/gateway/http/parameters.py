@@ -22,7 +22,7 @@ Parameters = Mapping[str, Sequence[str]]
 
 COUNTRY = "country"
 
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,2}")
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
 
 #: Matches the surrogates left by decoding bytes that are not UTF-8.
 _UNDECODABLE = "\ufffd"

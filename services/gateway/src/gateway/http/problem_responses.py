@@ -9,7 +9,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import InvalidURLError
 
 from common.contracts.events import rfc3339
-from common.runtime.public_port.limits import Refuse
+from common.runtime.public_port.connections import Refuse
 from gateway import problems
 from gateway.http.parameters import Format
 from gateway.http.rendering import xml_document

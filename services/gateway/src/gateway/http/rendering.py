@@ -23,6 +23,7 @@ SINGULAR = {
     "einvoicing": "entry",
     "document_types": "document_type",
     "alternatives": "alternative",
+    "subsidiaries": "subsidiary",
     "errors": "error",
 }
 

@@ -10,7 +10,7 @@ from aiohttp.typedefs import Handler
 
 from common.runtime.public_port.conditional import takes_gzip
 from common.runtime.public_port.reading import LateBody, send_continue
-from gateway.problems import InvalidBody, UnsupportedMediaType
+from gateway.problems import BodyTooLarge, InvalidBody, UnsupportedMediaType
 
 REQUEST_ID = "X-Request-Id"
 
@@ -18,6 +18,8 @@ REQUEST_ID = "X-Request-Id"
 CONSTANT_HEADERS = {hdrs.SERVER: "company-lookup", "X-Content-Type-Options": "nosniff"}
 
 ALLOWED_METHODS = "GET, HEAD, OPTIONS"
+#: Of a path that also takes forms.
+FORM_METHODS = "GET, HEAD, OPTIONS, POST"
 
 #: Response headers exposed to scripts.
 EXPOSED = "ETag, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
@@ -37,12 +39,12 @@ def cors_headers(origin: str) -> dict[str, str]:
     return headers if origin == "*" else {**headers, hdrs.VARY: hdrs.ORIGIN}
 
 
-def options_handler(origin: str) -> Handler:
+def options_handler(origin: str, methods: str = ALLOWED_METHODS) -> Handler:
     """Handler of OPTIONS, including a browser's preflight."""
-    headers: dict[str, str] = {hdrs.ALLOW: ALLOWED_METHODS}
+    headers: dict[str, str] = {hdrs.ALLOW: methods}
     if origin:
         headers |= {
-            hdrs.ACCESS_CONTROL_ALLOW_METHODS: ALLOWED_METHODS,
+            hdrs.ACCESS_CONTROL_ALLOW_METHODS: methods,
             hdrs.ACCESS_CONTROL_ALLOW_HEADERS: (
                 "Authorization, If-None-Match, traceparent, tracestate, X-API-Key, X-Request-Id"
             ),
@@ -69,6 +71,9 @@ NO_STORE = "no-store"
 PUBLIC = "public, max-age=300"
 
 
+#: Maximum bytes of a request's body, unless its operation has another.
+MAX_BODY_SIZE: Final = 64 * 1024
+
 #: Bytes of a body from which on it is compressed.
 SMALLEST: Final = 1024
 #: Bytes that are compressed in the loop, in 0.1 ms at most; more are beside it.
@@ -86,18 +91,25 @@ def json_response(body: bytes, *, cache_control: str = NO_STORE) -> web.Response
     return web.Response(body=body, headers=headers)
 
 
-async def json_body(request: web.Request) -> bytes:
+async def json_body(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> bytes:
     """A JSON body, not parsed; raises UnsupportedMediaType or as `body_of` does."""
     if request.content_type != JSON and request.can_read_body:
         raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
-    return await body_of(request)
+    return await body_of(request, max_size=max_size)
 
 
-async def body_of(request: web.Request) -> bytes:
-    """The whole body; raises InvalidBody when it is late or does not match its headers."""
+async def body_of(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> bytes:
+    """The whole body; raises InvalidBody when it is late or does not match its headers.
+
+    Raises BodyTooLarge beyond `max_size`.
+    """
+    if max_size != MAX_BODY_SIZE:
+        request = request.clone(client_max_size=max_size)
     try:
         await send_continue(request)
         return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        raise BodyTooLarge(f"the body is larger than {max_size // 1024} KiB") from None
     except LateBody as error:
         raise InvalidBody(str(error)) from None
     except (web.RequestPayloadError, ConnectionError):

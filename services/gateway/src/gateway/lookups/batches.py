@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 from common.contracts.lookup import LookupReply, LookupRequest
 from gateway.access.keys import ApiKey
 from gateway.access.limits import Quota
-from gateway.http.context import REQUEST_CONTEXT
+from gateway.http.middleware import REQUEST_CONTEXT
 from gateway.http.problem_responses import problem_document
 from gateway.http.responses import json_body, json_response
 from gateway.lookups.queries import parse_batch

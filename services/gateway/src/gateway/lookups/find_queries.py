@@ -68,44 +68,48 @@ class FindQuery(NamedTuple):
 
 def parse_find(parameters: Parameters) -> FindQuery:
     """Parse the filters, the order and the page; raises InvalidParameter."""
-    reading = _FindReading(parameters)
+    reading = FindReading(parameters)
     owner = reading.owner()
     countries = reading.countries(owner)
-    words = reading.words()
+    fields = reading.filters(countries, owner)
     sort = reading.choice("sort", FindSort, f"must be {', '.join(FindSort)}") or (
-        FindSort.RELEVANCE if words else FindSort.NAME
+        FindSort.RELEVANCE if fields["words"] else FindSort.NAME
     )
     if sort is FindSort.RELEVANCE and "q" not in parameters:
         reading.invalid("sort", "relevance needs q")
-    ended = reading.days("ended")
-    least, most = reading.employees()
-    fields: dict[str, Any] = {
-        "words": words,
-        "industries": tuple(digits(each) for each in reading.known("industry", countries)),
-        "municipalities": reading.known("municipality", countries),
-        "cities": reading.values("city"),
-        "postal_codes": reading.postal_codes(),
-        "forms": reading.known("form", countries),
-        "statuses": reading.statuses(ended),
-        "min_employees": least,
-        "max_employees": most,
-        "founded": reading.days("founded"),
-        "ended": ended,
-        "has": reading.members("has", Has),
-        "owned_by": owner and owner.vat,
+    fields |= {
+        "statuses": reading.statuses(fields["ended"]),
         "sort": sort,
         "limit": reading.number("limit", 1, MAX_FOUND, DEFAULT_FOUND),
         "after": reading.after(sort),
         "facets": reading.members("facets", Facet),
     }
-    fields |= {name: reading.boolean(name, countries) for name in _SAID_IN}
     if reading.faults:
         raise reading.problem()
     return FindQuery(tuple(FindRequest(country=country, **fields) for country in countries))
 
 
-class _FindReading(Reading):
-    """The parameters of one list."""
+class FindReading(Reading):
+    """The filters of a list or a copy."""
+
+    def filters(self, countries: Iterable[Country], owner: CompanyKey | None) -> dict[str, Any]:
+        """The fields of a request that select companies, but the statuses."""
+        least, most = self.employees()
+        return {
+            "words": self.words(),
+            "industries": tuple(digits(each) for each in self.known("industry", countries)),
+            "municipalities": self.known("municipality", countries),
+            "cities": self.values("city"),
+            "postal_codes": self.postal_codes(),
+            "forms": self.known("form", countries),
+            "min_employees": least,
+            "max_employees": most,
+            "founded": self.days("founded"),
+            "ended": self.days("ended"),
+            "has": self.members("has", Has),
+            "owned_by": owner and owner.vat,
+            **{name: self.boolean(name, countries) for name in _SAID_IN},
+        }
 
     def values(self, name: str) -> tuple[str, ...]:
         """The values of a parameter that may be repeated or separated by commas, each once."""

@@ -11,7 +11,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from common.contracts.find import FindPosition, FindReply, FindRequest, FoundCompany
-from gateway.http.context import REQUEST_CONTEXT, parameters_of
+from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.responses import json_response
 from gateway.lookups.find_queries import FindQuery, cursor_of, parse_find
 from gateway.lookups.handlers import CACHE_CONTROL

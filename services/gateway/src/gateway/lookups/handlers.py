@@ -13,7 +13,7 @@ from common.contracts.lookup import (
     UnitsRequest,
 )
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
-from gateway.http.context import REQUEST_CONTEXT, accept_of, parameters_of
+from gateway.http.middleware import REQUEST_CONTEXT, accept_of, parameters_of
 from gateway.http.parameters import Format, entity_tag
 from gateway.http.responses import json_response
 from gateway.http.xml_processes import XmlRenderer

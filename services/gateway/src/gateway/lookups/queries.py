@@ -5,6 +5,7 @@ registration number of seven digits, fails that lookup alone.
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -39,7 +40,6 @@ INCLUDE, SEARCH, TERM = "include", "search", "q"
 VAT, LIMIT, AFTER = "vat", "limit", "after"
 
 SEARCH_PARAMETERS = (*(kind.value for kind in SearchType), SEARCH)
-_INCLUDES = {include.value for include in Include}
 
 #: Suggestions of one answer.
 DEFAULT_LIMIT = 10
@@ -86,6 +86,15 @@ def parse_lookup(
     )
 
 
+def read_include(reading: Reading, known: Sequence[Include]) -> tuple[Include, ...]:
+    """The parts that `include` lists, of the known ones and in their order."""
+    values = reading.parameters.get(INCLUDE, ())
+    wanted = {part.strip() for value in values for part in value.split(",")}
+    if not wanted <= set(known):
+        reading.invalid(INCLUDE, "must be a comma-separated list of " + ", ".join(known))
+    return tuple(part for part in known if part in wanted)
+
+
 class _LookupReading(Reading):
     """The parameters of one lookup."""
 
@@ -94,11 +103,7 @@ class _LookupReading(Reading):
         self.named = [name for name in SEARCH_PARAMETERS if name in parameters]
 
     def include(self) -> tuple[Include, ...]:
-        values = self.parameters.get(INCLUDE, ())
-        wanted = {part.strip() for value in values for part in value.split(",")}
-        if not wanted <= _INCLUDES:
-            self.invalid(INCLUDE, "must be a comma-separated list of " + ", ".join(Include))
-        return tuple(part for part in Include if part in wanted)
+        return read_include(self, tuple(Include))
 
     def format(self) -> Format | None:
         return self.choice(FORMAT, Format, "must be json or xml")

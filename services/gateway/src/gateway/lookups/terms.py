@@ -21,7 +21,7 @@ from common.domain.participants import parse_gln, parse_participant
 #: Answered by a search; every other type is one indexed read.
 _SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS})
 #: Read from many documents, of a large company.
-_LONG = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
+_LONG = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING, Include.SUBSIDIARIES})
 
 #: Minimum and maximum length, in characters after trimming.
 NAME_LENGTH = (2, 200)

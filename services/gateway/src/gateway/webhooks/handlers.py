@@ -9,6 +9,7 @@ import orjson
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
+from common.contracts.watchlists import WatchedQuery
 from common.contracts.webhook_api import (
     IDEMPOTENCY_KEY,
     DeliveryQuery,
@@ -17,10 +18,20 @@ from common.contracts.webhook_api import (
     WebhookRequest,
 )
 from gateway.access.clients import Network
-from gateway.http.context import REQUEST_CONTEXT, parameters_of
+from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import Parameters
-from gateway.http.responses import JSON, NO_STORE, PUBLIC, json_body, json_response
-from gateway.webhooks.queries import parse_deliveries
+from gateway.http.responses import (
+    JSON,
+    MAX_BODY_SIZE,
+    NO_STORE,
+    PUBLIC,
+    json_body,
+    json_response,
+)
+from gateway.webhooks.queries import parse_deliveries, parse_watched
+
+#: Of 10,000 companies, each with its quotes, a comma and a space.
+MAX_WATCHED_BODY_SIZE = 256 * 1024
 
 IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
 
@@ -49,6 +60,10 @@ class Endpoint:
     takes_key: bool = False
     #: Parses the query string, of an operation that has one.
     query: Callable[[Parameters], DeliveryQuery] | None = None
+    #: Parses the query string that selects companies of a watchlist.
+    watched: Callable[[Parameters], WatchedQuery] | None = None
+    #: Maximum bytes of the body.
+    max_body: int = MAX_BODY_SIZE
     cache_control: str = NO_STORE
 
 
@@ -68,6 +83,16 @@ ENDPOINTS = (
     Endpoint(Operation.RETRY),
     Endpoint(Operation.RECOVER, takes_json=True),
     Endpoint(Operation.EVENT_TYPES, cache_control=PUBLIC),
+    Endpoint(Operation.CREATE_WATCHLIST, takes_json=True, takes_key=True),
+    Endpoint(Operation.LIST_WATCHLISTS),
+    Endpoint(Operation.GET_WATCHLIST),
+    Endpoint(Operation.CHANGE_WATCHLIST, takes_json=True),
+    Endpoint(Operation.DELETE_WATCHLIST),
+    Endpoint(Operation.LIST_WATCHED, watched=parse_watched),
+    Endpoint(
+        Operation.CHANGE_WATCHED, takes_json=True, takes_key=True, max_body=MAX_WATCHED_BODY_SIZE
+    ),
+    Endpoint(Operation.REPLACE_WATCHED, takes_json=True, max_body=MAX_WATCHED_BODY_SIZE),
 )
 
 
@@ -84,9 +109,13 @@ def webhook_handler(
             owner="" if context.key is None else context.key.owner,
             webhook_id=request.match_info.get("id", ""),
             delivery_id=request.match_info.get("delivery_id", ""),
+            watchlist_id=request.match_info.get("watchlist_id", ""),
             body=await _body(request, endpoint),
             idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
             query=endpoint.query(parameters_of(request)) if endpoint.query else DeliveryQuery(),
+            watched=endpoint.watched(parameters_of(request))
+            if endpoint.watched
+            else WatchedQuery(),
         )
         reply = await webhooks.do(asked, request_id=context.request_id)
         return web.Response(
@@ -111,7 +140,7 @@ async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
     """The body, if the operation has one; raises UnsupportedMediaType or InvalidBody."""
     if not endpoint.takes_json or (endpoint.is_optional and not request.body_exists):
         return b""
-    return await json_body(request)
+    return await json_body(request, max_size=endpoint.max_body)
 
 
 def _idempotency_key(request: web.Request) -> str | None:

@@ -2,7 +2,9 @@
 
 from datetime import UTC, datetime
 
+from common.contracts.company import CompanyKey
 from common.contracts.events import EventType
+from common.contracts.watchlists import DEFAULT_WATCHED, MAX_CHANGED, WatchedQuery
 from common.contracts.webhook_api import LISTED, MAX_LISTED, DeliveryQuery, ListPosition
 from common.contracts.webhooks import AttemptStatus
 from gateway.http.parameters import Parameters, Reading
@@ -26,6 +28,19 @@ def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
     if reading.faults:
         raise reading.problem()
     return query
+
+
+def parse_watched(parameters: Parameters) -> WatchedQuery:
+    """Parse the selection of a watchlist's companies; raises InvalidParameter."""
+    reading = Reading(parameters)
+    limit = reading.number(LIMIT, 1, MAX_CHANGED, DEFAULT_WATCHED)
+    after = reading.single(AFTER)
+    position = None if after is None else CompanyKey.read(after)
+    if after is not None and position is None:
+        reading.invalid(AFTER, "must be the cursor of an earlier answer")
+    if reading.faults:
+        raise reading.problem()
+    return WatchedQuery(limit=limit, after=position)
 
 
 class _DeliveriesReading(Reading):

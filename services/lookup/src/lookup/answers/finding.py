@@ -30,7 +30,7 @@ class AnswerFinds:
 
     async def _reply(self, request: FindRequest) -> FindReply:
         found = await self.finds.find(request)
-        keys = {_key(position): position for position in found.positions}
+        keys = {key_of(position): position for position in found.positions}
         rows = await self.register.companies(keys) if keys else {}
         return FindReply(
             companies=tuple(
@@ -50,6 +50,7 @@ def _body(key: CompanyKey, row: CompanyRow | None) -> bytes:
     return answer(Candidate(_MATCH, SearchHit(key, 100.0), row), (), Extras()).body
 
 
-def _key(position: FindPosition) -> CompanyKey:
+def key_of(position: FindPosition) -> CompanyKey:
+    """Returns the company at a place in a list."""
     digits = FORMATS[position.country].vat_digits
     return CompanyKey(position.country, f"{position.number:0{digits}d}")

@@ -12,6 +12,7 @@ from common.contracts.lookup import MAX_UNITS, LookupReply, LookupRequest, Searc
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, rendered_units
+from lookup.answers.subsidiaries import ReadSubsidiaries
 from lookup.search.hits import SearchHit
 from lookup.search.searcher import IndexSearches
 from lookup.search.turns import Turns
@@ -30,9 +31,10 @@ MAX_SIZE = 12 * 1024 * 1024
 _LONG = 100_000
 
 _EXACT = 100.0
-_NO_EXTRAS = Extras()
+NO_EXTRAS = Extras()
 #: An identifier may be registered for a unit, so e-invoicing needs the units too.
-_OF_UNITS = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
+OF_UNITS = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
+_OF_OTHERS = OF_UNITS | {Include.SUBSIDIARIES}
 
 
 class Group(NamedTuple):
@@ -51,7 +53,7 @@ class AnswerLookups:
 
     register: StoredRegister
     searches: IndexSearches
-    #: Of the reads of units and e-invoicing, which take long of a large company.
+    #: Of the reads of units, e-invoicing and subsidiaries, which take long of a large company.
     turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
@@ -190,31 +192,42 @@ class AnswerLookups:
         self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
     ) -> Sequence[Extras]:
         if not any(request.include for request in requests):
-            return [_NO_EXTRAS] * len(requests)
-        return await asyncio.gather(*map(self._with_units, requests, candidates))
+            return [NO_EXTRAS] * len(requests)
+        return await asyncio.gather(*map(self._with_others, requests, candidates))
 
-    async def _with_units(self, request: LookupRequest, ranked: Sequence[Candidate]) -> Extras:
-        if not ranked or _OF_UNITS.isdisjoint(request.include):
-            return _NO_EXTRAS
+    async def _with_others(self, request: LookupRequest, ranked: Sequence[Candidate]) -> Extras:
+        if not ranked or _OF_OTHERS.isdisjoint(request.include):
+            return NO_EXTRAS
+        extras, found = NO_EXTRAS, ranked[0]
         async with self.turns.taken(request.client):
-            return await self._read_units(ranked[0], request.include)
-
-    async def _read_units(self, found: Candidate, include: Collection[Include]) -> Extras:
-        company = found.hit.key
-        order = await self.register.units.order(company, found.row.core)
-        extras = _NO_EXTRAS
-        if Include.PRODUCTION_UNITS in include:
-            first, _ = order.page(MAX_UNITS)
-            cores = await self.register.units.cores(order, first)
-            units = rendered_units(first, cores, order.main)
-            extras = extras._replace(units=units, units_total=order.total)
-        if Include.EINVOICING in include:
-            # The company's own identifiers, then those of its units, as in events.
-            entries = await self.register.einvoicing_of([company, *order.stored])
-            own = sorted(entries.get(company, ()))
-            of_units = sorted(one for unit in order.stored for one in entries.get(unit, ()))
-            extras = extras._replace(einvoicing=[entry for _, entry in (*own, *of_units)])
+            if not OF_UNITS.isdisjoint(request.include):
+                row = found.row
+                extras = await read_units(self.register, found.hit.key, row.core, request.include)
+            if Include.SUBSIDIARIES in request.include:
+                read = ReadSubsidiaries(self.register, self.searches)
+                owned = await read(found.hit.key, client=request.client)
+                extras = extras._replace(subsidiaries=owned.listed, subsidiaries_total=owned.total)
         return extras
+
+
+async def read_units(
+    register: StoredRegister, company: CompanyKey, core: bytes, include: Collection[Include]
+) -> Extras:
+    """Returns the units and the e-invoicing identifiers of a company, as far as they are wanted."""
+    order = await register.units.order(company, core)
+    extras = NO_EXTRAS
+    if Include.PRODUCTION_UNITS in include:
+        first, _ = order.page(MAX_UNITS)
+        cores = await register.units.cores(order, first)
+        units = rendered_units(first, cores, order.main)
+        extras = extras._replace(units=units, units_total=order.total)
+    if Include.EINVOICING in include:
+        # The company's own identifiers, then those of its units, as in events.
+        entries = await register.einvoicing_of([company, *order.stored])
+        own = sorted(entries.get(company, ()))
+        of_units = sorted(one for unit in order.stored for one in entries.get(unit, ()))
+        extras = extras._replace(einvoicing=[entry for _, entry in (*own, *of_units)])
+    return extras
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:

@@ -13,8 +13,8 @@ from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitK
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, SearchType
 from lookup.search.hits import SearchHit
-from lookup.store.canonical_json import completed, dump
-from lookup.store.documents import CompanyRow
+from lookup.store.canonical_json import dump
+from lookup.store.documents import CompanyRow, completed
 
 #: The format of times: UTC, to the second.
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
@@ -50,22 +50,51 @@ class Extras(NamedTuple):
     einvoicing: Sequence[bytes] = ()
     #: Scores and companies.
     alternatives: Sequence[tuple[float, bytes]] = ()
+    #: A JSON list of the first ones and the number of all; JSON null if the register cannot say.
+    subsidiaries: bytes = b"null"
+    subsidiaries_total: int | None = None
 
 
 def answer(found: Candidate, include: Collection[Include], extras: Extras) -> LookupReply:
     """Returns the reply of spec/decisions.md section 3, its keys in that order."""
+    key, row = found.hit.key, found.row
+    parts = _parts(found, include, extras)
+    asked = "".join(part[0] for part in sorted(include))
+    if Include.ALTERNATIVES in include:
+        others = orjson.dumps([summary(core, its_score) for its_score, core in extras.alternatives])
+        parts += (b',"alternatives":', others)
+        # Alternatives change without a new revision of the company, and so do subsidiaries.
+        asked += hashlib.blake2b(others, digest_size=8).hexdigest()
+    if Include.SUBSIDIARIES in include:
+        owned = b'%b,"subsidiaries_total":%b' % (
+            extras.subsidiaries,
+            orjson.dumps(extras.subsidiaries_total),
+        )
+        parts += (b',"subsidiaries":', owned)
+        asked += hashlib.blake2b(owned, digest_size=8).hexdigest()
+    parts.append(b"}")
+    by = f"{found.type}{shown(found.hit.score)}"
+    tag = f"{_SHAPE}-{key.country}{key.vat}-{row.revision}-{by}-{asked}"
+    return LookupReply(body=b"".join(parts), tag=tag)
+
+
+def line(found: Candidate, include: Collection[Include], extras: Extras) -> bytes:
+    """Returns a company of a copy: its reply without an entity tag, on a line of its own."""
+    return b"".join((*_parts(found, include, extras), b"}\n"))
+
+
+def _parts(found: Candidate, include: Collection[Include], extras: Extras) -> list[bytes]:
     (key, score, matched_name), row = found.hit, found.row
-    country, printed_score = key.country, orjson.dumps(shown(score))
     parts = [
         completed(row.core)[:-1],
-        b',"revision":%d,"match":{"type":"%s","score":%s,"matched_name":%s},'
-        b'"source":{"register":"%s","updated_at":%s}'
+        b',"revision":%d,"match":{"type":"%b","score":%b,"matched_name":%b},'
+        b'"source":{"register":"%b","updated_at":%b}'
         % (
             row.revision,
             found.type.encode(),
-            printed_score,
+            orjson.dumps(shown(score)),
             orjson.dumps(matched_name),
-            REGISTER_OF[country].encode(),
+            REGISTER_OF[key.country].encode(),
             orjson.dumps(row.updated_at, option=_TIMES),
         ),
     ]
@@ -78,16 +107,7 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
         parts += (b',"einvoicing":[', b",".join(extras.einvoicing), b"]")
     if Include.ROLES in include:
         parts += (b',"roles":', row.roles)
-    asked = "".join(part[0] for part in sorted(include))
-    if Include.ALTERNATIVES in include:
-        others = orjson.dumps([summary(core, its_score) for its_score, core in extras.alternatives])
-        parts += (b',"alternatives":', others)
-        # Alternatives change without a new revision of the company.
-        asked += hashlib.blake2b(others, digest_size=8).hexdigest()
-    parts.append(b"}")
-    by = f"{found.type}{printed_score.decode()}"
-    tag = f"{_SHAPE}-{country}{key.vat}-{row.revision}-{by}-{asked}"
-    return LookupReply(body=b"".join(parts), tag=tag)
+    return parts
 
 
 def summary(core: bytes, score: float) -> dict[str, Any]:

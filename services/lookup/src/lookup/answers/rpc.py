@@ -4,9 +4,12 @@ from collections.abc import Sequence
 
 import structlog
 
+from common.contracts.export import ExportRequest
 from common.contracts.failures import Failure
 from common.contracts.find import FindRequest
 from common.contracts.lookup import LookupRequest, SuggestRequest, UnitsRequest
+from common.contracts.match import MatchRequest
+from common.contracts.watchlists import KnownRequest
 from common.messaging.rpc import Asked, Result
 
 log = structlog.get_logger()
@@ -14,7 +17,13 @@ log = structlog.get_logger()
 
 def report(
     asked: Sequence[
-        Asked[LookupRequest] | Asked[SuggestRequest] | Asked[UnitsRequest] | Asked[FindRequest]
+        Asked[LookupRequest]
+        | Asked[SuggestRequest]
+        | Asked[UnitsRequest]
+        | Asked[FindRequest]
+        | Asked[MatchRequest]
+        | Asked[KnownRequest]
+        | Asked[ExportRequest]
     ],
     results: Sequence[Result],
     seconds: float,
@@ -33,7 +42,15 @@ def report(
         )
 
 
-def _search_type(request: LookupRequest | SuggestRequest | UnitsRequest | FindRequest) -> str:
+def _search_type(
+    request: LookupRequest
+    | SuggestRequest
+    | UnitsRequest
+    | FindRequest
+    | MatchRequest
+    | KnownRequest
+    | ExportRequest,
+) -> str:
     match request:
         case LookupRequest():
             return request.questions[0].type
@@ -43,3 +60,9 @@ def _search_type(request: LookupRequest | SuggestRequest | UnitsRequest | FindRe
             return "units"
         case FindRequest():
             return "find"
+        case MatchRequest():
+            return "match"
+        case KnownRequest():
+            return "known"
+        case ExportRequest():
+            return "export"

@@ -20,7 +20,7 @@ from lookup.changes.states import (
 from lookup.events.event import PendingEvent, events_of_change
 from lookup.records.digests import Part
 from lookup.records.records import CompanyRecord, OwnersRecord
-from lookup.store.canonical_json import is_outdated
+from lookup.store.documents import is_outdated
 
 
 def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:

@@ -10,8 +10,7 @@ import orjson
 from common.contracts.company import CompanyKey
 from common.contracts.events import Change, EventType, event_id, rfc3339
 from common.contracts.traces import TraceContext
-from lookup.store.canonical_json import completed
-from lookup.store.documents import Document
+from lookup.store.documents import Document, completed
 
 
 @dataclass(frozen=True, slots=True)

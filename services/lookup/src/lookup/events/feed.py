@@ -30,6 +30,8 @@ MAX_POSITIONS = 20_000
 #: Bytes of events in one page; it may exceed this by one event. Several pages share a reply.
 MAX_BYTES = 1024 * 1024
 
+#: The index in the order of positions, with all that filters select by.
+_FEED_INDEX = "feed"
 _EVENT = {"_id": 0, "position": 1, "type": 1, "body": 1}
 #: A failover must take back nothing that a reader has seen.
 _MAJORITY = ReadConcern("majority")
@@ -74,7 +76,12 @@ class StoredFeed:
                 after = readable.oldest if request.after is None else request.after
                 if after < readable.oldest:
                     return FeedPage(position=readable.oldest, expired=True)
-                return await self._page(request, after, readable.newest, session)
+                read = self._companies if request.companies_only else self._page
+                return await read(request, after, readable.newest, session)
+
+    async def position(self, session: AsyncClientSession) -> int:
+        """Returns the position of the newest event; a later read of the session sees its change."""
+        return (await self._range(session)).newest
 
     async def event(self, event_id: str, *, owner: str) -> bytes | None:
         """Returns the public event with this id, once it is published; raises `Unavailable`.
@@ -114,16 +121,20 @@ class StoredFeed:
     async def _newest_page(
         self, request: FeedRequest, readable: _Range, session: AsyncClientSession
     ) -> FeedPage:
-        reach = readable.newest - MAX_POSITIONS
+        reach = max(readable.oldest, readable.newest - MAX_POSITIONS)
+        if request.companies_only:
+            return await self._companies(request, reach, readable.newest, session)
         # Without a filter the index ends at the limit; a restore leaves a gap of positions.
-        is_bounded = request.filter != FeedFilter() and not request.filter.companies
-        after = max(readable.oldest, reach) if is_bounded else readable.oldest
+        of_companies = request.filter.companies and request.until is None
+        is_bounded = request.filter != FeedFilter() and not of_companies
+        after = reach if is_bounded else readable.oldest
         cursor = self._events.find(
             _query(request, after, readable.newest),
             _EVENT,
             sort=[("position", -1)],
             limit=request.limit,
             session=session,
+            hint=_hint(request),
         )
         events, _ = await _up_to(request.limit, cursor)
         return FeedPage(events=tuple(reversed(events)), position=readable.newest)
@@ -131,17 +142,51 @@ class StoredFeed:
     async def _page(
         self, request: FeedRequest, after: int, newest: int, session: AsyncClientSession
     ) -> FeedPage:
-        # One company's events have an index of their own.
-        until = newest if request.filter.companies else min(newest, after + MAX_POSITIONS)
-        query = _query(request, after, until)
+        until = _until(request, after, newest)
         cursor = self._events.find(
-            query, _EVENT, sort=[("position", 1)], limit=request.limit + 1, session=session
+            _query(request, after, until),
+            _EVENT,
+            sort=[("position", 1)],
+            limit=request.limit + 1,
+            session=session,
+            hint=_hint(request),
         )
         events, is_cut = await _up_to(request.limit, cursor)
         if is_cut:
             return FeedPage(events=tuple(events), position=events[-1].position, has_more=True)
         # A reader ahead of a database that was briefly behind keeps its position.
         return FeedPage(events=tuple(events), position=max(after, until), has_more=until < newest)
+
+    async def _companies(
+        self, request: FeedRequest, after: int, newest: int, session: AsyncClientSession
+    ) -> FeedPage:
+        """The companies of a range of events, read from the index alone."""
+        until = min(newest, after + MAX_POSITIONS)
+        cursor = self._events.find(
+            _query(request, after, until),
+            {"_id": 0, "company": 1},
+            session=session,
+            hint=_FEED_INDEX,
+            batch_size=MAX_POSITIONS,
+        )
+        found = {event["company"] for event in await cursor.to_list(None)}
+        return FeedPage(
+            companies=tuple(company for company in found if company is not None),
+            position=max(after, until),
+            has_more=until < newest,
+        )
+
+
+def _until(request: FeedRequest, after: int, newest: int) -> int:
+    """The position up to which a page is read; that of few companies has an index of their own."""
+    if request.until is not None:
+        return min(newest, request.until)
+    return newest if request.filter.companies else min(newest, after + MAX_POSITIONS)
+
+
+def _hint(request: FeedRequest) -> str | None:
+    """The index of all events, where a range with many companies is read."""
+    return None if request.until is None else _FEED_INDEX
 
 
 def _query(request: FeedRequest, after: int, until: int) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedNotice
 from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE
 from common.contracts.webhooks import encode_for_owner
+from common.leases import StoredLeases
 from common.messaging.broadcast import Broadcaster
 from common.messaging.depth import LONG_QUEUE, QueueProbe
 from common.messaging.publisher import Publisher, Unroutable
@@ -20,7 +21,6 @@ from common.runtime.backoff import delays
 from lookup.events.outbox import Depth, WaitingEvent
 from lookup.events.publisher import BATCH, PublishOutbox
 from lookup.events.receipts import ConfirmEvents
-from lookup.store.leases import StoredLeases
 
 _JOB = "outbox"
 _LEASE = timedelta(seconds=15)

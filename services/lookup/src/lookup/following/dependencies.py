@@ -8,6 +8,7 @@ from aiohttp import ClientSession
 from pydantic import AnyHttpUrl
 from yarl import URL
 
+from common.leases import StoredLeases
 from common.mongo import Database
 from lookup.changes.states import Conflict
 from lookup.following.downloads import DownloadedFile
@@ -23,7 +24,6 @@ from lookup.loading.stores import Stores
 from lookup.records.records import CompanyRecord, OwnersRecord, UnitRecord
 from lookup.records.source import RegisterSource
 from lookup.settings import SyncSettings
-from lookup.store.leases import StoredLeases
 
 S = TypeVar("S", bound=RegisterSettings)
 

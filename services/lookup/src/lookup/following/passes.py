@@ -9,13 +9,13 @@ from enum import Enum
 from typing import Final
 
 from common.contracts.failures import Unavailable
+from common.leases import StoredLeases
 from lookup.changes.states import Conflict
 from lookup.following.responses import RegisterFault, RegisterUnavailable
 from lookup.following.telemetry import PassTelemetry
 from lookup.loading.batches import Tally
 from lookup.loading.progress import Cursor
 from lookup.loading.stores import Stores
-from lookup.store.leases import StoredLeases
 
 #: Time after which another process takes over the sources of one that died.
 _LEASE = timedelta(seconds=30)

@@ -36,6 +36,9 @@ _READ = 2_000
 _AHEAD = 6
 #: Maximum changes per commit.
 _MAX_CHANGES = 2_000
+#: Seconds for which a search waits for the changes that it has to see.
+_SEEN_WITHIN = 4.0
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 #: Seconds after which the resume token is saved without a change, so that it does not expire in a
 #: quiet register.
 _SAVE_POINT_EVERY = 300.0
@@ -77,6 +80,11 @@ class Follower:
 
         self.can_answer = False
         self._current_at = time.monotonic()
+        #: The index has every change of before this time.
+        self._complete_at = float("-inf")
+        #: Or by the database's clock: the time of the newest change, to the second.
+        self._seen_until = _LONG_AGO
+        self._completed = asyncio.Event()
         _LAG.labels(country).set_function(lambda: time.monotonic() - self._current_at)
 
     async def run(self) -> None:
@@ -90,6 +98,20 @@ class Follower:
                 await asyncio.sleep(next(waits))
             else:
                 waits = delays(self._random)
+
+    async def has_seen(self, moment: float, committed: datetime) -> None:
+        """Returns once the index has every change of before `moment`, by the monotonic clock.
+
+        `committed` is the same moment by the database's clock, by which a stream that never pauses
+        shows how far it is. Raises `Unavailable` if that takes more than seconds.
+        """
+        try:
+            async with asyncio.timeout(_SEEN_WITHIN):
+                while self._complete_at < moment and self._seen_until <= committed:
+                    self._completed.clear()
+                    await self._completed.wait()
+        except TimeoutError:
+            raise Unavailable("the search index is behind") from None
 
     async def _follow(self) -> None:
         """Returns when the index has to be rebuilt."""
@@ -189,7 +211,8 @@ class Follower:
         loop = asyncio.get_running_loop()
         saved_at = loop.time()
         while True:
-            changes = await self._gathered(stream)
+            began = time.monotonic()
+            changes, is_all = await self._gathered(stream)
             read_at = loop.time()
             if changes or loop.time() - saved_at > _SAVE_POINT_EVERY:
                 receivers = await self._einvoicing.receivers_among(
@@ -197,6 +220,11 @@ class Follower:
                 )
                 await asyncio.to_thread(self._apply, changes, _point(stream), receivers)
                 saved_at = loop.time()
+            if changes:
+                self._seen_until = changes[-1].at
+            if is_all:
+                self._complete_at = began
+            self._completed.set()
             # After a full batch more changes may wait, so the lag is the age of the newest.
             age = (
                 (datetime.now(UTC) - changes[-1].at).total_seconds()
@@ -205,17 +233,17 @@ class Follower:
             )
             self._current_at = time.monotonic() - max(age, 0.0)
 
-    async def _gathered(self, stream: AsyncChangeStream[Document]) -> list[Change]:
-        """The changes of one interval; the stream itself waits for the first."""
+    async def _gathered(self, stream: AsyncChangeStream[Document]) -> tuple[list[Change], bool]:
+        """The changes of one interval, and whether they are all; the stream waits for the first."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._interval
         changes: list[Change] = []
         while len(changes) < _MAX_CHANGES and loop.time() < until:
             document = await stream.try_next()
             if document is None:
-                break
+                return changes, True
             changes.append(read_change(document))
-        return changes
+        return changes, False
 
     def _apply(
         self, changes: Sequence[Change], point: bytes, receivers: Collection[CompanyKey]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from common.contracts.company import CompanyKey, Status
+from lookup.search.contacts import read_contacts
 from lookup.search.find.facts import Facts, facts_of
 from lookup.store.ranking import FOREIGN_FORM, Rank, day_of, known_employees
 
@@ -50,6 +51,8 @@ class IndexedCompany(NamedTuple):
     addresses: tuple[IndexedAddress, ...]
     rank: Rank
     facts: Facts
+    #: The domains of its own, or else its e-mail address.
+    contacts: tuple[str, ...] = ()
 
 
 #: The contract uses the same names.
@@ -92,6 +95,11 @@ def rank_order(rank: Rank) -> int:
 def is_foreign(order: int) -> bool:
     """Returns True if an order is that of a foreign company's own record."""
     return order >> _RANK_BITS - 2 & 3 == _FOREIGN
+
+
+def is_active(order: int) -> bool:
+    """Returns True if an order is that of an active company."""
+    return order >> _RANK_BITS - 2 & 3 == _LIFE[Status.ACTIVE]
 
 
 def order_of(kind: int, rank: int) -> int:
@@ -139,7 +147,8 @@ def indexed_core(core: bytes, owners: bytes = b"", *, einvoicing: bool = False) 
     )
     key = CompanyKey(company["country"], vat)
     facts = facts_of(company, owners, einvoicing=einvoicing)
-    return IndexedCompany(key, tuple(names), tuple(addresses), rank, facts)
+    contacts = read_contacts(company.get("email"), company.get("website"))
+    return IndexedCompany(key, tuple(names), tuple(addresses), rank, facts, tuple(contacts.terms))
 
 
 def searched_core(core: bytes, held_names: Sequence[str]) -> bytes:

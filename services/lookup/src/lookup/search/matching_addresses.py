@@ -91,7 +91,7 @@ def _area_penalty(query: ParsedAddress, address: ParsedAddress) -> float | None:
     """The penalty; None for another town."""
     if not query.postal_code and not query.towns:
         return _NO_AREA_IN_QUERY
-    town = _town_similarity(query.towns, address.towns)
+    town = town_similarity(query.towns, address.towns)
     if query.postal_code and query.postal_code == address.postal_code:
         return _town_penalty(town) if query.towns else 0.0
     if town < _SAME_TOWN:
@@ -103,8 +103,8 @@ def _town_penalty(score: float) -> float:
     return min(_OTHER_TOWN, (EXACT - score) * _PER_POINT_OF_TOWN)
 
 
-def _town_similarity(query: tuple[str, ...], address: tuple[str, ...]) -> float:
-    """The similarity of the two most similar names; 0 if one side has none."""
+def town_similarity(query: tuple[str, ...], address: tuple[str, ...]) -> float:
+    """Returns the similarity of the two most similar names; 0 if one side has none."""
     return max((_name_similarity(one, other) for one in query for other in address), default=0.0)
 
 

@@ -4,16 +4,17 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
 
 from prometheus_client import Gauge
 
-from common.contracts.company import Country
+from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
+from common.contracts.match import WeighedCompany
 from common.mongo import Database
 from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
@@ -21,6 +22,8 @@ from lookup.search.find.finding import Found
 from lookup.search.follower import Follower
 from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.search.index.search_index import SearchIndex
+from lookup.search.match.record import ReadRecord
+from lookup.search.match.weighing import CandidateCompany
 from lookup.search.threads import SearchThreads, search_threads
 
 _SIZE = Gauge("search_index_companies", "Companies in the index", ["country"])
@@ -80,6 +83,37 @@ class IndexSearches:
         """Searches in a thread; raises as `by_name` does."""
         search = partial(self._answering(request.country).find, request)
         return await self.threads.run(request.country, "find", search, client=request.client)
+
+    async def match_candidates(
+        self, country: Country, record: ReadRecord, *, client: str = ""
+    ) -> list[CompanyKey]:
+        """The companies that a record may be; see `by_name`."""
+        search = partial(self._answering(country).match_candidates, record)
+        return await self.threads.run(country, "match", search, client=client)
+
+    async def weighed(
+        self,
+        country: Country,
+        record: ReadRecord,
+        companies: Sequence[CandidateCompany],
+        *,
+        client: str = "",
+    ) -> list[WeighedCompany]:
+        """The companies that a record may be, the likeliest first; see `by_name`."""
+        weigh = partial(self._answering(country).weighed, record, companies)
+        return await self.threads.run(country, "match", weigh, client=client)
+
+    async def find_numbers(
+        self, request: FindRequest, seen: tuple[float, datetime], *, after: int, limit: int
+    ) -> Sequence[int]:
+        """The next numbers, in order, of the companies that fit; see `find`.
+
+        The index has every change of before `seen`, as `Follower.has_seen` takes it.
+        """
+        index = self._answering(request.country)
+        await self.followers[request.country].has_seen(*seen)
+        search = partial(index.find_numbers, request, after=after, limit=limit)
+        return await self.threads.run(request.country, "export", search, client=request.client)
 
     async def health(self) -> str | None:
         """Checks the indexes; returns None, or which of them are still being built."""

@@ -55,24 +55,34 @@ INDEXES = {
 }
 
 
-#: Indexes of earlier releases, which others replaced.
+#: Indexes of earlier releases, which others replaced, and which those releases still read by.
 _REPLACED = {UNITS: ["company"]}
 #: Units per write.
 _BATCH = 1_000
 
 
 async def make_indexes(database: Database) -> list[str]:
-    """Creates missing indexes, with the fields they need; returns the names of all."""
+    """Creates missing indexes, with the fields they need; returns the names of all.
+
+    Drops none: pods of the previous release run until each has been replaced.
+    """
     await _add_order(database[UNITS])
     made = []
     for collection, models in INDEXES.items():
         made += [
             f"{collection}.{name}" for name in await database[collection].create_indexes(models)
         ]
+    return made
+
+
+async def drop_replaced(database: Database) -> list[str]:
+    """Drops the indexes that only earlier releases use; returns the names of those that existed."""
+    dropped = []
     for collection, names in _REPLACED.items():
         for name in (await database[collection].index_information()).keys() & names:
             await database[collection].drop_index(name)
-    return made
+            dropped.append(f"{collection}.{name}")
+    return dropped
 
 
 async def _add_order(units: AsyncCollection[Document]) -> None:

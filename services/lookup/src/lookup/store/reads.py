@@ -6,7 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.mongo import Database, translated_errors
-from lookup.store.documents import COMPANIES, PARTICIPANTS, TOMBSTONES, UNITS, CompanyRow
+from lookup.store.documents import (
+    COMPANIES,
+    PARTICIPANTS,
+    ROW_FIELDS,
+    TOMBSTONES,
+    UNITS,
+    CompanyRow,
+    row_of,
+)
 from lookup.store.units import StoredUnits
 
 #: Maximum units of a phone number that are considered; switchboards and accountants share theirs.
@@ -14,8 +22,6 @@ _MAX_UNITS_OF_A_PHONE = 200
 
 #: Holders of one read of e-invoicing identifiers, which takes a millisecond.
 _MAX_HOLDERS = 500
-
-_ROW = {"revision": 1, "core": 1, "owners": 1, "roles": 1, "updated_at": 1}
 
 
 class StoredRegister:
@@ -40,19 +46,23 @@ class StoredRegister:
             # A lone key without `$in`, which MongoDB would plan: a fifth less for both sides.
             wanted = {"$in": list(keys)} if len(keys) > 1 else next(iter(keys), None)
             found = await self._companies.find(
-                {"_id": wanted}, _ROW, limit=len(keys), batch_size=len(keys) + 1
+                {"_id": wanted}, ROW_FIELDS, limit=len(keys), batch_size=len(keys) + 1
             ).to_list(None)
         return {
-            CompanyKey.parse(document["_id"]): CompanyRow(
-                document["revision"],
-                document["core"],
-                document["owners"] or b"null",
-                document.get("roles") or b"null",
-                document.get("updated_at"),
-            )
+            CompanyKey.parse(document["_id"]): row_of(document)
             for document in found
             if document["core"] is not None
         }
+
+    async def known(self, keys: Collection[CompanyKey]) -> set[CompanyKey]:
+        """Returns the keys among `keys` whose company is stored."""
+        # Before a company's own record there may be one of its owners or units alone.
+        wanted = {"_id": {"$in": list(keys)}, "core": {"$ne": None}}
+        with translated_errors():
+            found = await self._companies.find(
+                wanted, {"_id": 1}, batch_size=len(keys) + 1
+            ).to_list(None)
+        return {CompanyKey.parse(document["_id"]) for document in found}
 
     async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
         """Returns the company of each stored or listed unit."""

@@ -11,6 +11,11 @@ from company_registry import AsyncClient, Retries
 #: A person waits: few retries, and none that take longer than a page may.
 _RETRIES = Retries(attempts=2, max_delay=0.5, max_retry_after=1)
 
+#: In the background: an outage of a minute is waited for, and a rate limit's window too.
+_PATIENT = Retries(attempts=10, max_delay=10, max_retry_after=120)
+#: Seconds for a response to a hundred records.
+_PATIENT_TIMEOUT = 30.0
+
 
 @dataclass(frozen=True, slots=True)
 class Registries:
@@ -21,7 +26,9 @@ class Registries:
     #: Seconds.
     timeout: float
 
-    def with_key(self, key: str, *, forwarded_for: str, request_id: str) -> AsyncClient:
+    def with_key(
+        self, key: str, *, forwarded_for: str, request_id: str, is_patient: bool = False
+    ) -> AsyncClient:
         """A client with a key; raises ValueError for a key of another form.
 
         `forwarded_for` are the addresses of the browser and its proxies: the API counts by them
@@ -33,8 +40,10 @@ class Registries:
             "X-Request-Id": request_id,
             **({} if trace is None else trace.fields()),
         }
+        timeout = _PATIENT_TIMEOUT if is_patient else self.timeout
+        retries = _PATIENT if is_patient else _RETRIES
         return AsyncClient(
-            self.url, key, timeout=self.timeout, retries=_RETRIES, headers=headers, http=self.http
+            self.url, key, timeout=timeout, retries=retries, headers=headers, http=self.http
         )
 
 

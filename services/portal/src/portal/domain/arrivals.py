@@ -50,13 +50,22 @@ def _companies(limits: WebhookFilter, countries: Mapping[str, str]) -> str:
     places = [countries.get(code, code.upper()) for code in limits.countries]
     # Both registers are all of them.
     place = f" in {_listed(places)}" if 0 < len(places) < len(countries) else ""
+    if limits.watchlists:
+        count = len(limits.watchlists)
+        lists = "of a watchlist" if count == 1 else f"of {count:,} watchlists"
+        others = f" or {_chosen(limits.companies)}" if limits.companies else ""
+        return f"any company {lists}{others}{place}"
     match limits.companies:
         case ():
             return f"any company{place}" if place else "any company in both registers"
-        case (company,):
-            return f"the company {company}{place}"
         case companies:
-            return f"{len(companies):,} chosen companies{place}"
+            return f"{_chosen(companies)}{place}"
+
+
+def _chosen(companies: Sequence[str]) -> str:
+    if len(companies) == 1:
+        return f"the company {companies[0]}"
+    return f"{len(companies):,} chosen companies"
 
 
 def _listed(values: Sequence[str], *, word: str = "or") -> str:

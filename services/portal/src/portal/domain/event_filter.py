@@ -20,6 +20,8 @@ class EventFilter:
     countries: tuple[str, ...]
     #: `<country>:<registration number>`.
     companies: tuple[str, ...]
+    #: Ids of watchlists, whose companies count too.
+    watchlists: tuple[str, ...] = ()
 
 
 def read_filter(query: Query) -> EventFilter:
@@ -28,6 +30,7 @@ def read_filter(query: Query) -> EventFilter:
         types=_values(query, "type"),
         countries=_values(query, "country"),
         companies=tuple(word for text in _values(query, "companies") for word in _words(text)),
+        watchlists=_values(query, "watchlist"),
     )
 
 

@@ -9,7 +9,7 @@ from company_registry.webhook_models import Webhook, WebhookFilter
 
 _SEPARATORS = re.compile(r"[\s,;]+")
 
-#: Lists of a filter that are typed as words. `countries` are check boxes.
+#: Lists of a filter that are typed as words. `countries` and `watchlists` are check boxes.
 WORD_LISTS: Final = ("companies", "forms", "industries", "municipalities", "fields")
 
 #: Every event, families (`company.*`), or single types (`company.updated`).
@@ -27,6 +27,8 @@ class WebhookForm:
     families: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
+    #: Ids.
+    watchlists: tuple[str, ...] = ()
     #: By the names of WORD_LISTS.
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: A header on each line; None leaves the stored ones as they are.
@@ -40,7 +42,7 @@ class WebhookForm:
     @property
     def filter(self) -> WebhookFilter | None:
         """The filter; None when it selects everything."""
-        chosen = WebhookFilter(countries=self.countries, **self.words)
+        chosen = WebhookFilter(countries=self.countries, watchlists=self.watchlists, **self.words)
         return None if chosen == WebhookFilter() else chosen
 
     @property
@@ -64,6 +66,7 @@ def read_form(values: Mapping[str, Sequence[str]]) -> WebhookForm:
         families=tuple(values.get("families") or ()),
         types=tuple(values.get("types") or ()),
         countries=tuple(values.get("countries") or ()),
+        watchlists=tuple(values.get("watchlists") or ()),
         words={name: _words(text(name), name) for name in WORD_LISTS},
         headers=text("headers"),
     )
@@ -88,6 +91,7 @@ def form_of(webhook: Webhook, types: Sequence[str]) -> WebhookForm:
         families=families,
         types=singles,
         countries=chosen.countries,
+        watchlists=chosen.watchlists,
         words={name: getattr(chosen, name) for name in WORD_LISTS},
     )
 

@@ -15,6 +15,7 @@ _DETAILS: Final = {
     "lookup_timeout": "The search took too long. Try again, or search for fewer words.",
     "internal_error": "The service failed. Its operator can find the request as {request_id}.",
     "company_not_found": "No company has this number.",
+    "watchlist_not_found": "You have no such watchlist. It may have been deleted.",
     "webhook_not_found": "You have no such webhook. It may have been deleted.",
     "delivery_not_found": "This webhook has no such delivery, or it is no longer kept.",
     "webhook_disabled": "The webhook is disabled. Enable it first.",
@@ -29,6 +30,13 @@ _FIELDS: Final = {
     "types": {"": "Choose one of the listed event types."},
     "countries": {"": "Choose Denmark or Norway."},
     "companies": {"must be": "Write each as country and number, such as dk:12345674."},
+    "employees_max": {"must not be less": "Enter no fewer than in “Employees from”."},
+    "founded_to": {"must not be before": "Enter a day that is not before “Founded from”."},
+    "ended_to": {"must not be before": "Enter a day that is not before “Ended from”."},
+    "owned_by": {
+        "must be": "Write it as country and number, such as dk:12345674.",
+        "needs country": "Its companies are in its own register: choose that one, or both.",
+    },
 }
 
 #: Causes of failed and cancelled deliveries, by the API's words for them.
@@ -54,6 +62,14 @@ _CAUSES: Final = {
 
 #: The part of a description that begins with `data`, and what leads to it.
 _MEMBERS: Final = re.compile(r"[;,:]?(?: and)? `?data\b")
+
+
+class LimitReached(Exception):
+    """A limit of this process, with the page that says so."""
+
+    status = 503
+    title = "Unavailable for the moment"
+    detail = "Try again in a moment."
 
 
 def cause(name: str | None) -> str:

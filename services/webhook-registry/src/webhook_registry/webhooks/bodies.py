@@ -68,7 +68,7 @@ class Window:
 def read_draft(body: bytes) -> Changes:
     """Reads the webhook to create, with all its fields; raises Rejected with every error."""
     optional = ("filter", "description", "headers")
-    fields = _fields(body, required=("url", "events"), optional=optional)
+    fields = read_fields(body, required=("url", "events"), optional=optional)
     given = ("url", "events", *optional)
     return _changes(fields, given, filter_=read_new_filter, headers=read_headers)
 
@@ -76,7 +76,7 @@ def read_draft(body: bytes) -> Changes:
 def read_changes(body: bytes) -> Changes:
     """Reads the changes; raises Rejected with every error."""
     optional = ("url", "events", "filter", "description", "headers", "status")
-    fields = _fields(body, required=(), optional=optional)
+    fields = read_fields(body, required=(), optional=optional)
     return _changes(fields, frozenset(fields), filter_=read_filter, headers=read_header_changes)
 
 
@@ -87,18 +87,18 @@ def _changes(
     filter_: Callable[[object], WebhookFilter | None],
     headers: Callable[[object], Mapping[str, str | None] | None],
 ) -> Changes:
-    read = _Reader(fields)
+    read = Reader(fields)
     changes = Changes(
         given=given,
         destination=read("url", read_destination),
         events=read("events", read_events) or (),
         filter=read("filter", filter_),
-        description=read("description", _description),
+        description=read("description", read_description),
         headers=read("headers", headers),
         status=read("status", _status),
     )
     if read.faults:
-        raise _faulty(read.faults)
+        raise faulty(read.faults)
     return changes
 
 
@@ -106,31 +106,31 @@ def read_test(body: bytes) -> EventType:
     """Reads the type of the requested test event; raises Rejected with every error."""
     if not body:
         return EventType.WEBHOOK_TEST
-    read = _Reader(_fields(body, required=(), optional=("type",)))
+    read = Reader(read_fields(body, required=(), optional=("type",)))
     kind = read("type", _event_type)
     if read.faults:
-        raise _faulty(read.faults)
+        raise faulty(read.faults)
     return kind or EventType.WEBHOOK_TEST
 
 
 def read_window(body: bytes, *, now: datetime) -> Window:
     """Reads the window to recover, capped at `now`; raises Rejected with every error."""
-    fields = _fields(body, required=("since",), optional=("until",))
-    read = _Reader(fields)
+    fields = read_fields(body, required=("since",), optional=("until",))
+    read = Reader(fields)
     since, until = read("since", _moment), read("until", _moment_or_none)
     if since is None or read.faults:
-        raise _faulty(read.faults)
+        raise faulty(read.faults)
     if since < now - RECOVERABLE:
         earliest = (now - RECOVERABLE).strftime("%Y-%m-%dT%H:%M:%SZ")
-        raise _faulty([_fault("since", f"give a time at most 30 days back: {earliest} or later")])
+        raise faulty([_fault("since", f"give a time at most 30 days back: {earliest} or later")])
     window = Window(since, min(until or now, now))
     if window.since >= window.until:
-        raise _faulty([_fault("since", "give a time before until and before now")])
+        raise faulty([_fault("since", "give a time before until and before now")])
     # Events have times in whole seconds, so `since` is truncated to its second.
     return replace(window, since=window.since.replace(microsecond=0))
 
 
-class _Reader:
+class Reader:
     """Reads fields one by one and collects their errors."""
 
     def __init__(self, fields: Fields) -> None:
@@ -148,8 +148,11 @@ class _Reader:
             return None
 
 
-def _fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]) -> Fields:
-    """Parses the body's object; required fields must exist and unknown ones are refused."""
+def read_fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]) -> Fields:
+    """Returns the members of the body's object.
+
+    Required fields must exist and unknown ones are refused, by Rejected.
+    """
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -160,11 +163,12 @@ def _fields(body: bytes, *, required: tuple[str, ...], optional: tuple[str, ...]
     known = (*required, *optional)
     faults += [_fault(*found) for found in unknown_names("field", document, known)]
     if faults:
-        raise _faulty(faults)
+        raise faulty(faults)
     return document
 
 
-def _description(value: object) -> str | None:
+def read_description(value: object) -> str | None:
+    """Returns a description, or None for null; raises Wrong."""
     if value is not None and not isinstance(value, str):
         raise Wrong("give a string or null")
     if value is not None and len(value) > MAX_DESCRIPTION_LENGTH:
@@ -204,5 +208,6 @@ def _fault(parameter: str, message: str) -> FieldError:
     return FieldError(parameter=parameter, message=message)
 
 
-def _faulty(faults: list[FieldError]) -> Rejected:
+def faulty(faults: list[FieldError]) -> Rejected:
+    """Returns the refusal of a body with these invalid fields."""
     return invalid_body("the request body is invalid", *faults)

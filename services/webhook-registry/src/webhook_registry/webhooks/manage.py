@@ -27,6 +27,7 @@ from webhook_registry.replies import (
 )
 from webhook_registry.webhooks.bodies import Changes, read_changes, read_draft
 from webhook_registry.webhooks.changes import changed, merged
+from webhook_registry.webhooks.used_watchlists import UsedWatchlists
 from webhook_store.deliveries.health import Health
 from webhook_store.webhooks.models import (
     MadeBefore,
@@ -46,6 +47,7 @@ class ManageWebhooks:
     """Operations on the webhooks of an owner; each raises Rejected or Unavailable."""
 
     registrations: Registrations
+    watchlists: UsedWatchlists
     destinations: Destinations
     health: Health
     idempotency: Idempotency
@@ -63,12 +65,15 @@ class ManageWebhooks:
             return stored
         draft = read_draft(request.body)
         await self.destinations.check(draft.destination)
+        await self.watchlists.check(request.owner, draft.filter)
         # Stored after the body was validated: a refused body leaves the key unused.
         once = await self.idempotency.begin(request)
         if isinstance(once, WebhookReply):
             return once
-        new = Registered(self._webhook(request.owner, once.call_id, draft), self.new_secret())
-        made = await self.registrations.create(new, call_id=request.call_id, limit=self.limit)
+        async with self.watchlists.usable(request.owner, draft.filter):
+            # Its time is read after any wait: dispatchers find changes by it (ADR 0054).
+            new = Registered(self._webhook(request.owner, once.call_id, draft), self.new_secret())
+            made = await self.registrations.create(new, call_id=request.call_id, limit=self.limit)
         if isinstance(made, OwnerIsFull):
             raise webhook_limit_reached(self.limit)
         answer, without = _answer(made, request.call_id)
@@ -102,12 +107,13 @@ class ManageWebhooks:
         await owned(self.registrations, request)
         changes = read_changes(request.body)
         await self.destinations.check(changes.destination)
-        now = self.now()
-        webhook = await self.registrations.change(
-            request.owner,
-            request.webhook_id,
-            lambda before: changed(before, changes, at=now),
-        )
+        async with self.watchlists.usable(request.owner, changes.filter):
+            now = self.now()
+            webhook = await self.registrations.change(
+                request.owner,
+                request.webhook_id,
+                lambda before: changed(before, changes, at=now),
+            )
         if webhook is None:
             raise Rejected(WEBHOOK_NOT_FOUND)
         return reply(OK, await self._with_health(webhook))

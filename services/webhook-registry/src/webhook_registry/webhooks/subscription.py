@@ -63,6 +63,8 @@ def _part(name: str, value: object) -> tuple[str, ...]:
             return _countries(value)
         case "companies":
             return _companies(value)
+        case "watchlists":
+            return _watchlists(value)
         case _:
             return _texts(name, value)
 
@@ -92,7 +94,8 @@ def _check_countries(limits: WebhookFilter) -> None:
     countries = limits.countries
     if not countries:
         return
-    if limits.companies and not any(one.country in countries for one in limits.companies):
+    followed = limits.companies and not limits.watchlists
+    if followed and not any(one.country in countries for one in limits.companies):
         raise Wrong(f"none of them is in {', '.join(countries)}", at=".companies")
     for part in ("forms", "municipalities"):
         for number, value in enumerate(getattr(limits, part)):
@@ -167,6 +170,21 @@ def _companies(value: object) -> tuple[CompanyKey, ...]:
     return tuple(dict.fromkeys(keys))
 
 
+_WATCHLIST = re.compile("wl_[0-9a-f]{32}")
+
+
+def _watchlists(value: object) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or len(value) > MAX_TEXTS:
+        raise Wrong(f"give a list of at most {MAX_TEXTS} ids of watchlists", at=".watchlists")
+    for number, one in enumerate(value):
+        if not isinstance(one, str) or not _WATCHLIST.fullmatch(one):
+            hint = "give the id of a watchlist; GET /api/watchlists lists yours"
+            raise Wrong(hint, at=f".watchlists[{number}]")
+    return tuple(dict.fromkeys(value))
+
+
 #: RFC 9110, 5.1: a token.
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 #: Visible ASCII with inner spaces, which all intermediaries parse alike.
@@ -176,7 +194,6 @@ _HEADER_VALUE = re.compile(r"[!-~]([ -~]{0,1022}[!-~])?")
 def read_headers(value: object) -> Mapping[str, str]:
     """Reads the headers of a new webhook; raises Wrong, never with a value."""
     headers = _read_headers(value, _is_header_value)
-    merged_headers((), headers)
     return {} if headers is None else headers
 
 
@@ -209,7 +226,9 @@ def _is_header_value(content: object) -> bool:
 def _read_headers(value: object, is_valid: Callable[[object], bool]) -> dict[str, Any] | None:
     if value is None:
         return None
-    if not isinstance(value, dict) or len(value) > 2 * MAX_HEADERS:
+    # A webhook may have that many, and all of them may be replaced by others.
+    removed = list(value.values()).count(None) if isinstance(value, dict) else 0
+    if not isinstance(value, dict) or max(removed, len(value) - removed) > MAX_HEADERS:
         raise Wrong(f"give an object of at most {MAX_HEADERS} header names with their values")
     for name, content in value.items():
         at = f".{name[:100]}"

@@ -7,8 +7,7 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
-from common.runtime.public_port.connections import Connection
-from common.runtime.public_port.limits import Shared
+from common.runtime.public_port.connections import Connection, Shared
 from common.runtime.public_port.transport import SharedResponse
 
 #: True if the client sends the body only after `100 Continue`.
@@ -25,6 +24,12 @@ async def send_continue(request: web.BaseRequest) -> None:
         status = HTTPStatus.CONTINUE
         await request.writer.write(b"HTTP/1.1 %d %b\r\n\r\n" % (status, status.phrase.encode()))
         request.writer.output_size = 0
+
+
+def allow_body(request: web.BaseRequest, seconds: float) -> None:
+    """Gives the body of a request so long from now to arrive, for one that may be large."""
+    if isinstance(request.protocol, RequestReader):
+        request.protocol.expect_body(seconds)
 
 
 #: Bytes and seconds for the rest of a body that no handler has read. The connection is closed
@@ -141,7 +146,7 @@ class RequestReader(Connection):
             self._received = payload.total_bytes
             self._body_left = None if length is None else int(length) - self._received
             self._timers["body"] = self._loop.call_later(
-                self._shared.limits.body, self._end_body_late
+                self._shared.limits.body, self._end_body_late, self._shared.limits.body
             )
 
     def _parse_body(self, body: StreamReader) -> None:
@@ -163,9 +168,14 @@ class RequestReader(Connection):
         self._body = None
         self._stop("body")
 
-    def _end_body_late(self) -> None:
+    def expect_body(self, seconds: float) -> None:
+        """Gives the current body so long from now, unless it has arrived."""
         if self._body is not None:
-            seconds = self._shared.limits.body
+            self._stop("body")
+            self._timers["body"] = self._loop.call_later(seconds, self._end_body_late, seconds)
+
+    def _end_body_late(self, seconds: float) -> None:
+        if self._body is not None:
             self._give_up(self._body, LateBody(f"the body did not arrive within {seconds:g} s"))
 
     def _give_up(self, body: StreamReader, error: web.RequestPayloadError) -> None:

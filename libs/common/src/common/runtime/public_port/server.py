@@ -13,7 +13,12 @@ from aiohttp.streams import StreamReader
 from multidict import CIMultiDictProxy
 
 from common.runtime.http_server import KEEP_ALIVE, listening, protocol_log
-from common.runtime.public_port.limits import ConnectionLimits, ConnectionMetrics, Refuse, Shared
+from common.runtime.public_port.connections import (
+    ConnectionLimits,
+    ConnectionMetrics,
+    Refuse,
+    Shared,
+)
 from common.runtime.public_port.reading import CONTINUE_EXPECTED, DISCARD_TIMEOUT, RequestReader
 from common.runtime.public_port.transport import PIECE, Receiver, writer_of
 

@@ -52,11 +52,17 @@ class Facts(NamedTuple):
     owners: tuple[int, ...] = ()
 
 
+#: Numbers, because an enumeration takes a microsecond to add a flag.
 _YES_OR_NO = {
-    "vat_registered": (Flag.VAT_REGISTERED, Flag.NOT_VAT_REGISTERED),
-    "advertising_protected": (Flag.PROTECTED, Flag.NOT_PROTECTED),
+    "vat_registered": (int(Flag.VAT_REGISTERED), int(Flag.NOT_VAT_REGISTERED)),
+    "advertising_protected": (int(Flag.PROTECTED), int(Flag.NOT_PROTECTED)),
 }
-_PARTS = (("phone", Flag.PHONE), ("email", Flag.EMAIL), ("website", Flag.WEBSITE))
+_PARTS = (
+    ("phone", int(Flag.PHONE)),
+    ("email", int(Flag.EMAIL)),
+    ("website", int(Flag.WEBSITE)),
+)
+_EINVOICING = int(Flag.EINVOICING)
 
 
 def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: bool = False) -> Facts:
@@ -64,7 +70,7 @@ def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: boo
     address = company.get("address") or {}
     employees = company.get("employees")
     count = known_employees(employees["exact"], employees["min"]) if employees else None
-    flags = Flag.EINVOICING if einvoicing else 0
+    flags = _EINVOICING if einvoicing else 0
     for part, flag in _PARTS:
         if company.get(part):
             flags |= flag
@@ -85,7 +91,7 @@ def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: boo
             company.get("founded") or "",
             company.get("ended") or "",
         ),
-        int(flags),
+        flags,
         _owners(owners) if _OWNED_BY_A_COMPANY in owners else (),
     )
 
@@ -102,8 +108,11 @@ def name_key(name: str) -> bytes:
     """Returns a text that sorts names as people expect: regardless of case and of accents."""
     folded = name.casefold()
     if not folded.isascii():
-        folded = unicodedata.normalize("NFKD", folded.translate(_LETTERS))
-        folded = "".join(letter for letter in folded if not unicodedata.combining(letter))
+        folded = folded.translate(_LETTERS)
+        # Most names have no other letters.
+        if not folded.isascii():
+            decomposed = unicodedata.normalize("NFKD", folded)
+            folded = "".join(each for each in decomposed if not unicodedata.combining(each))
     return folded.encode()[:_MAX_NAME].decode(errors="ignore").encode()
 
 

@@ -62,6 +62,18 @@ def find(segments: Segments, request: FindRequest, hits: Hits | None = None) -> 
     return Found(positions, total, len(page) > request.limit, counts)
 
 
+def find_numbers(
+    segments: Segments, request: FindRequest, hits: Hits | None, *, after: int, limit: int
+) -> list[int]:
+    """Returns the lowest numbers above `after` of the companies that fit, in order."""
+    found = [
+        _chosen(part.segment, part.alive, request, hits).numbers(after, limit)
+        for part in segments.parts
+    ]
+    numbers: list[int] = np.sort(np.concatenate([np.empty(0, np.uint32), *found])).tolist()
+    return numbers[:limit]
+
+
 @dataclass(slots=True)
 class _Chosen:
     """The rows that fit so far: listed if they are few, else as a mask; neither means all."""
@@ -105,6 +117,16 @@ class _Chosen:
             for value, count in zip(column.values, counted, strict=True)
             if count and value
         }
+
+    def numbers(self, after: int, limit: int) -> Array:
+        """Returns the numbers of the first rows above one."""
+        numbers = self.segment.numbers
+        start = int(np.searchsorted(numbers, after, side="right"))
+        if self.rows is not None:
+            return numbers[self.rows[np.searchsorted(self.rows, start) :][:limit]]
+        if self.mask is not None:
+            return numbers[start:][np.flatnonzero(self.mask[start:])[:limit]]
+        return numbers[start : start + limit]
 
     def masked(self, rows: Array) -> Array:
         """Returns those of these rows that fit, after `as_mask`."""

@@ -74,10 +74,8 @@ class Segment:
     def of(cls, facts: Iterable[Facts], removed: Iterable[int] = ()) -> "Segment":
         """Returns the segment of companies, each given once."""
         rows = sorted(facts)
-        columns = {
-            field: _column([row.values[place] for row in rows])
-            for place, field in enumerate(FIELDS)
-        }
+        texts = zip(*(row.values for row in rows), strict=True) if rows else [()] * len(FIELDS)
+        columns = {field: _column(each) for field, each in zip(FIELDS, texts, strict=True)}
         pairs = sorted((owner, row) for row, one in enumerate(rows) for owner in one.owners)
         return _ordered(
             cls(

@@ -111,6 +111,7 @@ def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
         documents.append(_document(company.key, address.kind, None, address, rank, places))
     if documents:
         documents[0][fields.KIND].append(fields.A_COMPANY)
+        documents[0][fields.KIND] += [fields.CONTACT + term for term in company.contacts]
     return documents
 
 

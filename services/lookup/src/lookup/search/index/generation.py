@@ -14,6 +14,7 @@ from lookup.search.find.segments import Segments
 from lookup.search.index import schema as fields
 from lookup.search.index.budget import Budget
 from lookup.search.index.documents import Batch, written
+from lookup.search.index.known import KnownHits
 from lookup.search.index.view import View
 from lookup.search.indexed import IndexedCompany
 
@@ -54,6 +55,10 @@ class Generation:
         self._segments = segments.load(self._columns)
         #: The facts of changed companies since the last commit; None if a company was removed.
         self._changes: dict[int, Facts | None] = {}
+        #: The companies whose documents changed since then.
+        self._documents_of: set[CompanyKey] = set()
+        #: Results of `with_words`.
+        self.known = KnownHits()
 
     def view(self, budget: Budget | None = None) -> View:
         """Returns the committed state; its searches are bounded by `budget`."""
@@ -78,6 +83,7 @@ class Generation:
         """Removes the documents of a company, if there are any."""
         self._writer.delete_documents_by_term(fields.COMPANY, key)
         self._changes[int(key.vat)] = None
+        self._documents_of.add(key)
 
     def fill(self, batches: Iterable[Batch]) -> None:
         """Adds every company to a new index, each given once."""
@@ -103,6 +109,8 @@ class Generation:
         self._writer.commit()
         self._index.reload()
         self._segments, self._changes = changed, {}
+        self.known.change(self._documents_of)
+        self._documents_of = set()
 
     def save_point(self) -> bytes | None:
         """Returns the save point of the last commit; None before the first."""

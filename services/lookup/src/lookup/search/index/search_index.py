@@ -1,7 +1,8 @@
 """The search index of one country: searches, live changes, and rebuilds while it is searched."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import IO, Self
@@ -10,19 +11,24 @@ import structlog
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
+from common.contracts.match import WeighedCompany
 from lookup.search.find.facts import Facts
-from lookup.search.find.finding import Found, find
+from lookup.search.find.finding import Found, Hits, find, find_numbers
 from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.search.index import folders
 from lookup.search.index import schema as fields
 from lookup.search.index.addresses import search_addresses
 from lookup.search.index.budget import Budget
+from lookup.search.index.candidates import match_candidates
 from lookup.search.index.documents import Batch, batch_of
 from lookup.search.index.generation import BULK, LIVE, Generation
 from lookup.search.index.names import many_share, search_names
 from lookup.search.index.suggestions import suggest
-from lookup.search.index.words import with_words
+from lookup.search.index.words import known_with_words
 from lookup.search.indexed import IndexedCompany
+from lookup.search.match.record import ReadRecord
+from lookup.search.match.weighing import CandidateCompany, weighed
+from lookup.search.scoring import Weigh
 from lookup.search.tokens import cut
 
 log = structlog.get_logger()
@@ -96,10 +102,34 @@ class SearchIndex:
     def find(self, request: FindRequest, budget: Budget | None = None) -> Found:
         """Returns a page of the companies that fit the filters of a request."""
         generation = self._generation
-        hits = None
-        if request.words is not None:
-            hits = with_words(generation.view(budget), cut(request.words))
-        return find(generation.segments, request, hits)
+        return find(generation.segments, request, _hits(generation, request, budget))
+
+    def find_numbers(
+        self, request: FindRequest, budget: Budget | None = None, *, after: int, limit: int
+    ) -> list[int]:
+        """Returns the next numbers, in order, of the companies that fit the filters."""
+        generation = self._generation
+        hits = _hits(generation, request, budget)
+        return find_numbers(generation.segments, request, hits, after=after, limit=limit)
+
+    def match_candidates(
+        self, record: ReadRecord, budget: Budget | None = None
+    ) -> list[CompanyKey]:
+        """Returns the companies that a customer's record may be, each once, in no order."""
+        return match_candidates(self._generation.view(budget), record)
+
+    def weighed(
+        self,
+        record: ReadRecord,
+        companies: Sequence[CandidateCompany],
+        budget: Budget | None = None,
+    ) -> list[WeighedCompany]:
+        """Returns companies with their evidence, the likeliest first; words weigh by rarity."""
+        return weighed(record, companies, self._generation.view(budget).weigh)
+
+    def words_weigh(self) -> Weigh:
+        """Returns the weights of words in this index."""
+        return self._generation.view().weigh
 
     def apply(
         self,
@@ -188,3 +218,11 @@ class SearchIndex:
         generation = Generation(folders.unused(self._root), self._country, LIVE)
         folders.make_current(generation.folder)
         return generation
+
+
+def _hits(generation: Generation, request: FindRequest, budget: Budget | None) -> Hits | None:
+    """The companies with the words of a request, if it has any."""
+    if request.words is None:
+        return None
+    known = generation.known
+    return known_with_words(known, partial(generation.view, budget), cut(request.words))

@@ -8,6 +8,7 @@ from aiohttp import web
 from portal.adapters.http.context import DEPENDENCIES, Dependencies
 from portal.adapters.http.middleware import (
     STATIC_PATH,
+    UPLOAD_PATH,
     observe,
     protect,
     refuse_other_sites,
@@ -17,10 +18,13 @@ from portal.adapters.http.pages import set_up_templates, static_files
 from portal.adapters.http.sessions import session_storage
 from portal.adapters.http.views import (
     companies,
+    company_lists,
+    customers,
     deliveries,
     events,
     search,
     signing_in,
+    watchlists,
     webhook_forms,
     webhooks,
 )
@@ -35,8 +39,25 @@ ROUTES: Final = (
     web.post("/sign-in", signing_in.enter),
     web.post("/sign-out", signing_in.leave),
     web.get("/key", signing_in.key),
+    web.get("/companies", company_lists.listing),
+    web.get("/companies.{format:csv|xlsx}", company_lists.download),
     web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}", companies.show),
     web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}.{format:json|xml}", companies.document),
+    web.get("/customers", customers.show),
+    web.post(UPLOAD_PATH, customers.upload),
+    web.post("/customers/match", customers.match),
+    web.post("/customers/decide", customers.decide),
+    web.post("/customers/forget", customers.forget),
+    web.get("/customers/rows/{row:[0-9]{1,6}}", customers.review),
+    web.get("/customers.{format:csv|xlsx}", customers.download),
+    web.post("/customers/watchlist", customers.save),
+    web.get("/watchlists", watchlists.listing),
+    web.post("/watchlists", watchlists.create),
+    web.get("/watchlists/{id}", watchlists.show),
+    web.post("/watchlists/{id}", watchlists.change),
+    web.post("/watchlists/{id}/companies", watchlists.change_companies),
+    web.get("/watchlists/{id}/delete", watchlists.confirm_delete),
+    web.post("/watchlists/{id}/delete", watchlists.delete),
     web.get("/webhooks", webhooks.listing),
     web.get("/webhooks/new", webhook_forms.new),
     web.post("/webhooks/new", webhook_forms.create),
@@ -76,4 +97,5 @@ def application(dependencies: Dependencies) -> web.Application:
     set_up_templates(app)
     app.add_routes(ROUTES)
     app.on_shutdown.append(dependencies.live.end)
+    app.cleanup_ctx.append(dependencies.uploads.running)
     return app

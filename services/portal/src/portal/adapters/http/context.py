@@ -10,7 +10,10 @@ from company_registry import AsyncClient
 from portal.adapters.http.live import LiveReaders
 from portal.adapters.http.metrics import HttpMetrics
 from portal.adapters.http.sessions import SessionPolicy, SignedIn, forwarded_for
+from portal.adapters.reading import Reader
 from portal.adapters.registry import Registries
+from portal.adapters.spreadsheets import Spreadsheets
+from portal.adapters.uploads import Uploads
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ class Dependencies:
     registries: Registries
     sessions: SessionPolicy
     live: LiveReaders
+    spreadsheets: Spreadsheets
+    reader: Reader
+    uploads: Uploads
     metrics: HttpMetrics
     links: Links
     #: Monotonic, in seconds.
@@ -41,13 +47,16 @@ REQUEST_ID: Final = web.RequestKey("request_id", str)
 SIGNED_IN: Final = web.RequestKey("signed_in", SignedIn)
 
 
-def registry_with(request: web.Request, key: str) -> AsyncClient:
+def registry_with(request: web.Request, key: str, *, is_patient: bool = False) -> AsyncClient:
     """The API with a key; raises ValueError for a key of another form."""
     return request.app[DEPENDENCIES].registries.with_key(
-        key, forwarded_for=forwarded_for(request), request_id=request[REQUEST_ID]
+        key,
+        forwarded_for=forwarded_for(request),
+        request_id=request[REQUEST_ID],
+        is_patient=is_patient,
     )
 
 
-def registry_of(request: web.Request) -> AsyncClient:
-    """The API with the key of the session."""
-    return registry_with(request, request[SIGNED_IN].key)
+def registry_of(request: web.Request, *, is_patient: bool = False) -> AsyncClient:
+    """The API with the key of the session; a patient one is for work in the background."""
+    return registry_with(request, request[SIGNED_IN].key, is_patient=is_patient)

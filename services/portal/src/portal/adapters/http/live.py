@@ -8,14 +8,21 @@ from typing import Any
 from aiohttp import web
 
 from portal.adapters.http.metrics import HttpMetrics
+from portal.domain.wording import LimitReached
 
 
-class TooManyReaders(Exception):
+class TooManyReaders(LimitReached):
     """As many pages follow events as this process allows."""
 
+    detail = "Too many pages follow events live."
 
-class TooManyOfKey(Exception):
+
+class TooManyOfKey(LimitReached):
     """As many pages of this key follow events as this process allows."""
+
+    status = 429
+    title = "Too many live pages"
+    detail = "Too many pages follow events live with your key. Close some of them."
 
 
 class LiveReaders:

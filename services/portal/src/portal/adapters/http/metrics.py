@@ -32,6 +32,10 @@ class HttpMetrics:
             "portal_live_readers", "Open pages that follow events live", registry=registry
         )
 
+        self.customer_files = Gauge(
+            "portal_customer_files", "Files of customers in memory", registry=registry
+        )
+
     def done(self, route: str, status: int, seconds: float) -> None:
         """Counts a response and observes its duration, by route."""
         self._requests.labels(route, str(status)).inc()

@@ -9,9 +9,9 @@ import structlog
 from aiohttp import hdrs, web
 
 from common.runtime import tracing
+from common.runtime.public_port.reading import allow_body
 from company_registry import ApiError, CompanyRegistryError, NoResponse, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, REQUEST_ID, SIGNED_IN
-from portal.adapters.http.live import TooManyOfKey, TooManyReaders
 from portal.adapters.http.pages import error_page, page_without_session, redirect
 from portal.adapters.http.sessions import (
     add_note,
@@ -20,12 +20,18 @@ from portal.adapters.http.sessions import (
     sign_out,
     signed_in,
 )
-from portal.domain.wording import detail
+from portal.adapters.reading import MAX_FILE
+from portal.domain.wording import LimitReached, detail
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 SIGN_IN_PATH: Final = "/sign-in"
 STATIC_PATH: Final = "/static"
+#: Takes a file; the other forms are short.
+UPLOAD_PATH: Final = "/customers/upload"
+#: Bytes and seconds of such a form.
+_MAX_UPLOAD: Final = MAX_FILE + 64 * 1024
+_UPLOAD_TIMEOUT: Final = 120.0
 
 #: Scripts and styles come from this host alone, and nothing else does; no page may be framed.
 CONTENT_SECURITY_POLICY: Final = "; ".join(
@@ -131,11 +137,8 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
     except NoResponse:
         text = "The company registry does not respond. Try again in a moment."
         return await error_page(request, 503, _title(503), text)
-    except TooManyReaders:
-        return await error_page(request, 503, _title(503), "Too many pages follow events live.")
-    except TooManyOfKey:
-        text = "Too many pages follow events live with your key. Close some of them."
-        return await error_page(request, 429, "Too many live pages", text)
+    except LimitReached as limit:
+        return await error_page(request, limit.status, limit.title, limit.detail)
     except CompanyRegistryError as error:
         log.error("registry.invalid_response", request_id=request[REQUEST_ID], exc_info=error)
         text = "The company registry answered in a way that this portal does not understand."
@@ -158,6 +161,9 @@ async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
     found = await signed_in(request, request.app[DEPENDENCIES].sessions)
     if found is not None:
         request[SIGNED_IN] = found
+        if request.path == UPLOAD_PATH and request.method == hdrs.METH_POST:
+            allow_body(request, _UPLOAD_TIMEOUT)
+            request = request.clone(client_max_size=_MAX_UPLOAD)
     elif request.path != SIGN_IN_PATH:
         return await _sign_in_first(request)
     if request.method == hdrs.METH_POST and not await is_own_form(request):
@@ -186,6 +192,6 @@ def _detail(error: web.HTTPException) -> str:
         case HTTPStatus.REQUEST_TIMEOUT:
             return "The form did not arrive in time. Send it again."
         case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-            return "The form is too long."
+            return "The form is too long. A file may have 20 MB."
         case _:
             return "The request is invalid."

@@ -1,5 +1,6 @@
 """Pages: templates and the variables common to all of them."""
 
+from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
 from mimetypes import guess_type
@@ -27,7 +28,10 @@ _ZONE: Final = "zone"
 #: The pages of the menu, and the scope that each needs.
 _MENU: Final = (
     ("/", "Search", "lookup"),
+    ("/companies", "Companies", "lookup"),
+    ("/customers", "Customers", "lookup"),
     ("/webhooks", "Webhooks", "webhooks"),
+    ("/watchlists", "Watchlists", "webhooks"),
     ("/events", "Events", "events"),
     ("/key", "Key", None),
 )
@@ -38,9 +42,15 @@ _NO_STORE: Final = "no-store"
 
 def set_up_templates(app: web.Application) -> None:
     """Registers the templates, with their filters and functions."""
-    environment = aiohttp_jinja2.setup(
-        app,
+    app[aiohttp_jinja2.APP_KEY] = _templates()
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    """The templates, compiled once by a process."""
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, "templates"),
+        autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -53,6 +63,7 @@ def set_up_templates(app: web.Application) -> None:
     environment.globals["company_path"] = company_path
     environment.globals["contacts"] = contacts
     environment.globals["terms"] = facts
+    return environment
 
 
 def menu(user: SignedIn) -> list[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from aiohttp import hdrs, web
 
-from common.runtime.public_port.limits import Refuse
+from common.runtime.public_port.connections import Refuse
 from portal.adapters.http.middleware import HEADERS
 
 _TEXTS: Final = {

@@ -20,7 +20,7 @@ from pydantic import SecretStr
 from common.runtime.public_port.reading import LateBody, send_continue
 
 _KEY, _NAME, _SCOPES, _SINCE = "key", "name", "scopes", "since"
-_CSRF, _SEEN, _NOTES = "csrf", "seen", "notes"
+_CSRF, _SEEN, _NOTES, _UPLOAD = "csrf", "seen", "notes", "upload"
 
 #: The form field of the token.
 CSRF_FIELD: Final = "csrf"
@@ -47,7 +47,7 @@ class SignedIn:
     key: str
     #: Shown on the pages: the key's owner, or its id.
     name: str
-    #: Of the key: `lookup`, `webhooks`, `events`.
+    #: Of the key: `lookup`, `webhooks`, `events`, `export`.
     scopes: tuple[str, ...]
 
 
@@ -155,6 +155,16 @@ async def is_own_form(request: web.Request) -> bool:
         and bool(expected)
         and hmac.compare_digest(given.encode(), expected.encode())
     )
+
+
+async def uploaded(request: web.Request) -> str:
+    """The id of the session's file; empty without one."""
+    return str((await aiohttp_session.get_session(request)).get(_UPLOAD, ""))
+
+
+async def remember_upload(request: web.Request, upload_id: str) -> None:
+    """Makes a file that of the session."""
+    (await aiohttp_session.get_session(request))[_UPLOAD] = upload_id
 
 
 async def add_note(request: web.Request, text: str, *, is_error: bool = False) -> None:

@@ -123,6 +123,7 @@ async def _page(
         types=chosen.types,
         countries=countries,
         companies=chosen.companies,
+        watchlists=chosen.watchlists,
         limit=_PAGE,
         wait=wait,
     )

@@ -8,7 +8,7 @@ from aiohttp import web
 from company_registry import AsyncClient, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of, registry_with
 from portal.adapters.http.pages import menu, page, redirect
-from portal.adapters.http.sessions import SignedIn, add_note, sign_in, sign_out
+from portal.adapters.http.sessions import SignedIn, add_note, sign_in, sign_out, uploaded
 
 #: A path of this site: to a browser `//host` and `/\host` are other sites, also with tabs between.
 _OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
@@ -42,7 +42,11 @@ async def enter(request: web.Request) -> web.Response:
 
 
 async def leave(request: web.Request) -> web.Response:
-    """Signs the reader out."""
+    """Signs the reader out, and forgets the file of the session."""
+    uploads = request.app[DEPENDENCIES].uploads
+    held = uploads.find(await uploaded(request), request[SIGNED_IN].key)
+    if held is not None:
+        uploads.forget(held)
     await sign_out(request)
     await add_note(request, "You have signed out.")
     return redirect("/sign-in")

@@ -26,7 +26,10 @@ _NOT_CHOSEN: Final = ("webhook.test",)
 _PREVIEW: Final = "preview"
 
 #: The fields, in the order of the form.
-_FIELDS: Final = ("url", "description", "events", "countries", *WORD_LISTS, "headers")
+_FIELDS: Final = (
+    *("url", "description", "events", "countries", "watchlists"),
+    *(*WORD_LISTS, "headers"),
+)
 
 _NONE_CHOSEN: Final = {
     "families": "Choose at least one family, or all events.",
@@ -44,12 +47,13 @@ class _Refusal(TypedDict):
 
 
 async def new(request: web.Request) -> web.Response:
-    """An empty form, or one for a company: `?company=dk:12345674`."""
-    company = request.query.get("company", "")
+    """An empty form, or one for a company or a watchlist: `?company=dk:12345674`."""
+    company, watchlist = request.query.get("company", ""), request.query.get("watchlist", "")
     name = request.query.get("name", "")[:200]
     form = WebhookForm(
         description=f"Changes of {name}" if name else "",
         words={"companies": (company,)} if company else {},
+        watchlists=(watchlist,) if watchlist else (),
     )
     return await _page(request, form, await _types(request))
 
@@ -177,6 +181,7 @@ async def _page(  # noqa: PLR0913 (named options)
         types=types,
         families=list(dict.fromkeys(each.name.partition(".")[0] + ".*" for each in types)),
         countries=COUNTRIES,
+        watchlists=await registry_of(request).list_watchlists(),
         once=str(uuid.uuid4()),
         problem=problem,
         # In the order of the page: the first of them has the focus.
@@ -187,7 +192,10 @@ async def _page(  # noqa: PLR0913 (named options)
 
 def _refusal(form: WebhookForm, error: InvalidBody | WebhookLimitReached) -> _Refusal:
     """The options of a page that shows why the form was refused."""
-    found = faults(error.errors, {"countries": form.countries, **form.words})
+    found = faults(
+        error.errors,
+        {"countries": form.countries, "watchlists": form.watchlists, **form.words},
+    )
     known = all(name in _FIELDS for name in found)
     problem = "" if found and known else " ".join([detail(error), *found.values()])
     return {"problem": problem, "found": found, "status": error.status}

@@ -35,6 +35,20 @@ HEADERS: Final[dict[str, str]] = {
 }
 TYPES: Final = (*get_args(SearchType), SEARCH)
 
+#: Further headers of customers, by the field of a record to be matched.
+_OF_RECORDS: Final = {
+    "postal_code": "postalcode postcode zip zipcode postnr postnummer postkode",
+    "city": "city town by bynavn poststed postdistrikt sted",
+    "email": "email emailaddress mail epost epostadresse mailadresse",
+    "website": "website web homepage url domain hjemmeside nettsted nettside domene",
+}
+#: Fields of a record, by the type of a column.
+_FIELDS: Final = {"vat": "number", "produ": "number", "phone": "phone", "name": "name"} | {
+    "address": "address",
+    COUNTRY: COUNTRY,
+    SEARCH: "name",
+}
+
 _TYPE_OF: Final = {name: type_ for type_, names in HEADERS.items() for name in names.split()}
 
 COUNTRIES: Final = {
@@ -57,6 +71,11 @@ _MARKS: Final = {
 }
 #: A spreadsheet shows such a text as a number or a formula: ="01234567".
 _QUOTED: Final = re.compile(r'=?"(.*)"', re.DOTALL)
+
+#: A spreadsheet may run a text that begins so, also in its wide form.
+_FORMULA: Final = tuple("=+-@＝＋－＠")
+#: Numbers, phone numbers and dashes begin so too, and are nothing to run.
+_HARMLESS: Final = re.compile(r"[-+ ]*([0-9][0-9 .,]*%?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +109,13 @@ def type_of(header: str) -> str | None:
     return _TYPE_OF.get("".join(letter for letter in header.lower() if letter.isalnum()))
 
 
+def field_of(header: str) -> str | None:
+    """The field of a record to be matched that a column holds, by its header; None for no field."""
+    bare = "".join(letter for letter in header.lower() if letter.isalnum())
+    own = next((name for name, names in _OF_RECORDS.items() if bare in names.split()), None)
+    return own or _FIELDS.get(type_of(header) or "")
+
+
 def country_of(text: str) -> str | None:
     """`dk` or `no`, from a code or a name in any of the languages."""
     return COUNTRIES.get(text.strip().lower())
@@ -100,6 +126,17 @@ def term_of(cell: str) -> str:
     text = cell.strip()
     quoted = _QUOTED.fullmatch(text)
     return (quoted[1] if quoted else text.removeprefix("'")).strip()
+
+
+def harmless(cell: str) -> str:
+    """The text of a cell that no terminal and no spreadsheet acts on.
+
+    Control characters and direction marks become spaces, and a formula begins with an apostrophe.
+    """
+    text = "".join(each if each.isprintable() or each == "\n" else " " for each in cell)
+    begins = text.lstrip()
+    is_formula = begins.startswith(_FORMULA) and not _HARMLESS.fullmatch(begins.rstrip())
+    return f"'{text}" if is_formula else text
 
 
 def read_sheet(data: bytes) -> Sheet:

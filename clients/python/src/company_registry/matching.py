@@ -1,0 +1,145 @@
+"""Matching: the companies that records of customers mean, in any number of records."""
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, Literal
+
+from pydantic import Field
+
+from company_registry.errors import ApiError, InvalidResponse, error_of, problem_error
+from company_registry.http import Item, Request, Response, Sleep, Steps, Stream
+from company_registry.models import Country, Model
+from company_registry.retries import Retries, exchange, retry_after
+from company_registry.streams import TRANSIENT, Pace
+
+#: Records in one request.
+MAX_RECORDS: Final = 100
+
+Decision = Literal["match", "review", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchRecord:
+    """The known facts of a company; one of name, number, address, phone, e-mail or web site."""
+
+    id: str
+    #: Without it both registers are searched.
+    country: Country | None = None
+    name: str | None = None
+    #: A registration number, or that of a production unit.
+    number: str | None = None
+    #: Street and house number, or the whole address.
+    address: str | None = None
+    postal_code: str | None = None
+    city: str | None = None
+    phone: str | None = None
+    email: str | None = None
+    website: str | None = None
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The record in the body of a request, without what is not known."""
+        given = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: value for name, value in given if value}
+
+
+class MatchCandidate(Model):
+    """A company that a record may mean."""
+
+    country: Country
+    vat: str
+    name: str
+    city: str | None = None
+    status: str
+    #: The probability that it is the company, 0 to 1.
+    score: float
+    #: How far fields of both agree, 0 to 100; a field is absent if one of them lacks it.
+    evidence: dict[str, float | None] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchResult:
+    """A record with its decision and candidates, the likeliest first, or with its error."""
+
+    record: MatchRecord
+    #: `match`: the first candidate is the company. `review`: it may be one. None with an error.
+    decision: Decision | None
+    candidates: tuple[MatchCandidate, ...] = ()
+    error: ApiError | None = None
+
+    @property
+    def is_transient(self) -> bool:
+        """True if the record failed, but may succeed when it is repeated."""
+        return self.error is not None and self.error.code in TRANSIENT
+
+
+def match(
+    retries: Retries, records: Iterable[MatchRecord], *, limit: int = 5
+) -> Stream[MatchResult]:
+    """Matches any number of records; gives the results in order, as they arrive.
+
+    Split into requests of up to 100 records, paced by the rate limit that the service states.
+    `limit` is the number of candidates of each, at most 20.
+    """
+    waiting = iter(records)
+    pace = Pace()
+    while chunk := list(itertools.islice(waiting, pace.size)):
+        if pace.wait:
+            yield Sleep(pace.wait)
+        results, pace = yield from _matched(retries, chunk, limit)
+        for result in results:
+            yield Item(result)
+
+
+def _matched(
+    retries: Retries, records: Sequence[MatchRecord], limit: int
+) -> Steps[tuple[list[MatchResult], Pace]]:
+    """Matches a chunk, and repeats records that failed because the service was unavailable."""
+    results, pace = yield from _posted(retries, records, limit)
+    for attempt in range(1, retries.attempts):
+        again = [place for place, result in enumerate(results) if result.is_transient]
+        if not again:
+            break
+        yield Sleep(max(pace.wait, retries.backoff(attempt)))
+        repeated, pace = yield from _posted(retries, [records[place] for place in again], limit)
+        for place, result in zip(again, repeated, strict=True):
+            results[place] = result
+    return results, pace
+
+
+def _posted(
+    retries: Retries, records: Sequence[MatchRecord], limit: int
+) -> Steps[tuple[list[MatchResult], Pace]]:
+    body = {"records": [each.fields for each in records], "limit": limit}
+    # Nothing changes by it, so it may be sent again after an outage.
+    request = Request("POST", "/api/match", body=body)
+    response = yield from exchange(request, retries)
+    pace = Pace.after(response)
+    too_many = response.status == 429 and len(records) > pace.size
+    if too_many or (response.status == 413 and len(records) > 1):
+        middle = len(records) // 2
+        first, pace = yield from _posted(retries, records[:middle], limit)
+        if pace.wait:
+            yield Sleep(pace.wait)
+        second, pace = yield from _posted(retries, records[middle:], limit)
+        return first + second, pace
+    if response.status >= 400:
+        raise error_of(response, retry_after=retry_after(response.headers))
+    return list(_results(response, records)), pace
+
+
+def _results(response: Response, records: Sequence[MatchRecord]) -> Iterator[MatchResult]:
+    try:
+        results = json.loads(response.content)["results"]
+        for record, result in zip(records, results, strict=True):
+            problem = result.get("problem")
+            if problem is None:
+                found = tuple(map(MatchCandidate.model_validate, result["candidates"]))
+                yield MatchResult(record, result["decision"], found)
+            else:
+                error = problem_error(problem, status=problem["status"])
+                yield MatchResult(record, None, error=error)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise InvalidResponse("the answer to a match is not one result per record") from None

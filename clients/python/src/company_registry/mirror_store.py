@@ -1,0 +1,179 @@
+"""The copy of a register in SQLite.
+
+Rows and the place from which to go on are written in one transaction, so that a process that is
+killed at any point goes on where it was.
+"""
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from company_registry.models import Country, Event
+
+#: Of the feed's parts of a company; an export has more.
+_NOT_OF_EVENTS: Final = ("match", "source")
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS companies (
+    country TEXT NOT NULL,
+    vat TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    copy INTEGER NOT NULL,
+    name TEXT GENERATED ALWAYS AS (json_extract(body, '$.name')),
+    status TEXT GENERATED ALWAYS AS (json_extract(body, '$.status')),
+    form TEXT GENERATED ALWAYS AS (json_extract(body, '$.form.code')),
+    industry TEXT GENERATED ALWAYS AS (json_extract(body, '$.industry.code')),
+    municipality TEXT GENERATED ALWAYS AS (json_extract(body, '$.address.municipality')),
+    postal_code TEXT GENERATED ALWAYS AS (json_extract(body, '$.address.postal_code')),
+    city TEXT GENERATED ALWAYS AS (json_extract(body, '$.address.city')),
+    employees INTEGER GENERATED ALWAYS AS
+        (coalesce(json_extract(body, '$.employees.exact'), json_extract(body, '$.employees.min'))),
+    founded TEXT GENERATED ALWAYS AS (json_extract(body, '$.founded')),
+    ended TEXT GENERATED ALWAYS AS (json_extract(body, '$.ended')),
+    phone TEXT GENERATED ALWAYS AS (json_extract(body, '$.phone')),
+    email TEXT GENERATED ALWAYS AS (json_extract(body, '$.email')),
+    website TEXT GENERATED ALWAYS AS (json_extract(body, '$.website')),
+    PRIMARY KEY (country, vat)
+);
+CREATE INDEX IF NOT EXISTS companies_name ON companies (name COLLATE NOCASE);
+CREATE INDEX IF NOT EXISTS companies_industry ON companies (industry);
+CREATE INDEX IF NOT EXISTS companies_postal_code ON companies (postal_code);
+CREATE TABLE IF NOT EXISTS mirrors (
+    country TEXT PRIMARY KEY,
+    copy INTEGER NOT NULL,
+    cursor TEXT,
+    copied_until TEXT
+);
+"""
+
+_STORE: Final = """
+INSERT INTO companies (country, vat, revision, body, copy) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (country, vat) DO UPDATE
+SET revision = excluded.revision, body = excluded.body, copy = excluded.copy
+"""
+#: Of an event, which may be of before the stored row.
+_APPLY: Final = f"{_STORE} WHERE excluded.revision >= companies.revision"
+
+
+class Place(NamedTuple):
+    """How far a mirror is."""
+
+    #: The number of the copy that is or was made; rows of an earlier one are not in the register.
+    copy: int = 1
+    #: The place in the event feed; None before the copy has begun.
+    cursor: str | None = None
+    #: The last registration number of a copy that is not complete; None once it is.
+    copied_until: str | None = ""
+
+
+class Counted(NamedTuple):
+    """Rows, and a digest of all their contents."""
+
+    rows: int
+    digest: str
+
+
+class MirrorStore:
+    """The SQLite database of one country's copy; other countries may be in the same file."""
+
+    def __init__(self, path: Path, country: Country) -> None:
+        """Opens or creates the file. Raises sqlite3.Error."""
+        self.country = country
+        self._database = sqlite3.connect(path, isolation_level=None, timeout=30.0)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = NORMAL")
+        self._database.create_function("fingerprint", 1, _fingerprint, deterministic=True)
+        self._database.executescript(_SCHEMA)
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._database.close()
+
+    @property
+    def place(self) -> Place:
+        """Returns how far the mirror is."""
+        found = self._database.execute(
+            "SELECT copy, cursor, copied_until FROM mirrors WHERE country = ?", (self.country,)
+        ).fetchone()
+        return Place() if found is None else Place(*found)
+
+    def store(self, companies: Iterable[dict[str, Any]], place: Place) -> None:
+        """Stores companies of an export, and the place after them."""
+        with self._transaction():
+            self._database.executemany(
+                _STORE, [self._row(company, place.copy) for company in companies]
+            )
+            self._move(place)
+
+    def start_over(self) -> None:
+        """Begins another copy; the rows of this one stay until it is complete."""
+        with self._transaction():
+            self._move(Place(self.place.copy + 1))
+
+    def complete(self, place: Place) -> None:
+        """Ends a copy: what an earlier one had and this one has not is no longer registered."""
+        with self._transaction():
+            self._database.execute(
+                "DELETE FROM companies WHERE country = ? AND copy < ?", (self.country, place.copy)
+            )
+            self._move(place)
+
+    def apply(self, events: Iterable[Event], place: Place) -> None:
+        """Applies events, of each company the newest revision, and stores the place after them."""
+        with self._transaction():
+            for event in events:
+                if event.country != self.country or event.vat is None:
+                    continue
+                if event.type == "company.removed":
+                    self._database.execute(
+                        "DELETE FROM companies WHERE country = ? AND vat = ? AND revision <= ?",
+                        (event.country, event.vat, event.revision),
+                    )
+                elif event.data.company is not None:
+                    company = event.data.company.model_dump(mode="json", exclude_unset=True)
+                    self._database.execute(_APPLY, self._row(company, place.copy))
+            self._move(place)
+
+    def counted(self) -> Counted:
+        """Returns the number of rows, and a digest of their numbers, revisions and contents."""
+        rows = self._database.execute(
+            "SELECT vat, revision, fingerprint(body) FROM companies WHERE country = ? ORDER BY vat",
+            (self.country,),
+        )
+        digest, count = hashlib.sha256(), 0
+        for count, row in enumerate(rows, 1):  # noqa: B007 (the last is the number)
+            digest.update("{} {} {}\n".format(*row).encode())
+        return Counted(count, digest.hexdigest()[:32])
+
+    def _row(self, company: dict[str, Any], copy: int) -> tuple[str, str, int, str, int]:
+        return self.country, company["vat"], company["revision"], _text(company), copy
+
+    def _move(self, place: Place) -> None:
+        self._database.execute(
+            "INSERT OR REPLACE INTO mirrors VALUES (?, ?, ?, ?)", (self.country, *place)
+        )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._database.execute("ROLLBACK")
+            raise
+        self._database.execute("COMMIT")
+
+
+def _text(company: dict[str, Any]) -> str:
+    """The same text for the same company, from an export and from an event."""
+    shown = {name: value for name, value in company.items() if name not in _NOT_OF_EVENTS}
+    return json.dumps(shown, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _fingerprint(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()[:32]

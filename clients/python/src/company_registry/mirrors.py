@@ -1,0 +1,152 @@
+"""A mirror of a register: an export into SQLite, and the event feed after it."""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from company_registry.client import Client
+from company_registry.errors import ApiError, CursorExpired, NoResponse
+from company_registry.mirror_store import Counted, MirrorStore
+from company_registry.models import Country, Event
+from company_registry.streams import passes
+
+#: Companies of one transaction.
+_BATCH: Final = 1_000
+#: Seconds before a copy is resumed after an outage.
+_PAUSE: Final = 5.0
+#: Seconds for the feed to tell of the changes that a new copy already has.
+_SETTLE: Final = 20.0
+
+
+Outage = Callable[[NoResponse | ApiError, float], None]
+
+
+@dataclass
+class Mirror:
+    """The copy of one register, brought up to the service's state by `run`."""
+
+    client: Client
+    store: MirrorStore
+    #: Called with the number of copied companies, after each transaction.
+    on_copied: Callable[[int], None] = lambda _count: None
+    on_outage: Outage = lambda _error, _seconds: None
+
+    def run(self, *, follow: bool = False) -> None:
+        """Copies the register unless that is done, and applies the events since.
+
+        With `follow` it goes on for ever, through outages. When the events after its place have
+        expired it copies the register again, and removes what is not in it any more.
+        """
+        while True:
+            try:
+                self._copy()
+                self._read_feed(follow=follow)
+                return
+            except CursorExpired:
+                self.store.start_over()
+            except (NoResponse, ApiError) as error:
+                if not follow or (isinstance(error, ApiError) and not passes(error)):
+                    raise
+                self.on_outage(error, _PAUSE)
+                time.sleep(_PAUSE)
+
+    def _copy(self) -> None:
+        place, begun, count = self.store.place, _Begun(), 0
+        if place.copied_until is None:
+            return
+        resumed = place.copied_until or None
+        lines = self.client.export_lines(self.store.country, after=resumed, cursor=begun)
+        with closing(lines):
+            while batch := [json.loads(line) for line in islice(lines, _BATCH)]:
+                place = place._replace(
+                    cursor=place.cursor or begun.cursor, copied_until=batch[-1]["vat"]
+                )
+                self.store.store(batch, place)
+                count += len(batch)
+                self.on_copied(count)
+        cursor = place.cursor or begun.cursor
+        self.store.complete(place._replace(cursor=cursor, copied_until=None))
+
+    def _read_feed(self, *, follow: bool) -> None:
+        feed = _Feed(self.store)
+        with closing(
+            self.client.events(
+                countries=[self.store.country],
+                cursor=feed,
+                until_now=not follow,
+                on_outage=self.on_outage,
+            )
+        ) as events:
+            for event in events:
+                feed.waiting.append(event)
+
+
+@dataclass
+class _Begun:
+    """Receives an export's place in the event feed."""
+
+    cursor: str | None = None
+
+    def load(self) -> str | None:
+        return self.cursor
+
+    def save(self, cursor: str) -> None:
+        self.cursor = cursor
+
+
+@dataclass
+class _Feed:
+    """Applies the events of a page together with its cursor."""
+
+    store: MirrorStore
+    waiting: list[Event] = field(default_factory=list)
+
+    def load(self) -> str | None:
+        return self.store.place.cursor
+
+    def save(self, cursor: str) -> None:
+        self.store.apply(self.waiting, self.store.place._replace(cursor=cursor))
+        self.waiting.clear()
+
+
+class Verified(NamedTuple):
+    """A mirror, and a new copy of the register, after the same events."""
+
+    mirror: Counted
+    register: Counted
+
+    @property
+    def is_equal(self) -> bool:
+        """True if both have the same companies with the same contents."""
+        return self.mirror == self.register
+
+
+def verify(client: Client, path: Path, country: Country) -> Verified:
+    """Compares a mirror with a new copy, which needs as much space beside it for the time.
+
+    Both read the feed until they are equal: a change that the new copy already has may not yet be
+    an event. After 20 s they are found different.
+    """
+    with (
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=".verify-") as folder,
+        closing(MirrorStore(path, country)) as store,
+        closing(MirrorStore(Path(folder) / "copy.sqlite", country)) as new,
+    ):
+        return _compared(Mirror(client, store), Mirror(client, new))
+
+
+def _compared(mirror: Mirror, copy: Mirror) -> Verified:
+    deadline = time.monotonic() + _SETTLE
+    while True:
+        for each in (copy, mirror):
+            each.run()
+        verified = Verified(mirror.store.counted(), copy.store.counted())
+        if verified.is_equal or time.monotonic() > deadline:
+            return verified
+        time.sleep(1.0)

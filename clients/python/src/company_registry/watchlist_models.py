@@ -1,0 +1,53 @@
+"""Watchlists, as immutable models."""
+
+from typing import TypedDict
+
+from company_registry.models import Model
+
+
+class Watchlist(Model):
+    """A named list of companies."""
+
+    id: str
+    name: str
+    description: str | None = None
+    #: The number of its companies.
+    size: int = 0
+    created_at: str
+    updated_at: str
+
+
+class Watchlists(Model):
+    """The watchlists of an owner."""
+
+    watchlists: tuple[Watchlist, ...]
+
+
+class WatchlistFields(TypedDict, total=False):
+    """Fields of a watchlist to change; the others stay as they are."""
+
+    name: str
+    description: str | None
+
+
+class WatchedPage(Model):
+    """A page of the companies of a watchlist, in the order of country and number."""
+
+    #: `<country>:<registration number>`.
+    companies: tuple[str, ...]
+    #: Cursor of the next page; None at the end.
+    cursor: str | None = None
+
+
+class WatchlistChange(Model):
+    """The effect of a change of the companies of a watchlist."""
+
+    #: Companies that the list did not have.
+    added: int
+    #: Companies to add that the list had already.
+    present: int
+    removed: int
+    #: The number of companies in the list after the change.
+    size: int
+    #: Companies that no register has; they were not added.
+    unknown: tuple[str, ...] = ()

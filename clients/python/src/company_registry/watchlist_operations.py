@@ -1,0 +1,94 @@
+"""The operations on watchlists."""
+
+from collections.abc import Iterable
+from typing import Final, Unpack
+
+from company_registry.http import Request
+from company_registry.operations import Operation, get, idempotency, segment
+from company_registry.watchlist_models import (
+    WatchedPage,
+    Watchlist,
+    WatchlistChange,
+    WatchlistFields,
+    Watchlists,
+)
+
+_WATCHLISTS: Final = "/api/watchlists"
+
+#: Companies of one change, at most.
+MAX_CHANGED: Final = 10_000
+
+
+def list_watchlists() -> Operation[tuple[Watchlist, ...]]:
+    """Returns the key owner's watchlists, newest first."""
+    return Operation(get(_WATCHLISTS), lambda body: Watchlists.model_validate_json(body).watchlists)
+
+
+def get_watchlist(watchlist_id: str) -> Operation[Watchlist]:
+    """Raises WatchlistNotFound."""
+    return Operation(get(_watchlist(watchlist_id)), Watchlist.model_validate_json)
+
+
+def create_watchlist(
+    name: str, *, description: str | None = None, idempotency_key: str | None = None
+) -> Operation[Watchlist]:
+    """Creates a watchlist without companies. Raises WatchlistLimitReached.
+
+    A request that is repeated with the same `idempotency_key` within 24 h creates nothing.
+    """
+    body = {"name": name, "description": description}
+    request = Request("POST", _WATCHLISTS, body=body, headers=idempotency(idempotency_key))
+    return Operation(request, Watchlist.model_validate_json)
+
+
+def update_watchlist(watchlist_id: str, **changes: Unpack[WatchlistFields]) -> Operation[Watchlist]:
+    """Changes the given fields. Raises WatchlistNotFound."""
+    request = Request("PATCH", _watchlist(watchlist_id), body=dict(changes))
+    return Operation(request, Watchlist.model_validate_json)
+
+
+def delete_watchlist(watchlist_id: str) -> Operation[None]:
+    """Deletes a watchlist. Raises WatchlistNotFound, or WatchlistInUse while a webhook uses it."""
+    return Operation(Request("DELETE", _watchlist(watchlist_id)), lambda _body: None)
+
+
+def watched_page(
+    watchlist_id: str, *, after: str | None = None, limit: int | None = None
+) -> Operation[WatchedPage]:
+    """Returns a page of a watchlist's companies: 1,000 unless `limit` is given, at most 10,000."""
+    query = {"after": after or "", "limit": "" if limit is None else str(limit)}
+    return Operation(get(_companies(watchlist_id), query), WatchedPage.model_validate_json)
+
+
+def change_watched(
+    watchlist_id: str,
+    *,
+    add: Iterable[str] = (),
+    remove: Iterable[str] = (),
+    idempotency_key: str | None = None,
+) -> Operation[WatchlistChange]:
+    """Adds and removes companies, `<country>:<registration number>`, at most 10,000 together.
+
+    `unknown` of the answer names those that no register has. Raises WatchlistLimitReached.
+    """
+    body = {"add": list(add), "remove": list(remove)}
+    headers = idempotency(idempotency_key)
+    return _change(Request("PATCH", _companies(watchlist_id), body=body, headers=headers))
+
+
+def replace_watched(watchlist_id: str, companies: Iterable[str]) -> Operation[WatchlistChange]:
+    """Gives the list these companies and no others: at most 10,000, add further ones."""
+    body = {"companies": list(companies)}
+    return _change(Request("PUT", _companies(watchlist_id), body=body))
+
+
+def _change(request: Request) -> Operation[WatchlistChange]:
+    return Operation(request, WatchlistChange.model_validate_json)
+
+
+def _watchlist(watchlist_id: str) -> str:
+    return f"{_WATCHLISTS}/{segment(watchlist_id)}"
+
+
+def _companies(watchlist_id: str) -> str:
+    return f"{_watchlist(watchlist_id)}/companies"

@@ -1,0 +1,101 @@
+"""Watchlists: named lists of companies that webhooks and readers of the feed follow (ADR 0054)."""
+
+from typing import NewType
+
+from pydantic import Field
+
+from common.contracts.company import CompanyKeyText, Country
+from common.contracts.contract import Contract, Timestamp
+
+#: `wl_` and 32 hexadecimal digits.
+WatchlistId = NewType("WatchlistId", str)
+
+#: Maximum number of companies in one request that changes a list, and in a page of them.
+MAX_CHANGED = 10_000
+#: Companies in a page by default.
+DEFAULT_WATCHED = 1_000
+
+
+class Watchlist(Contract):
+    """A list of companies; its JSON is public and omits the excluded field."""
+
+    id: WatchlistId
+    owner: str = Field(exclude=True)
+    name: str
+    description: str | None
+    #: The number of its companies.
+    size: int = 0
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class WatchlistList(Contract):
+    """The watchlists of an owner."""
+
+    watchlists: tuple[Watchlist, ...]
+
+
+class WatchedQuery(Contract):
+    """Selects a page of the companies of a list, in the order of their keys."""
+
+    limit: int = Field(default=DEFAULT_WATCHED, ge=1, le=MAX_CHANGED)
+    #: The last company of the previous page.
+    after: CompanyKeyText | None = None
+
+
+class WatchedCompanies(Contract):
+    """A page of the companies of a list."""
+
+    companies: tuple[CompanyKeyText, ...]
+    #: `after` of the next page; None at the end.
+    cursor: str | None = None
+
+
+class WatchlistChange(Contract):
+    """The effect of a request that adds or removes companies."""
+
+    #: The number of companies that the list did not have.
+    added: int
+    #: The number of companies to add that the list had already.
+    present: int
+    removed: int
+    #: The number of companies in the list after the change.
+    size: int
+    #: Companies that no register has; they are not added.
+    unknown: tuple[CompanyKeyText, ...]
+
+
+class KnownRequest(Contract):
+    """Asks the lookup service which companies its register has."""
+
+    country: Country
+    #: Registration numbers.
+    numbers: tuple[str, ...] = Field(max_length=MAX_CHANGED)
+
+
+class KnownReply(Contract):
+    """The numbers among the requested ones that the register does not have."""
+
+    unknown: tuple[str, ...]
+
+
+#: Watchlists of at most so many companies together are read as a whole.
+MAX_WHOLE = 200
+#: Maximum number of lists in one reading of the feed, and of companies that are compared with them.
+MAX_READ, MAX_COMPARED = 10, 20_000
+
+
+class WatchedRequest(Contract):
+    """Asks the registry which companies an owner's lists have."""
+
+    owner: str
+    #: Unvalidated ids.
+    watchlists: tuple[str, ...] = Field(min_length=1, max_length=MAX_READ)
+    #: The companies to compare; None requests all, if they are few.
+    companies: tuple[CompanyKeyText, ...] | None = Field(default=None, max_length=MAX_COMPARED)
+
+
+class WatchedReply(Contract):
+    """The companies that one of the lists has; None if all were requested and they are many."""
+
+    companies: tuple[CompanyKeyText, ...] | None

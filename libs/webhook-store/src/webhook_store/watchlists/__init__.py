@@ -1,0 +1,1 @@
+"""Watchlists: lists of companies by owner, and the companies in them."""

@@ -1,0 +1,198 @@
+"""Exports in progress: one of each key, page after page, until the last or until they must end."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import Final, Protocol
+
+from prometheus_client import Counter, Gauge
+
+from common.contracts.export import ExportPage, ExportRequest
+from common.contracts.failures import Unavailable
+from common.runtime.backoff import delays
+from common.runtime.tasks import beside
+from gateway.access.keys import ApiKey, ApiKeys
+from gateway.problems import (
+    LookupTimeout,
+    Problem,
+    RateLimited,
+    ServiceUnavailable,
+)
+
+#: For which a gateway that is killed keeps its keys from further exports.
+LEASE: Final = timedelta(seconds=20)
+#: Seconds after which a refused client tries again: with its usual three retries it outlasts the
+#: lease of a gateway that was killed.
+_RETRY_AFTER: Final = 10
+#: Seconds between two renewals, and between two checks of the key: a revocation takes effect within
+#: 10 s.
+RENEW_EVERY: Final = 4.0
+#: Seconds for which a page is requested again that could not be read.
+PATIENCE: Final = 30.0
+
+_RUNNING = Gauge("exports_running", "Exports in progress")
+_ENDED = Counter("exports_total", "Ended exports by outcome", ["outcome"])
+_COMPANIES = Counter("exported_companies_total", "Companies in the pages of exports")
+
+_FAILURES = (ServiceUnavailable, LookupTimeout)
+
+
+class Exports(Protocol):
+    """The companies of a register, in pages."""
+
+    async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:
+        """Returns the next page; raises ServiceUnavailable, LookupTimeout or InternalError."""
+
+
+class Lease(Protocol):
+    """A job of one holder at a time; both methods may raise `Unavailable`."""
+
+    async def take(self, job: str, *, span: timedelta) -> bool:
+        """Takes or renews the lease; False while another holds it."""
+
+    async def give_up(self, job: str) -> None:
+        """Releases the lease."""
+
+
+class ExportEnded(Exception):
+    """An export has to end before its last page; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportCompanies:
+    """Begins exports, and ends them when the service stops."""
+
+    exports: Exports
+    #: A lease with a holder of its own.
+    new_lease: Callable[[], Lease]
+    keys: ApiKeys
+    now: Callable[[], datetime]
+    random: Random = field(default_factory=Random)
+    _closing: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def begin(self, request: ExportRequest, key: ApiKey, request_id: str) -> "Export":
+        """Reads the first page; raises a Problem, RateLimited while the key has an export."""
+        lease, job = self.new_lease(), f"export {key.id}"
+        try:
+            is_free = await lease.take(job, span=LEASE)
+        except Unavailable:
+            raise ServiceUnavailable() from None
+        if not is_free:
+            raise RateLimited(
+                "another export of this key is in progress; one at a time", retry_after=_RETRY_AFTER
+            )
+        export = Export(self, request, key, request_id, lease, job)
+        try:
+            await export.read_first()
+        except BaseException:
+            await export.release()
+            raise
+        return export
+
+    def close(self) -> None:
+        """Ends all exports, now and from now on: their clients resume elsewhere."""
+        self._closing.set()
+
+    async def watch(self, export: "Export") -> None:
+        """Renews the export's lease; raises ExportEnded when it has to end."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RENEW_EVERY):
+                    await self._closing.wait()
+                raise ExportEnded("shutdown")
+            with suppress(Unavailable):  # renewed the next time
+                if not await export.lease.take(export.job, span=LEASE):
+                    raise ExportEnded("superseded")
+            with suppress(ServiceUnavailable):
+                current = await self.keys.find(export.key.id)
+                if current is None or not current.is_valid(self.now()):
+                    raise ExportEnded("revoked")
+
+
+@dataclass(slots=True)
+class Export:
+    """One export, whose first page is read."""
+
+    companies: ExportCompanies
+    request: ExportRequest
+    key: ApiKey
+    request_id: str
+    lease: Lease
+    job: str
+    #: The companies that have been passed on.
+    count: int = 0
+    position: int = 0
+    _page: ExportPage = field(init=False)
+    _state: bytes = b""
+    _began: float = 0.0
+
+    async def read_first(self) -> None:
+        """Reads the first page, and with it the place in the event feed."""
+        self._page = await self.companies.exports.export(self.request, request_id=self.request_id)
+        self._began = asyncio.get_running_loop().time()
+        self._state, self.position = self._page.state, self._page.position
+
+    @asynccontextmanager
+    async def pages(self) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The pages; while one is taken the next is read, and no more.
+
+        Raises an exception group with ExportEnded or a Problem when the export cannot go on.
+        """
+        outcome = "broken"
+        _RUNNING.inc()
+        try:
+            async with beside(self.companies.watch(self)), aclosing(self._pages()) as pages:
+                yield pages
+            outcome = "complete"
+        finally:
+            _RUNNING.dec()
+            _ENDED.labels(outcome).inc()
+            await self.release()
+
+    async def release(self) -> None:
+        """Lets the key begin another export."""
+        with suppress(Unavailable):  # the lease ends by itself
+            await self.lease.give_up(self.job)
+
+    async def _pages(self) -> AsyncGenerator[bytes]:
+        page = self._page
+        del self._page  # a slow client holds two pages, not the first one, too
+        while page.last is not None:
+            following = asyncio.create_task(self._read_after(page.last))
+            try:
+                yield page.lines
+                self._passed_on(page)
+                page = await following
+            finally:
+                following.cancel()
+                # Its failure is nobody's when the client has left.
+                await asyncio.gather(following, return_exceptions=True)
+        yield page.lines
+        self._passed_on(page)
+
+    def _passed_on(self, page: ExportPage) -> None:
+        self.count += page.count
+        _COMPANIES.inc(page.count)
+
+    async def _read_after(self, number: str) -> ExportPage:
+        """Reads a page, again after failures: a lookup service may be restarting."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + PATIENCE
+        for delay in delays(self.companies.random):
+            request = self.request.model_copy(
+                update={"after": number, "state": self._state, "age": clock() - self._began}
+            )
+            try:
+                return await self.companies.exports.export(request, request_id=self.request_id)
+            except _FAILURES as problem:
+                if clock() + delay > deadline:
+                    raise ExportEnded(_code(problem)) from problem
+                await asyncio.sleep(delay)
+        raise AssertionError("there is always another wait")
+
+
+def _code(problem: Problem) -> str:
+    return problem.code

@@ -1,0 +1,112 @@
+"""Parsing of records to be matched with companies.
+
+Whatever is wrong with one record fails that record alone, as in a batch of lookups. A number or a
+phone number that is none is no error: columns of customers contain notes.
+"""
+
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from common.contracts.company import Country
+from common.contracts.failures import FieldError
+from common.contracts.match import DEFAULT_CANDIDATES, MAX_CANDIDATES, MAX_RECORDS, MatchRecord
+from common.domain.nearest import unknown_names
+from gateway.http.parameters import COUNTRY, invalid_parameters, read_country
+from gateway.problems import InvalidBody, Problem
+
+RECORDS, ID, LIMIT = "records", "id", "limit"
+#: Maximum length of an id, and of any other field.
+MAX_ID: Final = 200
+MAX_FIELD: Final = 300
+#: Each may find a company.
+_SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
+RECORD_FIELDS: Final = tuple(MatchRecord.model_fields)
+_TEXTS: Final = tuple(name for name in RECORD_FIELDS if name not in (ID, COUNTRY))
+
+
+class Refused(NamedTuple):
+    """A record that cannot be matched, and why."""
+
+    #: None if it has none that can be returned.
+    id: str | None
+    problem: Problem
+
+
+class MatchQuery(NamedTuple):
+    """Records, and the number of candidates of each."""
+
+    records: tuple[MatchRecord | Refused, ...]
+    limit: int
+
+
+def parse_match(body: bytes) -> MatchQuery:
+    """Each record in order, or its problem; raises InvalidBody for a body without records."""
+    document = _document(body)
+    faults = unknown_names("field", document, (RECORDS, LIMIT))
+    records, limit = document.get(RECORDS), document.get(LIMIT, DEFAULT_CANDIDATES)
+    if not isinstance(records, list) or not 1 <= len(records) <= MAX_RECORDS:
+        faults.append((RECORDS, f"give a list of 1 to {MAX_RECORDS} records"))
+    if type(limit) is not int or not 1 <= limit <= MAX_CANDIDATES:
+        faults.append((LIMIT, f"must be a whole number from 1 to {MAX_CANDIDATES}"))
+    if faults or not isinstance(records, list):
+        errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
+        raise InvalidBody("the request body is invalid", errors=errors)
+    return MatchQuery(tuple(_record(place, each) for place, each in enumerate(records)), limit)
+
+
+def _document(body: bytes) -> dict[str, Any]:
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise InvalidBody("the body is not JSON") from None
+    if not isinstance(document, dict):
+        raise InvalidBody("the body is not a JSON object")
+    return document
+
+
+def _record(place: int, record: object) -> MatchRecord | Refused:
+    path = f"{RECORDS}[{place}]"
+    if not isinstance(record, dict):
+        return Refused(None, invalid_parameters([(path, "give an object")]))
+    faults = unknown_names("field", record, RECORD_FIELDS)
+    given = {name: record[name] for name in RECORD_FIELDS if record.get(name) is not None}
+    faults += _id_faults(given.get(ID))
+    faults += [(name, fault) for name in _TEXTS if (fault := _text_fault(given.get(name)))]
+    country = given.get(COUNTRY)
+    if isinstance(country, str) and not country.strip():
+        country = None
+    if country is not None and (not isinstance(country, str) or read_country(country) is None):
+        faults.append((COUNTRY, "must be dk or no, or absent for both"))
+    texts = {name: _stripped(given[name]) for name in _TEXTS if _stripped(given.get(name))}
+    if not faults and not any(name in texts for name in _SEARCHED):
+        faults.append((_SEARCHED[0], f"give one of {', '.join(_SEARCHED)}"))
+    if faults:
+        named = [(f"{path}.{name}", message) for name, message in faults]
+        found = given.get(ID)
+        known = found if isinstance(found, str) and len(found) <= MAX_ID else None
+        return Refused(known, invalid_parameters(named))
+    return _read(given[ID], country, texts)
+
+
+def _read(record_id: str, country: str | None, texts: dict[str, str]) -> MatchRecord:
+    chosen: Country | None = None if country is None else read_country(country)
+    return MatchRecord.model_validate({ID: record_id, COUNTRY: chosen, **texts})
+
+
+def _id_faults(value: object) -> list[tuple[str, str]]:
+    if isinstance(value, str) and 1 <= len(value) <= MAX_ID:
+        return []
+    return [(ID, f"give a string of 1 to {MAX_ID} characters")]
+
+
+def _text_fault(value: object) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        return "give a string"
+    return None if len(value) <= MAX_FIELD else f"must be at most {MAX_FIELD} characters"
+
+
+def _stripped(value: object) -> str:
+    return value.strip() if isinstance(value, str) else ""

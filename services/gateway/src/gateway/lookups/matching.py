@@ -1,0 +1,177 @@
+"""Records of customers matched with companies, over HTTP: one decision over both registers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import Any, Protocol
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from common.contracts.company import Country
+from common.contracts.failures import Failure
+from common.contracts.match import (
+    MatchCandidate,
+    MatchDecision,
+    MatchRecord,
+    MatchReply,
+    MatchRequest,
+    MatchResult,
+    WeighedRecord,
+)
+from gateway.access.keys import ApiKey
+from gateway.access.limits import Quota
+from gateway.http.middleware import REQUEST_CONTEXT
+from gateway.http.problem_responses import problem_document
+from gateway.http.responses import json_body, json_response
+from gateway.lookups.match_queries import MatchQuery, Refused, parse_match
+from gateway.problems import LookupTimeout, Problem, problem_of
+
+MATCH_PATH = "/api/match"
+
+#: Counts further requests of a key, or raises RateLimited.
+Charge = Callable[[ApiKey, int], Awaitable[Quota]]
+
+#: Records of one message to the lookup service: of a hundred, other clients' records go between.
+RECORDS_AT_ONCE = 8
+
+#: The least probability of a match, and of a candidate that a person should see (ADR 0052).
+MATCHED, REVIEWED = 0.75, 0.05
+_DIGITS = 4
+
+
+class Matches(Protocol):
+    """Weighs the companies of one country that records may be."""
+
+    async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
+        """The candidates of each record, in order; raises as `Lookups.find`."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAll:
+    """Matches records with the companies of the registers they may be in, concurrently."""
+
+    matches: Matches
+
+    async def __call__(self, query: MatchQuery, *, request_id: str) -> list[MatchResult | Refused]:
+        """A result for each record, in order and independent of the others, or its problem."""
+        asked = [record for record in query.records if isinstance(record, MatchRecord)]
+        weighed = await asyncio.gather(
+            *(self._weighed(country, asked, query.limit, request_id) for country in Country)
+        )
+        results = iter(
+            [
+                _result(record, dict(zip(Country, answers, strict=True)), query.limit)
+                for record, *answers in zip(asked, *weighed, strict=True)
+            ]
+        )
+        return [
+            record if isinstance(record, Refused) else next(results) for record in query.records
+        ]
+
+    async def _weighed(
+        self, country: Country, records: Sequence[MatchRecord], limit: int, request_id: str
+    ) -> list[WeighedRecord | Problem | None]:
+        """What a register says to each record; None to one of another country."""
+        places = [n for n, each in enumerate(records) if each.country in (None, country)]
+        starts = range(0, len(places), RECORDS_AT_ONCE)
+        parts = [places[start : start + RECORDS_AT_ONCE] for start in starts]
+        requests = (
+            MatchRequest(country=country, records=tuple(records[n] for n in part), limit=limit)
+            for part in parts
+        )
+        replies = await asyncio.gather(*(self._reply(each, request_id) for each in requests))
+        found: list[WeighedRecord | Problem | None] = [None] * len(records)
+        for part, reply in zip(parts, replies, strict=True):
+            for n, place in enumerate(part):
+                found[place] = reply if isinstance(reply, Problem) else _said(reply.records[n])
+        return found
+
+    async def _reply(self, request: MatchRequest, request_id: str) -> MatchReply | Problem:
+        try:
+            return await self.matches.match(request, request_id=request_id)
+        except Problem as problem:
+            return problem
+
+
+def _said(record: WeighedRecord) -> WeighedRecord | Problem:
+    if record.failure is None:
+        return record
+    return problem_of(Failure(code=record.failure), deadline=LookupTimeout)
+
+
+def _result(
+    record: MatchRecord, answers: dict[Country, WeighedRecord | Problem | None], limit: int
+) -> MatchResult | Refused:
+    """One register alone decides nothing: without the answer of the other there is a problem."""
+    weighed: dict[Country, WeighedRecord] = {}
+    for country, answer in answers.items():
+        if isinstance(answer, Problem):
+            return Refused(record.id, answer)
+        if answer is not None:
+            weighed[country] = answer
+    return decided(record.id, weighed, limit)
+
+
+def decided(record_id: str, weighed: dict[Country, WeighedRecord], limit: int) -> MatchResult:
+    """Returns the decision about a record: of its candidates, or no company, one is right."""
+    odds = [
+        (exp(company.log_odds), country, company)
+        for country, record in weighed.items()
+        for company in record.candidates
+    ]
+    everything = 1.0 + sum(each for each, _, _ in odds)
+    everything += sum(record.other_odds for record in weighed.values())
+    ranked = sorted(odds, key=lambda one: (-one[0], one[1], one[2].vat))
+    candidates = tuple(
+        MatchCandidate(
+            country=country,
+            vat=company.vat,
+            name=company.name,
+            city=company.city,
+            status=company.status,
+            score=round(each / everything, _DIGITS),
+            evidence=company.evidence,
+        )
+        for each, country, company in ranked[:limit]
+    )
+    best = ranked[0][0] / everything if ranked else 0.0
+    return MatchResult(id=record_id, decision=_decision(best), candidates=candidates)
+
+
+def _decision(probability: float) -> MatchDecision:
+    if probability >= MATCHED:
+        return MatchDecision.MATCH
+    return MatchDecision.REVIEW if probability >= REVIEWED else MatchDecision.NONE
+
+
+def match_handler(match_all: MatchAll, charge: Charge) -> Handler:
+    """The handler of matches; the request itself was counted as the first of its records."""
+
+    async def match(request: web.Request) -> web.Response:
+        query = parse_match(await json_body(request))
+        context = request[REQUEST_CONTEXT]
+        if context.key is not None:
+            context.quota = await charge(context.key, len(query.records) - 1)
+        results = await match_all(query, request_id=context.request_id)
+        return json_response(document(results, context.request_id))
+
+    return match
+
+
+def document(results: Iterable[MatchResult | Refused], request_id: str) -> bytes:
+    """Returns the public answer (`MatchResults`)."""
+    return orjson.dumps({"results": [_member(each, request_id) for each in results]})
+
+
+def _member(result: MatchResult | Refused, request_id: str) -> dict[str, Any]:
+    if isinstance(result, Refused):
+        return {"id": result.id, "problem": problem_document(result.problem, request_id)}
+    written = result.model_dump(mode="json")
+    for candidate in written["candidates"]:
+        candidate["evidence"] = {
+            field: value for field, value in candidate["evidence"].items() if value is not None
+        }
+    return written

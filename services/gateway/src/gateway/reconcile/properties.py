@@ -1,0 +1,141 @@
+"""The properties of a company that can be queried by and fetched."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from common.contracts.company import Include
+
+Company = Mapping[str, Any]
+#: `{"str": …}`, `{"int": …}`, `{"date": …}`, or an entity with `id` and `name`.
+Value = dict[str, Any]
+
+
+class Property(NamedTuple):
+    """A property, and how its values are read from a company as a lookup gives it."""
+
+    id: str
+    name: str
+    description: str
+    read: Callable[[Company], Iterable[Value]]
+    #: The part of a company that has it; None for those that every lookup has.
+    include: Include | None = None
+
+
+def _text(*path: str) -> Callable[[Company], Iterable[Value]]:
+    """Reads one text, or yes or no, under these names."""
+
+    def read(company: Company) -> Iterable[Value]:
+        found: Any = company
+        for name in path:
+            found = None if found is None else found.get(name)
+        if isinstance(found, bool):
+            found = "true" if found else "false"
+        return () if found is None else ({"str": found},)
+
+    return read
+
+
+def _texts(name: str) -> Callable[[Company], Iterable[Value]]:
+    return lambda company: [{"str": text} for text in company.get(name) or ()]
+
+
+def _day(name: str) -> Callable[[Company], Iterable[Value]]:
+    # The protocol has no days, only times.
+    return lambda company: [{"date": f"{company[name]}T00:00:00Z"}] if company.get(name) else ()
+
+
+def _employees(company: Company) -> Iterable[Value]:
+    employees = company.get("employees") or {}
+    count = employees.get("exact") if employees.get("exact") is not None else employees.get("min")
+    return () if count is None else ({"int": count},)
+
+
+def _companies(name: str) -> Callable[[Company], Iterable[Value]]:
+    """Reads owners or subsidiaries: those that the same register has are entities."""
+
+    def read(company: Company) -> Iterable[Value]:
+        for each in company.get(name) or ():
+            is_entity = each.get("vat") is not None
+            yield {"id": each["vat"], "name": each["name"]} if is_entity else {"str": each["name"]}
+
+    return read
+
+
+def _roles(company: Company) -> Iterable[Value]:
+    for each in company.get("roles") or ():
+        yield {"str": f"{each['role']}: {each['name']}"}
+
+
+def _identifiers(company: Company) -> Iterable[Value]:
+    return [{"str": each["identifier"]} for each in company.get("einvoicing") or ()]
+
+
+#: In the order in which they are proposed.
+PROPERTIES: Final = {
+    each.id: each
+    for each in (
+        Property("name", "Name", "the current name", _text("name")),
+        Property("number", "Registration number", "CVR or organisation number", _text("vat")),
+        Property("address", "Address", "the business address, on a line", _text("address", "text")),
+        Property("street", "Street", "street and house number", _text("address", "street")),
+        Property("postal_code", "Postal code", "four digits", _text("address", "postal_code")),
+        Property("city", "City", "the postal town", _text("address", "city")),
+        Property("municipality", "Municipality", "by name", _text("address", "municipality")),
+        Property("phone", "Phone", "the national number", _text("phone")),
+        Property("email", "E-mail", "the address that is registered", _text("email")),
+        Property("website", "Website", "as it is registered", _text("website")),
+        Property("status", "Status", "active, ended or between", _text("status")),
+        Property("form", "Legal form", "in words", _text("form", "description")),
+        Property("form_code", "Legal form, code", "of the register", _text("form", "code")),
+        Property("industry", "Industry", "in words", _text("industry", "description")),
+        Property("industry_code", "Industry, code", "of the register", _text("industry", "code")),
+        Property("employees", "Employees", "exact, or the lower end of a class", _employees),
+        Property("founded", "Founded", "a day", _day("founded")),
+        Property("registered", "Registered", "the day it was entered", _day("registered")),
+        Property("ended", "Ended", "a day", _day("ended")),
+        Property("capital", "Capital", "an amount", _text("capital", "amount")),
+        Property("currency", "Currency", "of the capital", _text("capital", "currency")),
+        Property("purpose", "Purpose", "as it is registered", _text("purpose")),
+        Property("trade_names", "Trade names", "other current names", _texts("trade_names")),
+        Property("former_names", "Former names", "names until a change", _texts("former_names")),
+        Property("vat_registered", "Registered for VAT", "Norway only", _text("vat_registered")),
+        Property(
+            "advertising_protected",
+            "Protected against advertising",
+            "Denmark only: the law forbids to write to them",
+            _text("advertising_protected"),
+        ),
+        Property("parent", "Parent", "number of the entity it is a part of", _text("parent")),
+        Property("owners", "Owners", "and partners, by name", _companies("owners"), Include.OWNERS),
+        Property(
+            "subsidiaries",
+            "Subsidiaries",
+            "companies that it owns",
+            _companies("subsidiaries"),
+            Include.SUBSIDIARIES,
+        ),
+        Property("roles", "Roles", "management, board and auditor", _roles, Include.ROLES),
+        Property(
+            "einvoicing",
+            "E-invoicing identifiers",
+            "under which it receives documents",
+            _identifiers,
+            Include.EINVOICING,
+        ),
+    )
+}
+
+
+def named(properties: Iterable[Property]) -> list[dict[str, str]]:
+    """Returns properties as clients list them."""
+    return [{"id": one.id, "name": one.name, "description": one.description} for one in properties]
+
+
+def suggested(prefix: str) -> list[dict[str, str]]:
+    """Returns the properties of which the id or a word of the name begins with the text."""
+    text = prefix.strip().lower()
+    return named(
+        one
+        for one in PROPERTIES.values()
+        if any(word.startswith(text) for word in (one.id, *one.name.lower().split()))
+    )

@@ -1,0 +1,107 @@
+"""Records of customers: the index finds companies that they may be, and evidence weighs them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import exp
+from typing import NamedTuple
+
+from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.failures import FailureCode
+from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
+from lookup.search.match.evidence import Known
+from lookup.search.match.record import ReadRecord, read_record
+from lookup.search.match.weighing import CandidateCompany
+from lookup.search.searcher import IndexSearches
+from lookup.store.documents import CompanyRow
+from lookup.store.reads import StoredRegister
+
+#: Companies of a phone number that are compared.
+_MAX_OF_A_PHONE = 8
+
+
+class _Numbers(NamedTuple):
+    """The companies of the numbers of some records."""
+
+    phones: Mapping[str, Sequence[CompanyKey]]
+    units: Mapping[UnitKey, CompanyKey]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMatches:
+    """Answers batches of records from the stored registers and the search index."""
+
+    searches: IndexSearches
+    register: StoredRegister
+
+    async def __call__(self, requests: Sequence[MatchRequest]) -> list[MatchReply]:
+        """Returns one reply per request, in order; raises `Unavailable`."""
+        return await asyncio.gather(*map(self._reply, requests))
+
+    async def _reply(self, request: MatchRequest) -> MatchReply:
+        country, client = request.country, request.client
+        records = [read_record(record, country) for record in request.records]
+        numbers = await self._numbers(country, records)
+        keys = await asyncio.gather(
+            *(self._candidates(country, each, numbers, client) for each in records)
+        )
+        wanted = {key for found in keys for key in found or ()}
+        rows = await self.register.companies(wanted) if wanted else {}
+        weighed = await asyncio.gather(
+            *(
+                self._weighed(request, record, found, rows, numbers)
+                for record, found in zip(records, keys, strict=True)
+            )
+        )
+        return MatchReply(records=tuple(weighed))
+
+    async def _numbers(self, country: Country, records: Sequence[ReadRecord]) -> _Numbers:
+        phones = {record.phone for record in records if record.phone}
+        units = {UnitKey(country, record.unit) for record in records if record.unit}
+        return _Numbers(
+            await self.register.companies_of_phones(country, phones, _MAX_OF_A_PHONE)
+            if phones
+            else {},
+            await self.register.companies_of_units(units) if units else {},
+        )
+
+    async def _candidates(
+        self, country: Country, record: ReadRecord, numbers: _Numbers, client: str
+    ) -> list[CompanyKey] | None:
+        """The companies that a record may be; None if their search takes too long."""
+        found = list(numbers.phones.get(record.phone, ()))
+        if record.number:
+            found.append(CompanyKey(country, record.number))
+        if unit := numbers.units.get(UnitKey(country, record.unit)):
+            found.append(unit)
+        try:
+            return found + await self.searches.match_candidates(country, record, client=client)
+        except TimeoutError:
+            return None
+
+    async def _weighed(
+        self,
+        request: MatchRequest,
+        record: ReadRecord,
+        keys: Sequence[CompanyKey] | None,
+        rows: Mapping[CompanyKey, CompanyRow],
+        numbers: _Numbers,
+    ) -> WeighedRecord:
+        if keys is None:
+            return WeighedRecord(failure=FailureCode.DEADLINE_EXCEEDED)
+        country = request.country
+        of_phone = numbers.phones.get(record.phone, ())
+        of_unit = numbers.units.get(UnitKey(country, record.unit))
+        companies = [
+            CandidateCompany(rows[key].core, Known(key in of_phone, key == of_unit))
+            for key in dict.fromkeys(keys)
+            if key in rows
+        ]
+        if not companies:
+            return WeighedRecord()
+        try:
+            ranked = await self.searches.weighed(country, record, companies, client=request.client)
+        except TimeoutError:
+            return WeighedRecord(failure=FailureCode.DEADLINE_EXCEEDED)
+        others = sum(exp(one.log_odds) for one in ranked[request.limit :])
+        return WeighedRecord(candidates=tuple(ranked[: request.limit]), other_odds=others)

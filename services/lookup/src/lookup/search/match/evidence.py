@@ -1,0 +1,242 @@
+"""How far a record and a company agree, field by field, and as the features that are weighed."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from common.contracts.company import Country, Status
+from common.contracts.match import MatchEvidence
+from common.domain.numbers import registered_phone
+from lookup.search.addresses import ParsedAddress, fold_town, parsed_addresses
+from lookup.search.contacts import read_contacts
+from lookup.search.folding import fold_name_and_form, form_of
+from lookup.search.indexed import AddressKind, IndexedAddress, NameKind
+from lookup.search.match.record import ReadRecord
+from lookup.search.matching import EXACT, edits_between, similarity
+from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_score, town_similarity
+from lookup.search.scoring import Name, Query, Weigh, match_name
+from lookup.store.ranking import FOREIGN_FORM
+
+#: A company known for something else than its current name.
+_OF_KIND: Final = (("trade_names", NameKind.TRADE), ("former_names", NameKind.FORMER))
+_ADDRESSES: Final = (("address", AddressKind.BUSINESS), ("postal_address", AddressKind.POSTAL))
+_PARTS: Final = IndexedAddress._fields[1:]
+_NUMBERS = re.compile(r"\d+")
+#: Names are too many to compare all of some companies'.
+_MAX_NAMES: Final = 12
+
+#: Agreement in part: a digit of the number is wrong, only the domain is the same, the postal codes
+#: begin with the same two digits or one.
+_NEAR_NUMBER, _SAME_DOMAIN, _SAME_REGION, _SAME_PART = 60.0, 80.0, 50.0, 25.0
+
+#: Fields whose texts are similar or not.
+_PLACES: Final = frozenset({"address", "city"})
+
+#: The features that are weighed, by name; `bias` is 1 for every candidate.
+Features = Mapping[str, float]
+
+
+class Known(NamedTuple):
+    """What is known of a company beside its record in the register."""
+
+    #: True if the phone number of the record is the company's or one of its units'.
+    has_phone: bool = False
+    #: True if the number of the record is that of one of its units.
+    has_unit: bool = False
+
+
+#: Nothing beside the record in the register.
+NO_MORE: Final = Known()
+
+
+class Compared(NamedTuple):
+    """A record and a company, compared."""
+
+    evidence: MatchEvidence
+    features: Features
+
+
+class _NameFound(NamedTuple):
+    """The best of a company's names."""
+
+    #: As `match_name` scores it, and by letters alone.
+    score: float
+    letters: float
+    kind: NameKind
+    text: str
+
+
+def compared(
+    record: ReadRecord, company: Mapping[str, Any], weigh: Weigh, known: Known = NO_MORE
+) -> Compared:
+    """Returns how far a record and a company's JSON agree."""
+    country = Country(company["country"])
+    addresses = _parsed(company, country)
+    name = None if record.name is None else _best_name(record.name, company, weigh)
+    evidence = MatchEvidence(
+        name=None if name is None else round((name.score + name.letters) / 2, 1),
+        number=_number(record, company["vat"], known),
+        address=_address(record, addresses),
+        postal_code=_postal_code(record, addresses),
+        city=_city(record, addresses, company),
+        phone=_phone(record, company, country, known),
+        **_contacts(record, company),
+    )
+    features = {"bias": 1.0, **_of_name(record, name, weigh), **_of_fields(evidence)}
+    features |= _of_status(company)
+    return Compared(evidence, features)
+
+
+def _best_name(query: Query, company: Mapping[str, Any], weigh: Weigh) -> _NameFound:
+    texts = [(company["name"], NameKind.CURRENT)]
+    texts += [(text, kind) for field, kind in _OF_KIND for text in company.get(field) or ()]
+    found = _compared_names(query, texts[:_MAX_NAMES], weigh)
+    # Of equal names the current one, which is the first.
+    return max(found, key=lambda one: (one.score, one.letters))
+
+
+def _compared_names(
+    query: Query, texts: Iterable[tuple[str, NameKind]], weigh: Weigh
+) -> Iterable[_NameFound]:
+    for text, kind in texts:
+        folded, _ = fold_name_and_form(text)
+        if folded.words:
+            # The kind has a weight of its own here.
+            match = match_name(query, Name(NameKind.CURRENT, folded, text), 0, weigh)
+            yield _NameFound(match.score, round(similarity(query.name, folded), 1), kind, text)
+
+
+def _of_name(record: ReadRecord, name: _NameFound | None, weigh: Weigh) -> dict[str, float]:
+    if record.name is None or name is None:
+        return {"no_name": 1.0}
+    score, letters = name.score / EXACT, name.letters / EXACT
+    rarity = min(3.0, sum(map(weigh, record.name.name.tokens))) / 3
+    numbers = (set(_NUMBERS.findall(text)) for text in (record.name.text, name.text))
+    form = form_of(name.text)
+    return {
+        "name": score,
+        "name_high": max(0.0, score - 0.85) / 0.15,
+        "letters": letters,
+        "letters_high": max(0.0, letters - 0.8) / 0.2,
+        "exact": float(name.score == EXACT),
+        "rarity": rarity,
+        "exact_and_rare": rarity * (name.score == EXACT),
+        "other_numbers": float(len(set(map(frozenset, numbers))) > 1),
+        "same_form": float(bool(form) and form == record.name.form),
+        "other_form": float(bool(form and record.name.form) and form != record.name.form),
+        "trade_name": float(name.kind is NameKind.TRADE),
+        "former_name": float(name.kind is NameKind.FORMER),
+    }
+
+
+def _of_fields(evidence: MatchEvidence) -> dict[str, float]:
+    """Each field that both have agrees, agrees in part, or differs."""
+    found: dict[str, float] = {}
+    for field, value in evidence:
+        if value is None or field == "name":
+            continue
+        if value == EXACT or (field in _PLACES and value >= ACCEPTED_ADDRESS):
+            found[f"{field}_same"] = value / EXACT
+        elif value == 0.0 or field in _PLACES:
+            found[f"{field}_other"] = 1.0
+        else:
+            found[f"{field}_near"] = value / EXACT
+    return found
+
+
+def _of_status(company: Mapping[str, Any]) -> dict[str, float]:
+    """A foreign company's own record is after that of its branch, as in lookups."""
+    form = company.get("form") or {}
+    found = {"foreign": 1.0} if form.get("code") == FOREIGN_FORM else {}
+    if company["status"] != Status.ACTIVE:
+        found["ended" if company["status"] == Status.ENDED else "winding_up"] = 1.0
+    return found
+
+
+def _number(record: ReadRecord, vat: str, known: Known) -> float | None:
+    if known.has_unit:
+        return EXACT
+    if not record.number:
+        return None
+    if record.number == vat:
+        return EXACT
+    return _NEAR_NUMBER if edits_between(record.number, vat, 1) <= 1 else 0.0
+
+
+def _parsed(company: Mapping[str, Any], country: Country) -> list[ParsedAddress]:
+    """The addresses of a company, the business address first."""
+    return [
+        parsed
+        for field, kind in _ADDRESSES
+        if (address := company.get(field))
+        for parsed in parsed_addresses(
+            IndexedAddress(kind, *map(address.get, _PARTS)), home=country
+        )
+    ]
+
+
+def _address(record: ReadRecord, addresses: list[ParsedAddress]) -> float | None:
+    scores = [address_score(one, other) for one in record.addresses for other in addresses]
+    return round(max(scores), 1) if scores else None
+
+
+def _postal_code(record: ReadRecord, addresses: list[ParsedAddress]) -> float | None:
+    if record.foreign_code:
+        return _foreign_code(record.foreign_code, addresses)
+    codes = [one.postal_code for one in addresses if one.postal_code]
+    if not record.postal_code or not codes:
+        return None
+    if record.postal_code in codes:
+        return EXACT
+    begins = {one[:length] for one in codes for length in (1, 2)}
+    if record.postal_code[:2] in begins:
+        return _SAME_REGION
+    return _SAME_PART if record.postal_code[:1] in begins else 0.0
+
+
+def _foreign_code(code: str, addresses: list[ParsedAddress]) -> float | None:
+    """A foreign address is compared as text, its postal code too."""
+    if not addresses:
+        return None
+    return EXACT if any(one.whole and code in one.whole.key for one in addresses) else 0.0
+
+
+def _city(
+    record: ReadRecord, addresses: list[ParsedAddress], company: Mapping[str, Any]
+) -> float | None:
+    towns = [town for one in addresses for town in one.towns]
+    towns += [
+        fold_town(municipality)
+        for field, _ in _ADDRESSES
+        if (municipality := (company.get(field) or {}).get("municipality"))
+    ]
+    if record.town and any(one.whole and record.town in one.whole.words for one in addresses):
+        return EXACT
+    if not record.town or not towns:
+        return None
+    return round(town_similarity((record.town,), tuple(towns)), 1)
+
+
+def _phone(
+    record: ReadRecord, company: Mapping[str, Any], country: Country, known: Known
+) -> float | None:
+    if not record.phone:
+        return None
+    texts = (company.get("phone"), company.get("fax"))
+    phones = {registered_phone(text, country) for text in texts if text}
+    if known.has_phone or record.phone in phones:
+        return EXACT
+    return 0.0 if phones else None
+
+
+def _contacts(record: ReadRecord, company: Mapping[str, Any]) -> dict[str, float | None]:
+    asked = record.contacts
+    own = read_contacts(company.get("email"), company.get("website"))
+    email = website = None
+    if asked.mailbox and own.mailbox == asked.mailbox:
+        email = EXACT
+    elif asked.email_domain and own.domains:
+        email = _SAME_DOMAIN if asked.email_domain in own.domains else 0.0
+    if asked.website_domain and own.domains:
+        website = EXACT if asked.website_domain in own.domains else 0.0
+    return {"email": email, "website": website}

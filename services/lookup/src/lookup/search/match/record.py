@@ -1,0 +1,134 @@
+"""A customer's record, read as the register of one country would have it.
+
+Spreadsheets mix their columns up: a postal code is found beside its town or in its place, and a
+number that is none is tried as a phone number.
+"""
+
+import re
+from typing import NamedTuple
+
+from common.contracts.company import Country
+from common.contracts.match import MatchRecord
+from common.domain.numbers import (
+    InvalidIdentifier,
+    bare_number,
+    parse_phone_number,
+    parse_registration_number,
+    parse_unit_number,
+    registration_number_checks,
+)
+from lookup.search.addresses import ParsedAddress, fold_town, read_address
+from lookup.search.contacts import Contacts, read_contacts
+from lookup.search.folding import fold_text
+from lookup.search.scoring import Query, read_query
+from lookup.search.tokens import cut
+
+_POSTAL_CODE = re.compile(r"(?<!\d)(?:(?:dk|no|n)[-\s]?)?(\d{4})(?!\d)", re.IGNORECASE)
+#: Minimum letters and digits of a foreign postal code.
+_MIN_CODE = 4
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+
+
+class ReadRecord(NamedTuple):
+    """What a record says, in the form that is compared; absent parts are empty."""
+
+    name: Query | None
+    #: A registration number, and a production unit's.
+    number: str
+    unit: str
+    phone: str
+    contacts: Contacts
+    #: The readings of the address, the likeliest first.
+    addresses: tuple[ParsedAddress, ...]
+    postal_code: str
+    #: A postal code of another form, folded, as it is in foreign addresses.
+    foreign_code: str
+    town: str
+
+
+def read_record(record: MatchRecord, country: Country) -> ReadRecord:
+    """Returns what the record says to the register of a country."""
+    number, phone = _numbers(record, country)
+    address, city = _in_place(record.address or "", record.city or "")
+    postal_code, town = _place(record.postal_code or "", city)
+    addresses = read_address(_address(address, postal_code, town)) if address else ()
+    if addresses and not postal_code and not town:
+        first = addresses[0]
+        postal_code, town = first.postal_code, next(iter(first.towns), "")
+    name = read_query(cut(record.name), country) if record.name else None
+    return ReadRecord(
+        name if name is not None and name.name.words else None,
+        number,
+        _unit(record.number or "", country),
+        phone,
+        read_contacts(record.email, record.website),
+        addresses,
+        postal_code,
+        "" if postal_code else _foreign_code(record.postal_code or ""),
+        fold_town(town) if town else "",
+    )
+
+
+def _numbers(record: MatchRecord, country: Country) -> tuple[str, str]:
+    """The registration number and the phone number, also if they changed places."""
+    one, other = record.number or "", record.phone or ""
+    number, phone = _number(one, country), _phone(other, country)
+    swapped = _number(other, country)
+    if not registration_number_checks(number, country):
+        if registration_number_checks(swapped, country):
+            return swapped, _phone(one, country) or phone
+        phone = phone or _phone(one, country)
+    if record.country is None and not registration_number_checks(number, country):
+        # Eight digits are a Danish number or a phone number of either country.
+        number = ""
+    return number, phone
+
+
+def _number(text: str, country: Country) -> str:
+    try:
+        return parse_registration_number(text, country)
+    except InvalidIdentifier:
+        return ""
+
+
+def _unit(text: str, country: Country) -> str:
+    try:
+        return parse_unit_number(text, country)
+    except InvalidIdentifier:
+        return ""
+
+
+def _phone(text: str, country: Country) -> str:
+    try:
+        return parse_phone_number(text, country) if bare_number(text) or text[:1] in "+(0" else ""
+    except InvalidIdentifier:
+        return ""
+
+
+def _in_place(address: str, city: str) -> tuple[str, str]:
+    """Address and town, also if they changed places: a town has no house number."""
+    is_town = bool(address) and not _DIGIT.search(address)
+    is_address = _DIGIT.search(_POSTAL_CODE.sub("", city))
+    return (city, address) if is_town and is_address else (address, city)
+
+
+def _place(postal_code: str, city: str) -> tuple[str, str]:
+    """Postal code and town, wherever they are among the two fields."""
+    texts = [text for text in (postal_code, city) if text]
+    code = next((found[1] for text in texts if (found := _POSTAL_CODE.search(text))), "")
+    towns = (_POSTAL_CODE.sub(" ", text).strip(" ,;-") for text in reversed(texts))
+    return code, next((" ".join(town.split()) for town in towns if _LETTER.search(town)), "")
+
+
+def _foreign_code(text: str) -> str:
+    key = fold_text(cut(text)).key
+    return key if len(key) >= _MIN_CODE and _DIGIT.search(key) else ""
+
+
+def _address(address: str, postal_code: str, town: str) -> str:
+    """The whole address on one line, with the place from its own fields."""
+    place = " ".join(filter(None, (postal_code, town)))
+    if not place or (postal_code and postal_code in address):
+        return cut(address)
+    return cut(f"{address}, {place}")

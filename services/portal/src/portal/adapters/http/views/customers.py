@@ -1,0 +1,263 @@
+"""Customers: a spreadsheet is matched with companies, row by row, and reviewed."""
+
+import asyncio
+from collections.abc import Iterator
+from http import HTTPStatus
+from itertools import islice
+from typing import Final, cast
+
+from aiohttp import web
+
+from company_registry import InvalidBody, Watchlist, WatchlistLimitReached
+from company_registry.watchlist_operations import MAX_CHANGED
+from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
+from portal.adapters.http.pages import page, redirect
+from portal.adapters.http.sessions import add_note, remember_upload, uploaded
+from portal.adapters.http.views.company_lists import attachment
+from portal.adapters.http.views.search import COUNTRIES
+from portal.adapters.reading import MAX_FILE, Unreadable
+from portal.adapters.spreadsheets import Format
+from portal.adapters.uploads import Upload
+from portal.domain.customers import (
+    FIELDS,
+    MAX_ROWS,
+    PILES,
+    enriched,
+    read_columns,
+    recognised,
+)
+from portal.domain.wording import detail, faults
+
+HERE: Final = "/customers"
+
+_SAMPLE: Final = 4
+_PAGE: Final = 50
+#: Rows of a download that are made at once.
+_WRITTEN: Final = 500
+_MAX_NAME: Final = 100
+
+#: Evidence in words, in the order of the page.
+_EVIDENCE: Final = {name: words for name, words in FIELDS.items() if name != "country"}
+
+_GONE: Final = "Your file is no longer held here. Choose it again."
+
+
+async def show(request: web.Request) -> web.Response:
+    """Shows where the session's file is: not chosen, its columns, its progress, or its piles."""
+    held = await _held(request)
+    if held is None:
+        return await _choice(request)
+    if not held.has_begun:
+        return await _columns(request, held)
+    if held.task is not None or not held.is_complete:
+        return await page(
+            request,
+            "customers_progress.html",
+            upload=held,
+            done=len(held.outcomes.piles),
+            total=len(held.table.rows),
+            counts=held.outcomes.counts(),
+            piles=PILES,
+            refresh="" if held.fault else HERE,
+        )
+    return await _piles(request, held)
+
+
+async def upload(request: web.Request) -> web.Response:
+    """Reads a file, and shows its columns."""
+    file = (await request.post()).get("file")
+    if not isinstance(file, web.FileField):
+        return await _choice(request, fault="Choose a file.")
+    dependencies = request.app[DEPENDENCIES]
+    try:
+        table = await dependencies.reader.read(file.file)
+    except Unreadable as error:
+        return await _choice(request, fault=str(error))
+    finally:
+        file.file.close()
+    await _forget(request)
+    key, name = request[SIGNED_IN].key, file.filename[:_MAX_NAME]
+    held = dependencies.uploads.hold(key, name, table, recognised(table.header))
+    await remember_upload(request, held.id)
+    return redirect(HERE)
+
+
+async def match(request: web.Request) -> web.Response:
+    """Takes the columns, and begins to match, or goes on after a fault."""
+    held = await _held(request)
+    if held is None:
+        return await _again(request)
+    if not held.has_begun:
+        posted = await request.post()
+        chosen = {name: str(value) for name, value in posted.items()}
+        held.columns = read_columns(chosen, len(held.table.header))
+        if held.columns.fault:
+            return await _columns(request, held, fault=held.columns.fault)
+    request.app[DEPENDENCIES].uploads.begin(held, registry_of(request, is_patient=True))
+    return redirect(HERE)
+
+
+async def review(request: web.Request) -> web.Response:
+    """Shows a row beside its candidates."""
+    held = await _held(request)
+    row = int(request.match_info["row"])
+    if held is None or row >= len(held.outcomes.piles):
+        return await _again(request)
+    cells = held.table.row(row)
+    waiting = held.outcomes.rows("review")
+    return await page(
+        request,
+        "customers_row.html",
+        row=row,
+        record=[(held.table.header[at], cells[at]) for at in sorted(held.columns.places.values())],
+        others=[
+            (name, cell)
+            for at, (name, cell) in enumerate(zip(held.table.header, cells, strict=True))
+            if cell and at not in held.columns.places.values()
+        ],
+        candidates=held.outcomes.candidates(row),
+        match=held.outcomes.match(row),
+        evidence=_EVIDENCE,
+        countries=COUNTRIES,
+        waiting=len(waiting),
+        next_row=next((each for each in waiting if each > row), None),
+    )
+
+
+async def decide(request: web.Request) -> web.Response:
+    """Takes the decision about a row, and shows the next one that needs one."""
+    held = await _held(request)
+    if held is None:
+        return await _again(request)
+    posted = await request.post()
+    try:
+        row, choice = int(str(posted.get("row"))), str(posted.get("choice"))
+        held.outcomes.choose(row, None if choice == "none" else int(choice))
+    except (ValueError, IndexError):
+        raise web.HTTPBadRequest from None
+    waiting = held.outcomes.rows("review")
+    following = next((each for each in waiting if each > row), waiting[0] if waiting else None)
+    return redirect(HERE if following is None else f"{HERE}/rows/{following}")
+
+
+async def download(request: web.Request) -> web.Response:
+    """Sends the file with what was found."""
+    held = await _held(request)
+    if held is None:
+        return await _again(request)
+    format_ = cast(Format, request.match_info["format"])
+    rows = enriched(held.table, held.outcomes)
+    async with request.app[DEPENDENCIES].spreadsheets.writing(format_) as sheet:
+        while part := await asyncio.to_thread(_part, rows):
+            await sheet.add(part)
+        return attachment(await sheet.complete(), format_, "customers")
+
+
+def _part(rows: Iterator[list[str]]) -> list[list[str]]:
+    return list(islice(rows, _WRITTEN))
+
+
+async def save(request: web.Request) -> web.Response:
+    """Adds the matched companies to a watchlist, or to a new one."""
+    held = await _held(request)
+    if held is None:
+        return await _again(request)
+    posted = await request.post()
+    registry = registry_of(request, is_patient=True)
+    companies = await asyncio.to_thread(held.outcomes.companies)
+    try:
+        watchlist_id = str(posted.get("watchlist", ""))
+        if not watchlist_id:
+            created = await registry.create_watchlist(str(posted.get("name", "")).strip())
+            watchlist_id = created.id
+        added = 0
+        for first in range(0, len(companies), MAX_CHANGED):
+            part = companies[first : first + MAX_CHANGED]
+            added += (await registry.change_watched(watchlist_id, add=part)).added
+    except (InvalidBody, WatchlistLimitReached) as error:
+        text = " ".join(faults(error.errors, {}).values()) or detail(error)
+        await add_note(request, f"Not saved. {text}", is_error=True)
+        return redirect(f"{HERE}?pile=matched")
+    await add_note(request, f"{added:,} {'company is' if added == 1 else 'companies are'} added.")
+    return redirect(f"/watchlists/{watchlist_id}")
+
+
+async def forget(request: web.Request) -> web.Response:
+    """Drops the session's file."""
+    await _forget(request)
+    await add_note(request, "The file is no longer held here.")
+    return redirect(HERE)
+
+
+async def _watchlists(request: web.Request) -> tuple[Watchlist, ...] | None:
+    """The lists that companies can be added to; None without the scope."""
+    may_watch = "webhooks" in request[SIGNED_IN].scopes
+    return await registry_of(request).list_watchlists() if may_watch else None
+
+
+async def _held(request: web.Request) -> Upload | None:
+    upload_id = await uploaded(request)
+    return request.app[DEPENDENCIES].uploads.find(upload_id, request[SIGNED_IN].key)
+
+
+async def _forget(request: web.Request) -> None:
+    held = await _held(request)
+    if held is not None:
+        request.app[DEPENDENCIES].uploads.forget(held)
+
+
+async def _again(request: web.Request) -> web.Response:
+    await add_note(request, _GONE, is_error=True)
+    return redirect(HERE)
+
+
+async def _choice(request: web.Request, *, fault: str = "") -> web.Response:
+    return await page(
+        request,
+        "customers.html",
+        status=HTTPStatus.BAD_REQUEST if fault else HTTPStatus.OK,
+        faults={"file": fault} if fault else {},
+        max_rows=MAX_ROWS,
+        max_megabytes=MAX_FILE // 2**20,
+    )
+
+
+async def _columns(request: web.Request, held: Upload, *, fault: str = "") -> web.Response:
+    sample = [held.table.row(place) for place in range(min(_SAMPLE, len(held.table.rows)))]
+    return await page(
+        request,
+        "customers_columns.html",
+        status=HTTPStatus.BAD_REQUEST if fault else HTTPStatus.OK,
+        upload=held,
+        fields=FIELDS,
+        chosen={place: name for name, place in held.columns.places.items()},
+        samples=[[row[at] for row in sample if row[at]] for at in range(len(held.table.header))],
+        countries=COUNTRIES,
+        fault=fault,
+    )
+
+
+async def _piles(request: web.Request, held: Upload) -> web.Response:
+    counts = held.outcomes.counts()
+    default = next((pile for pile, count in counts.items() if count), "matched")
+    pile = request.query.get("pile", default)
+    if pile not in PILES:
+        raise web.HTTPNotFound
+    rows = held.outcomes.rows(pile)
+    given = request.query.get("page", "1")
+    number = int(given) if given.isascii() and given.isdecimal() and len(given) < 6 else 1
+    shown = rows[(number - 1) * _PAGE : number * _PAGE] if number else []
+    named = held.columns.places.get("name", min(held.columns.places.values()))
+    return await page(
+        request,
+        "customers_piles.html",
+        upload=held,
+        piles=PILES,
+        pile=pile,
+        counts=counts,
+        rows=[(row, held.table.row(row)[named], held.outcomes.match(row)) for row in shown],
+        chosen=held.outcomes.chosen,
+        watchlists=await _watchlists(request) if pile == "matched" and rows else None,
+        number=number,
+        pages=-(-len(rows) // _PAGE),
+    )

@@ -1,0 +1,168 @@
+"""Customers' files of the open sessions: in memory alone, bounded, and matched in the background.
+
+A file is forgotten when its owner says so, signs out or is idle for as long as a session may be.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import structlog
+from aiohttp import web
+
+from company_registry import ApiError, AsyncClient, CompanyRegistryError, NoResponse
+from portal.domain.customers import Columns, Outcomes, Table
+from portal.domain.wording import LimitReached, detail
+
+#: Bytes of the files and results of all sessions.
+MAX_HELD: Final = 128 * 2**20
+#: Those of them that one key may have; the largest file takes 57 MiB.
+MAX_HELD_PER_KEY: Final = 64 * 2**20
+#: Files that are matched at the same time, of all sessions; others wait.
+_MATCHING: Final = 8
+#: Seconds between two looks for files that nobody has used.
+_SWEEP: Final = 60.0
+#: Bytes that the results of a row take.
+_RESULT: Final = 500
+
+log = structlog.get_logger()
+
+
+class Count(Protocol):
+    """A gauge of the files that are held."""
+
+    def set(self, value: float) -> None:
+        """Takes their number."""
+
+
+class TooManyCustomers(LimitReached):
+    """The files of other sessions take all of the memory for files."""
+
+    detail = "Many files are being matched. Try again when some are done."
+
+
+class TooManyOfKey(LimitReached):
+    """The files of this key take all of the memory that a key may have."""
+
+    status = 429
+    title = "Too many files"
+    detail = "Other files of your key are being matched or reviewed. Remove one of them first."
+
+
+@dataclass(slots=True)
+class Upload:
+    """A file with the decisions about its rows."""
+
+    #: Whoever has it and the key may see the file.
+    id: str
+    key: str
+    name: str
+    table: Table
+    columns: Columns
+    used_at: float
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    #: The task that matches it, from the beginning of that to its end.
+    task: asyncio.Task[None] | None = None
+    #: True from the beginning of the matching.
+    has_begun: bool = False
+    #: Why the matching ended before its end.
+    fault: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """True if every row is decided."""
+        return len(self.outcomes.piles) == len(self.table.rows)
+
+    @property
+    def held(self) -> int:
+        """Bytes that it holds, or will hold once it is matched."""
+        return self.table.size + _RESULT * len(self.table.rows)
+
+
+class Uploads:
+    """The files of all sessions of this process."""
+
+    def __init__(self, count: Count, *, clock: Callable[[], float], idle_timeout: float) -> None:
+        self._count = count
+        self._clock = clock
+        self._idle_timeout = idle_timeout
+        #: By id.
+        self.held: dict[str, Upload] = {}
+        self._turns = asyncio.Semaphore(_MATCHING)
+        self._tasks: asyncio.TaskGroup | None = None
+
+    async def running(self, _app: web.Application) -> AsyncIterator[None]:
+        """Owns the tasks from the start to the end of the application, which ends them."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            sweep = tasks.create_task(self._sweep())
+            yield
+            sweep.cancel()
+            for upload in list(self.held.values()):
+                self.forget(upload)
+
+    def hold(self, key: str, name: str, table: Table, columns: Columns) -> Upload:
+        """Keeps a file for its session; raises TooManyCustomers, TooManyOfKey."""
+        upload = Upload(secrets.token_urlsafe(16), key, name, table, columns, self._clock())
+        of_key = sum(each.held for each in self.held.values() if each.key == key)
+        if of_key + upload.held > MAX_HELD_PER_KEY:
+            raise TooManyOfKey
+        if sum(each.held for each in self.held.values()) + upload.held > MAX_HELD:
+            raise TooManyCustomers
+        self.held[upload.id] = upload
+        self._count.set(len(self.held))
+        return upload
+
+    def find(self, upload_id: str, key: str) -> Upload | None:
+        """Returns the file with an id, if the key is its own."""
+        upload = self.held.get(upload_id)
+        if upload is None or upload.key != key:
+            return None
+        upload.used_at = self._clock()
+        return upload
+
+    def forget(self, upload: Upload) -> None:
+        """Ends the matching of a file, and drops it."""
+        if upload.task is not None:
+            upload.task.cancel()
+        self.held.pop(upload.id, None)
+        self._count.set(len(self.held))
+
+    def begin(self, upload: Upload, registry: AsyncClient) -> None:
+        """Matches the rows that are not decided yet, in the background."""
+        if upload.task is None and self._tasks is not None:
+            upload.has_begun, upload.fault = True, ""
+            upload.task = self._tasks.create_task(self._match(upload, registry))
+
+    async def _match(self, upload: Upload, registry: AsyncClient) -> None:
+        try:
+            async with self._turns:
+                await _matched(upload, registry)
+        except ApiError as error:
+            upload.fault = detail(error)
+        except NoResponse:
+            upload.fault = "The company registry does not respond."
+        except CompanyRegistryError as error:
+            log.error("customers.invalid_response", exc_info=error)
+            upload.fault = "The company registry answered in a way that this portal cannot read."
+        finally:
+            upload.task = None
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP)
+            oldest = self._clock() - self._idle_timeout
+            for upload in [each for each in self.held.values() if each.used_at < oldest]:
+                self.forget(upload)
+
+
+async def _matched(upload: Upload, registry: AsyncClient) -> None:
+    first = len(upload.outcomes.piles)
+    records = (
+        upload.columns.record(place, upload.table.row(place))
+        for place in range(first, len(upload.table.rows))
+    )
+    async for result in registry.match(records):
+        upload.outcomes.add(result)

@@ -1,0 +1,1 @@
+"""Watchlists: bodies, their management and their companies."""

@@ -1,0 +1,160 @@
+"""`company-registry match` over real HTTP: columns, results, exit status, and going on."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders.answers import a_problem
+from tests.contract.test_client_command import Shell, shell
+
+__all__ = ["shell"]
+
+KEY = "id.secret"
+MATCH = "/api/match"
+
+
+def a_candidate(vat: str, score: float, **evidence: float) -> dict[str, Any]:
+    named = {"country": "dk", "vat": vat, "name": f"Nr {vat}", "city": "Odense C"}
+    return {**named, "status": "active", "score": score, "evidence": evidence}
+
+
+def a_result(decision: str, *candidates: dict[str, Any]) -> dict[str, Any]:
+    return {"id": "x", "decision": decision, "candidates": list(candidates)}
+
+
+MATCHED = a_result("match", a_candidate("10000001", 0.998, name=97.1, postal_code=100))
+FOR_REVIEW = a_result("review", a_candidate("10000002", 0.5), a_candidate("10000003", 0.4))
+NONE = a_result("none", a_candidate("10000004", 0.01))
+
+
+def rows_of(file: Path, delimiter: str = ",") -> list[dict[str, str]]:
+    with file.open(encoding="utf-8-sig", newline="") as opened:
+        return list(csv.DictReader(opened, delimiter=delimiter))
+
+
+async def test_each_row_has_its_decision_and_company(shell: Shell) -> None:
+    rows = [
+        "Kundenr;Firma;Postnr.;Poststed;Tlf",
+        "7;Nordlys;5000;Odense;=1+1",
+        "8;Fjord;;;",
+        "9;;;;",
+    ]
+    text = "".join(f"{row}\r\n" for row in rows)
+    (shell.home / "kunder.csv").write_bytes(text.encode("cp1252"))
+    shell.answers[MATCH] = [{"results": [MATCHED, FOR_REVIEW]}]
+
+    done = await shell.run("match", "kunder.csv", "-o", "ud.csv", "--country", "dk")
+
+    assert done.exit_code == 1
+    assert "1 match, 1 review, 1 none, 0 error" in done.stderr
+    assert "name: Firma, postal_code: Postnr., city: Poststed, phone: Tlf" in done.stderr
+    assert shell.bodies[0]["records"][0] == {
+        "id": "1",
+        "country": "dk",
+        "name": "Nordlys",
+        "postal_code": "5000",
+        "city": "Odense",
+        "phone": "=1+1",
+    }
+    first, second, third = rows_of(shell.home / "ud.csv", ";")
+    assert (first["Kundenr"], first["decision"], first["company_vat"]) == ("7", "match", "10000001")
+    assert (first["score"], first["evidence"]) == ("0.998", "name=97.1 postal_code=100")
+    assert first["Tlf"] == "'=1+1"
+    assert second["alternatives"] == "10000003 Nr 10000003 (0.4)"
+    assert (third["decision"], third["company_vat"]) == ("none", "")
+    assert sorted(path.name for path in shell.home.glob("ud*")) == ["ud.csv"]
+
+
+async def test_without_rows_for_review_the_exit_status_is_0(shell: Shell) -> None:
+    (shell.home / "k.csv").write_text("id,name\n1,Nordlys\n2,Ingen\n")
+    shell.answers[MATCH] = [{"results": [MATCHED, NONE]}]
+
+    done = await shell.run("match", "k.csv")
+
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[2].startswith("2,Ingen,none,,,")
+
+
+async def test_a_run_goes_on_where_another_was_stopped(shell: Shell) -> None:
+    names = [f"{number},Nr {number}" for number in range(120)]
+    (shell.home / "k.csv").write_text("\n".join(["id,name", *names]))
+    shell.answers[MATCH] = [{"results": [MATCHED] * 100}, a_problem("forbidden", 403)]
+
+    stopped = await shell.run("match", "k.csv", "-o", "ud.csv")
+    with (shell.home / "ud.csv.journal").open("ab") as journal:
+        journal.write(b'{"decision": "ma')  # a kill cuts a line off
+    shell.answers[MATCH] = [{"results": [NONE] * 20}]
+    done = await shell.run("match", "k.csv", "-o", "ud.csv")
+
+    assert (stopped.exit_code, done.exit_code) == (4, 0)
+    assert "Stopped after 100 of 120 rows." in stopped.stderr
+    assert "Going on after 100 of 120 rows." in done.stderr
+    assert [len(body["records"]) for body in shell.bodies] == [100, 20, 20]
+    decisions = [row["decision"] for row in rows_of(shell.home / "ud.csv")]
+    assert decisions == ["match"] * 100 + ["none"] * 20
+    assert not (shell.home / "ud.csv.journal").exists()
+
+
+async def test_a_run_of_other_rows_begins_anew(shell: Shell) -> None:
+    (shell.home / "k.csv").write_text("id,name\n1,Nordlys\n")
+    (shell.home / "ud.csv.journal").write_text('{"asked": "another"}\n{"decision": "match"}\n')
+    shell.answers[MATCH] = [{"results": [NONE]}]
+
+    done = await shell.run("match", "k.csv", "-o", "ud.csv")
+
+    assert "Going on" not in done.stderr
+    assert [row["decision"] for row in rows_of(shell.home / "ud.csv")] == ["none"]
+
+
+@pytest.mark.parametrize("place", [0, 1], ids=["before", "after"])
+async def test_json_and_a_key_stand_before_and_after_the_commands_name(
+    shell: Shell, place: int
+) -> None:
+    (shell.home / "k.csv").write_text("name\nNordlys\nFejl\n")
+    refused = {"id": "2", "problem": a_problem("invalid_parameter")}
+    shell.answers[MATCH] = [{"results": [MATCHED, refused]}]
+    arguments = [["match", "k.csv"]]
+    arguments[place:place] = [["--key", KEY, "--json"]]
+
+    done = await shell.run(*(word for part in arguments for word in part))
+
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert first["candidates"] == MATCHED["candidates"]
+    assert (first["input"], first["decision"]) == ({"name": "Nordlys"}, "match")
+    assert second["problem"]["code"] == "invalid_parameter"
+    assert shell.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+    assert done.exit_code == 1
+
+
+async def test_a_column_may_be_named(shell: Shell) -> None:
+    (shell.home / "k.csv").write_text("Kunde,navn\nNordlys,Anna\n")
+    shell.answers[MATCH] = [{"results": [MATCHED]}]
+
+    await shell.run("match", "k.csv", "--column", "name=Kunde")
+
+    assert shell.bodies[0]["records"] == [{"id": "1", "name": "Nordlys"}]
+
+
+@pytest.mark.parametrize(
+    "arguments, text, message",
+    [
+        (("k.csv",), "saldo\n1\n", "must have a column of name, number"),
+        (("k.csv", "--column", "navn=x"), "name\n", "--column must be FIELD=HEADER"),
+        (("k.csv", "--country", "se"), "name\n", "--country must be dk or no"),
+        (("k.csv", "-o", "k.csv"), "name\nx\n", "--out must be another file"),
+        (("k.csv", "-o", "gone/x.csv"), "name\nx\n", "gone/x.csv: No such file"),
+    ],
+)
+async def test_wrong_usage_is_told_before_any_request(
+    shell: Shell, arguments: tuple[str, ...], text: str, message: str
+) -> None:
+    (shell.home / "k.csv").write_text(text)
+
+    done = await shell.run("match", *arguments)
+
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert shell.requests == []

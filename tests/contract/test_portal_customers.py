@@ -1,0 +1,366 @@
+"""Customers in the portal: files are read in a process of their own, matched, reviewed, dropped."""
+
+import csv
+import io
+import zipfile
+from collections.abc import AsyncIterator
+from typing import IO, Any
+
+import pytest
+import xlsxwriter
+from aiohttp import ClientResponse, FormData
+from structlog.testing import capture_logs
+
+from portal.adapters import reading, uploads
+from portal.domain.customers import Table
+from tests.delivery.waiting import eventually
+from tests.fakes.portal import KEY, OTHER_KEY, Portal
+from tests.fakes.portal import portal as a_portal
+
+FILE = "Firmanavn;Postnr.\nPrøve ApS;1112\nAndre;5000\nIngen;\n"
+CANDIDATE: dict[str, Any] = {
+    "country": "dk",
+    "vat": "12345674",
+    "name": "Prøve ApS",
+    "city": None,
+    "status": "active",
+    "score": 0.99,
+    "evidence": {"name": 97.1, "postal_code": 100},
+}
+OTHER = {**CANDIDATE, "vat": "12345682", "name": "Andre ApS", "score": 0.4}
+RESULTS = [
+    {"id": "0", "decision": "match", "candidates": [CANDIDATE]},
+    {"id": "1", "decision": "review", "candidates": [OTHER, CANDIDATE]},
+    {"id": "2", "decision": "none", "candidates": []},
+]
+
+
+async def read_here(file: IO[bytes]) -> Table:
+    """What the process that reads makes of a file, without the start of one."""
+    return reading.table_of([*reading.lines_of(file.read())], 0)
+
+
+@pytest.fixture
+def portal(isolating: Portal, monkeypatch: pytest.MonkeyPatch) -> Portal:
+    """A portal that starts no process for a file."""
+    monkeypatch.setattr(reading, "_read", read_here)
+    return isolating
+
+
+@pytest.fixture
+async def isolating() -> AsyncIterator[Portal]:
+    """A portal as it is: a process reads each file."""
+    async with a_portal() as portal:
+        portal.api.give("/api/match", {"results": RESULTS})
+        await portal.sign_in()
+        yield portal
+
+
+async def upload(
+    portal: Portal, content: bytes | str = FILE, name: str = "kunder.csv"
+) -> ClientResponse:
+    form = FormData()
+    form.add_field("csrf", await portal.token())
+    data = io.BytesIO(content.encode() if isinstance(content, str) else content)
+    form.add_field("file", data, filename=name, content_type="application/octet-stream")
+    return await portal.client.post("/customers/upload", data=form, allow_redirects=False)
+
+
+async def matched(portal: Portal) -> str:
+    """Matches the columns of the file as they were recognised; the page of its piles."""
+    await portal.post("/customers/match", {"column-0": "name", "column-1": "postal_code"})
+    return await eventually(
+        lambda: portal.shown("/customers"), lambda text: "Download XLSX" in text
+    )
+
+
+def a_workbook(*rows: list[Any]) -> bytes:
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file) as book:
+        book.add_worksheet("Empty")
+        sheet = book.add_worksheet()
+        for place, row in enumerate(rows):
+            sheet.write_row(place, 0, row)
+    return file.getvalue()
+
+
+async def test_a_file_is_matched_by_its_columns_into_three_piles(isolating: Portal) -> None:
+    read = await upload(isolating)
+    columns = await isolating.shown("/customers")
+    text = await matched(isolating)
+
+    assert read.headers["Location"] == "/customers"
+    assert '<option value="postal_code" selected>' in columns
+    assert "Prøve ApS · Andre · Ingen" in columns
+    assert isolating.api.bodies[-1]["records"][0] == {
+        "id": "0",
+        "name": "Prøve ApS",
+        "postal_code": "1112",
+    }
+    assert '<h2 id="pile">To review</h2>' in text
+    assert "/companies/dk/12345674" in await isolating.shown("/customers?pile=matched")
+    assert "Ingen" in await isolating.shown("/customers?pile=missing")
+    assert (await isolating.get("/customers?pile=other")).status == 404
+
+
+async def test_a_row_is_reviewed_beside_its_candidates_and_leads_to_the_next(
+    portal: Portal,
+) -> None:
+    await upload(portal)
+    await matched(portal)
+
+    text = await portal.shown("/customers/rows/1")
+    decided = await portal.post("/customers/decide", {"row": "1", "choice": "1"})
+    changed = await portal.post("/customers/decide", {"row": "0", "choice": "none"})
+
+    assert text.index("Andre ApS") < text.index("Prøve ApS")
+    assert 'aria-label="Postal code"' in text
+    assert decided.headers["Location"] == changed.headers["Location"] == "/customers"
+    rows = list(csv.reader(io.StringIO(await portal.shown("/customers.csv"))))
+    assert [row[3] for row in rows[1:]] == ["", "12345674", ""]
+    assert [row[-1] for row in rows[1:]] == ["none (by hand)", "match (by hand)", "none"]
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"row": "1", "choice": "2"}, {"row": "9", "choice": "0"}, {"row": "x"}]
+)
+async def test_a_decision_that_is_none_is_refused(portal: Portal, fields: dict[str, str]) -> None:
+    await upload(portal)
+    await matched(portal)
+
+    assert (await portal.post("/customers/decide", fields)).status == 400
+
+
+async def test_columns_without_anything_to_search_for_are_refused(portal: Portal) -> None:
+    await upload(portal)
+
+    response = await portal.post("/customers/match", {"column-1": "postal_code"})
+
+    assert response.status == 400
+    assert "Choose at least a column of names" in await response.text()
+    assert not portal.api.bodies
+
+
+async def test_matching_that_stops_keeps_what_it_has_and_goes_on(portal: Portal) -> None:
+    portal.api.fail("/api/match", 403, "forbidden")
+    await upload(portal)
+    await portal.post("/customers/match", {"column-0": "name"})
+    text = await eventually(
+        lambda: portal.shown("/customers"), lambda text: "Matching has stopped" in text
+    )
+    portal.api.give("/api/match", {"results": RESULTS})
+
+    await portal.post("/customers/match")
+
+    assert "Your key may not do this." in text
+    await eventually(lambda: portal.shown("/customers"), lambda text: "To review" in text)
+
+
+async def test_matching_waits_for_the_rate_limit(portal: Portal) -> None:
+    portal.api.limited.add("/api/match")
+    await upload(portal)
+
+    await matched(portal)
+
+    assert [path for _, path, _ in portal.api.requests].count("/api/match") == 2
+
+
+async def test_a_workbook_is_read_as_it_is_shown(isolating: Portal) -> None:
+    await upload(isolating, a_workbook(["Navn", "Postnr"], [], ["Prøve", 1112.0]), "a.xlsx")
+
+    assert "1112<" in (await isolating.shown("/customers")).replace(" ", "")
+
+
+@pytest.mark.parametrize("page", ["/customers", "/customers/rows/1"])
+async def test_no_text_of_a_file_becomes_markup(portal: Portal, page: str) -> None:
+    hostile = "<script>alert(1)</script>"
+    await upload(portal, f"Firmanavn;{hostile}\n" + f"{hostile};{hostile}\n" * 3, f"{hostile}.csv")
+    columns = await portal.shown("/customers")
+    await matched(portal)
+
+    for text in (columns, await portal.shown(page)):
+        assert "alert(1)" in text
+        assert "<script>alert" not in text
+
+
+# Whose file it is, and for how long
+
+
+async def test_a_file_is_of_its_session_and_key_alone(portal: Portal) -> None:
+    await upload(portal)
+    held = "Which column is what?"
+
+    assert held in await portal.shown("/customers")
+    async with a_portal() as other:
+        await other.sign_in()
+        assert held not in await other.shown("/customers")
+    await portal.sign_in(OTHER_KEY)
+    assert held not in await portal.shown("/customers")
+    await portal.sign_in(KEY)
+    assert held not in await portal.shown("/customers")
+
+
+@pytest.mark.parametrize("path", ["/customers/forget", "/sign-out"])
+async def test_a_file_is_dropped(portal: Portal, path: str) -> None:
+    await upload(portal)
+    held = uploads_of(portal)
+
+    await portal.post(path)
+
+    assert held == {}
+
+
+async def test_a_file_that_nobody_uses_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "_SWEEP", 0.01)
+    async with a_portal(file_idle_timeout=-1) as portal:
+        await portal.sign_in()
+        await upload(portal)
+
+        await eventually(lambda: portal.get("/key"), lambda _: not uploads_of(portal))
+        text = await portal.shown("/customers.csv")
+    assert text == ""
+
+
+def uploads_of(portal: Portal) -> dict[str, Any]:
+    return portal.uploads.held
+
+
+async def test_nothing_of_a_file_is_logged(portal: Portal) -> None:
+    with capture_logs() as lines:
+        await upload(portal, name="secret.csv")
+        await matched(portal)
+        await portal.shown("/customers/rows/1")
+
+    assert lines
+    assert not [line for line in lines if "secret" in str(line) or "Prøve" in str(line)]
+
+
+# Limits
+
+
+async def test_a_file_beyond_the_memory_for_all_files_is_refused(
+    portal: Portal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "MAX_HELD", 10)
+
+    response = await upload(portal)
+
+    assert response.status == 503
+    assert "Many files are being matched" in await response.text()
+
+
+async def test_a_key_has_a_share_of_the_memory_for_files(
+    portal: Portal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await upload(portal)
+    [first] = portal.uploads.held.values()
+    monkeypatch.setattr(uploads, "MAX_HELD_PER_KEY", first.held + 1)
+
+    again = await upload(portal)
+    await portal.sign_in()
+    other_session = await upload(portal)
+
+    # A session's file makes room for its next one.
+    assert (again.status, other_session.status) == (303, 429)
+    assert "Remove one of them first." in await other_session.text()
+
+
+async def test_a_file_that_is_too_large_is_not_read(portal: Portal) -> None:
+    response = await upload(portal, b"a" * (reading.MAX_FILE + 2**20))
+
+    assert response.status == 413
+    assert "A file may have 20 MB" in await response.text()
+
+
+async def test_another_form_may_not_be_as_large(portal: Portal) -> None:
+    assert (await portal.post("/customers/match", {"column-0": "a" * 100_000})).status == 413
+
+
+def a_bomb(sheet: bytes, repeated: bytes = b"", times: int = 0) -> bytes:
+    """A workbook with this sheet, whose first shared string is repeated text."""
+    file = io.BytesIO(a_workbook(["Navn"], ["Prøve"]))
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(file) as source, zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as made:
+        for name in source.namelist():
+            if name == "xl/worksheets/sheet1.xml" and sheet:
+                made.writestr(name, sheet)
+            elif name == "xl/sharedStrings.xml" and times:
+                with made.open(name, "w", force_zip64=True) as out:
+                    out.write(b"<sst><si><t>")
+                    for _ in range(times):
+                        out.write(repeated)
+                    out.write(b"</t></si></sst>")
+            else:
+                made.writestr(name, source.read(name))
+    return bomb.getvalue()
+
+
+_CELL = '<worksheet><sheetData><row><c r="{}" t="inlineStr"><is><t>a</t></is></c></row>'
+_FAR = (_CELL.format("A1") + '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>').encode()
+_WIDE = "Navn" + ";x" * 100
+
+HOSTILE = {
+    "no spreadsheet": (b"PK\x03\x04 and nothing", "cannot be read as a workbook"),
+    "no text": (b"\x81\x8d\x00\xff" * 9, "is not a text"),
+    "nothing": (b"", "The file is empty."),
+    "only a header": (b"Navn\n", "no row below it"),
+    "an empty workbook": (a_workbook(), "The file is empty."),
+    "too many columns": (f"{_WIDE}\nPrøve\n".encode(), "more than 100 columns"),
+    "too many rows": (b"Navn\n" + b"a\n" * 50_001, "more than 50,000 rows"),
+}
+#: A far cell would end the process of the tests.
+ISOLATED = {
+    "only a header": HOSTILE["only a header"],
+    "a far cell": (a_bomb(_FAR + b"</sheetData></worksheet>"), "The file"),
+}
+
+
+@pytest.mark.parametrize("content, said", HOSTILE.values(), ids=HOSTILE)
+async def test_a_file_that_cannot_be_read_says_why_at_the_field(
+    portal: Portal, content: bytes, said: str
+) -> None:
+    response = await upload(portal, content)
+
+    text = await response.text()
+    assert response.status == 400, text
+    assert said in text
+    assert 'id="file-fault"' in text
+
+
+@pytest.mark.parametrize("content, said", ISOLATED.values(), ids=ISOLATED)
+async def test_a_process_says_why_a_file_cannot_be_read(
+    isolating: Portal, content: bytes, said: str
+) -> None:
+    response = await upload(isolating, content)
+
+    assert response.status == 400
+    assert said in await response.text()
+
+
+async def test_a_bomb_costs_only_the_process_that_reads_it(isolating: Portal) -> None:
+    bomb = a_bomb(b"", repeated=b"a" * 2**20, times=500)
+
+    response = await upload(isolating, bomb)
+
+    assert len(bomb) < 2**20
+    assert response.status == 400
+    assert "cannot be read" in await response.text()
+    assert (await upload(isolating)).status == 303
+
+
+async def test_a_file_that_takes_too_long_is_given_up(
+    isolating: Portal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_TIME", 0.001)
+
+    assert "takes too long" in await (await upload(isolating)).text()
+
+
+async def test_a_file_waits_for_its_turn_only_so_long(
+    portal: Portal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_AT_ONCE", 0)
+    monkeypatch.setattr(reading, "_TURN", 0.01)
+    async with a_portal() as busy:
+        await busy.sign_in()
+        assert (await upload(busy)).status == 503

@@ -1,0 +1,235 @@
+"""Copies of a register that is written to: with the events after them they are the register."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+
+from common.contracts.company import CodedText, CompanyKey, Country, Include
+from common.contracts.events import EventType
+from common.contracts.export import ExportPage, ExportRequest
+from common.contracts.find import FindRequest
+from common.mongo import Database
+from common.runtime.tasks import beside
+from lookup.answers import exporting
+from lookup.answers.exporting import AnswerExports
+from lookup.records.records import CompanyRecord, SourceVersion
+from lookup.search.searcher import IndexSearches, followed_indexes
+from lookup.store.reads import StoredRegister
+from tests.builders.companies import (
+    MONDAY,
+    a_company,
+    a_company_record,
+    a_participant_record,
+    a_unit_record,
+    an_owner,
+)
+from tests.builders.loading import Loader
+from tests.builders.outbox import Outbox
+from tests.delivery.waiting import eventually
+
+pytestmark = pytest.mark.integration
+
+NO_INDEX = IndexSearches({}, {}, None, None)  # type: ignore[arg-type]
+
+
+def number(place: int) -> str:
+    return f"{10_000_000 + place:08d}"
+
+
+def a_record(place: int, version: int = 0, **fields: Any) -> CompanyRecord:
+    company = a_company(vat=number(place), name=f"Prøve {place}-{version} ApS", **fields)
+    at = SourceVersion(MONDAY.at + timedelta(minutes=version))
+    return a_company_record(company, version=at, owners=(an_owner(),))
+
+
+@pytest.fixture
+async def searches(register_db: Database, tmp_path: Path) -> AsyncIterator[IndexSearches]:
+    """An index of Danish companies that follows the register."""
+    async with followed_indexes(
+        register_db,
+        [Country.DK],
+        folder=tmp_path,
+        threads=1,
+        interval=timedelta(milliseconds=50),
+        random=Random(1),
+    ) as searches:
+        yield searches
+
+
+def exports(
+    register_db: Database, outbox: Outbox, searches: IndexSearches = NO_INDEX
+) -> AnswerExports:
+    return AnswerExports(register_db, outbox.feed, searches, StoredRegister(register_db))
+
+
+async def first_page(answer: AnswerExports, **fields: Any) -> ExportPage:
+    [page] = await answer([ExportRequest(country=Country.DK, **fields)])
+    return page
+
+
+async def pages(answer: AnswerExports, **fields: Any) -> AsyncIterator[ExportPage]:
+    page = first = await first_page(answer, **fields)
+    yield page
+    while page.last is not None:
+        asked = {**fields, "after": page.last, "state": first.state}
+        page = await first_page(answer, **asked)
+        yield page
+
+
+def companies(page: ExportPage) -> list[dict[str, Any]]:
+    found = [orjson.loads(line) for line in page.lines.splitlines()]
+    assert len(found) == page.count
+    return found
+
+
+class Register:
+    """A register that changes, and its copy."""
+
+    def __init__(self, store: Loader, outbox: Outbox, random: Random) -> None:
+        self.store, self.outbox, self.random = store, outbox, random
+        self.version = 0
+
+    async def change(self) -> None:
+        """Some companies are new, some change, and one is removed; the events are published."""
+        self.version += 1
+        places = self.random.sample(range(60), 4)
+        await self.store.load(*(a_record(place, self.version) for place in places))
+        await self.store.remove(f"dk:{number(self.random.randrange(60))}", publish_events=True)
+        if self.random.random() < 0.7:  # or they are published later, with others
+            await self.outbox.publisher()()
+
+    async def stored(self) -> dict[str, tuple[int, str]]:
+        keys = [CompanyKey(Country.DK, number(place)) for place in range(60)]
+        rows = await StoredRegister(self.outbox.register).companies(keys)
+        return {
+            key.vat: (row.revision, orjson.loads(row.core)["name"]) for key, row in rows.items()
+        }
+
+    async def apply_events(self, copy: dict[str, tuple[int, str]], position: int) -> None:
+        """Applies the feed from a position on, of each company the newest revision."""
+        while await self.outbox.publisher()():
+            pass
+        page = await self.outbox.read(position, limit=500)
+        assert not page.has_more
+        for event in page.events:
+            body = orjson.loads(event.body)
+            vat, revision = body["vat"], body["revision"]
+            if revision < copy.get(vat, (0, ""))[0]:
+                continue
+            if event.type == EventType.COMPANY_REMOVED:
+                copy.pop(vat, None)
+            else:
+                copy[vat] = revision, body["data"]["company"]["name"]
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_copy_with_the_events_after_it_is_the_register_that_changed_meanwhile(
+    store: Loader, outbox: Outbox, register_db: Database, seed: int
+) -> None:
+    register = Register(store, outbox, Random(seed))
+    await store.load(*map(a_record, range(0, 60, 2)))
+    for _ in range(3):
+        await register.change()
+
+    copy: dict[str, tuple[int, str]] = {}
+    position = None
+    async for page in pages(exports(register_db, outbox), limit=5):
+        position = page.position if position is None else position
+        copy |= {one["vat"]: (one["revision"], one["name"]) for one in companies(page)}
+        await register.change()
+    assert position
+    before = dict(copy)
+    await register.apply_events(copy, position)
+
+    assert copy == await register.stored() != before
+
+
+async def test_companies_are_in_the_order_of_their_numbers_and_as_lookups_return_them(
+    store: Loader, outbox: Outbox, register_db: Database
+) -> None:
+    await store.load(*map(a_record, range(9, -1, -1)))
+    answer = exports(register_db, outbox)
+
+    read = [page async for page in pages(answer, limit=4, include=(Include.OWNERS,))]
+    resumed = await first_page(answer, after=number(6))
+
+    found = [one for page in read for one in companies(page)]
+    assert [one["vat"] for one in found] == [number(place) for place in range(10)]
+    assert [page.count for page in read] == [4, 4, 2]
+    assert found[0]["match"] == {"type": "export", "score": 100, "matched_name": None}
+    assert [owner["name"] for owner in found[0]["owners"]] == ["Anna Testesen"]
+    assert [one["vat"] for one in companies(resumed)] == [number(place) for place in (7, 8, 9)]
+    assert resumed.last is None
+
+
+async def test_an_empty_register_is_one_empty_page(outbox: Outbox, register_db: Database) -> None:
+    page = await first_page(exports(register_db, outbox))
+
+    assert (page.lines, page.count, page.last, page.position) == (b"", 0, None, 0)
+
+
+async def test_a_page_ends_before_it_becomes_too_large(
+    store: Loader, outbox: Outbox, register_db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "MAX_BYTES", 100_000)
+    await store.load(*map(a_record, range(300)))
+
+    read = [page async for page in pages(exports(register_db, outbox), limit=1000)]
+
+    assert [one["vat"] for page in read for one in companies(page)] == [*map(number, range(300))]
+    assert len(read) > 1
+
+
+async def test_units_and_identifiers_are_included(
+    store: Loader, outbox: Outbox, register_db: Database
+) -> None:
+    for record in (a_company_record(), a_unit_record(), a_participant_record()):
+        await store.load(record)
+    include = (Include.PRODUCTION_UNITS, Include.EINVOICING)
+
+    [one] = companies(await first_page(exports(register_db, outbox), include=include))
+
+    assert (one["production_units_total"], len(one["production_units"])) == (1, 1)
+    assert one["einvoicing"]
+
+
+async def test_a_copy_with_filters_has_each_change_that_was_stored_before_it_began(
+    store: Loader, outbox: Outbox, register_db: Database, searches: IndexSearches
+) -> None:
+    """The index learns of a change later than the database; the copy waits for it."""
+    await store.load(*map(a_record, range(30)))
+    await eventually(searches.health, lambda fault: fault is None)
+    wanted = FindRequest(country=Country.DK, forms=("80",), limit=0)
+    answer = exports(register_db, outbox, searches)
+    expected: list[str] = []
+
+    for version in range(1, 8):
+        form = CodedText(code="80", description="Anpartsselskab")
+        await store.load(a_record(version * 3, version, form=form))
+        expected.append(number(version * 3))
+        read = [page async for page in pages(answer, limit=2, filter=wanted)]
+        assert [one["vat"] for page in read for one in companies(page)] == expected
+
+
+async def test_a_register_that_is_written_to_all_the_time_holds_up_no_copy_with_filters(
+    store: Loader, outbox: Outbox, register_db: Database, searches: IndexSearches
+) -> None:
+    await store.load(*map(a_record, range(30)))
+    await eventually(searches.health, lambda fault: fault is None)
+    wanted = FindRequest(country=Country.DK, forms=("80",), limit=0)
+
+    async def write() -> None:
+        version = 0
+        while True:
+            version += 1
+            await store.load(a_record(version % 30, version))
+
+    async with beside(write()):
+        page = await first_page(exports(register_db, outbox, searches), filter=wanted)
+
+    assert page.count == 0

@@ -1,0 +1,243 @@
+"""Mirrors in SQLite, by real processes that are killed while the register changes."""
+
+import asyncio
+import sqlite3
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+from uuid import uuid4
+
+import orjson
+import pytest
+
+from common.contracts.company import CompanyKey, Country
+from common.contracts.export import ExportPage, ExportRequest
+from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
+from common.leases import StoredLeases
+from common.mongo import Database
+from gateway.access.keys import Rate, Scope
+from gateway.http.problem_responses import refusals
+from gateway.routes import application
+from gateway.settings import Policy
+from lookup.answers.exporting import AnswerExports
+from lookup.records.records import CompanyRecord, SourceVersion
+from lookup.store.reads import StoredRegister
+from tests.builders.companies import MONDAY, a_company, a_company_record
+from tests.builders.loading import Loader
+from tests.builders.outbox import Outbox
+from tests.delivery.waiting import SOON
+from tests.fakes.gateway import Gateway
+from tests.fakes.public_server import PublicServer
+
+pytestmark = pytest.mark.integration
+
+COMPANIES = 3_000
+KILLS = 20
+RATE = Rate(100_000, 60)
+
+
+def number(place: int) -> str:
+    return f"{10_000_000 + place:08d}"
+
+
+def a_record(place: int, version: int = 0) -> CompanyRecord:
+    at = SourceVersion(MONDAY.at + timedelta(minutes=version))
+    company = a_company(vat=number(place), name=f"Prøve {place}-{version} ApS")
+    return a_company_record(company, version=at)
+
+
+@dataclass
+class Direct:
+    """`Exports` and `Events` of the stores themselves, in small and slow pages."""
+
+    answers: AnswerExports
+    outbox: Outbox
+    asked: int = 0
+
+    async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:  # noqa: ARG002
+        self.asked += 1
+        await asyncio.sleep(0.02)  # so that processes are killed within a copy
+        [page] = await self.answers([request.model_copy(update={"limit": 100})])
+        return page
+
+    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:  # noqa: ARG002
+        self.asked += 1
+        return await self.outbox.feed.read(request)
+
+    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+        raise NotImplementedError
+
+
+@dataclass
+class Register:
+    """A register that changes, and is served."""
+
+    store: Loader
+    outbox: Outbox
+    direct: Direct
+    url: str
+    key: str
+    path: Path
+    random: Random = field(default_factory=lambda: Random(21))
+    version: int = 0
+
+    async def change(self) -> None:
+        """Some companies change, some come, and some go."""
+        self.version += 1
+        places = self.random.sample(range(COMPANIES + 50), 10)
+        await self.store.load(*(a_record(place, self.version) for place in places))
+        gone = number(self.random.randrange(COMPANIES))
+        await self.store.remove(f"dk:{gone}", publish_events=True)
+        await self.publish()
+
+    async def publish(self) -> None:
+        while await self.outbox.publisher()():
+            pass
+
+    @asynccontextmanager
+    async def changing(self) -> AsyncIterator[None]:
+        """Changes the register during the body; the last change is whole, and so is its event."""
+        is_over = False
+
+        async def keep_changing() -> None:
+            while not is_over:
+                await self.change()
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(keep_changing())
+            try:
+                yield
+            finally:
+                is_over = True
+
+    async def started(self, *options: str, out: int = DEVNULL) -> Process:
+        """`company-registry mirror` as a process of its own."""
+        command = "from company_registry.cli import main; main()"
+        where = ("--url", self.url, "--key", self.key, "--country", "dk", "--to", str(self.path))
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-c", command, "mirror", *where, *options, stdout=out, stderr=out
+        )
+
+    async def run(self, *options: str) -> tuple[int | None, str]:
+        """Status and output of a run."""
+        process = await self.started(*options, out=PIPE)
+        async with asyncio.timeout(SOON):
+            out, err = await process.communicate()
+        return process.returncode, (out + err).decode()
+
+    async def stored(self) -> dict[str, Any]:
+        """Each company as events and exports have it."""
+        keys = [CompanyKey(Country.DK, number(place)) for place in range(COMPANIES + 50)]
+        rows = await StoredRegister(self.outbox.register).companies(keys)
+        return {
+            key.vat: {**orjson.loads(row.core), "revision": row.revision}
+            for key, row in rows.items()
+        }
+
+    def mirrored(self) -> dict[str, Any]:
+        with closing(sqlite3.connect(self.path)) as database:
+            rows = database.execute("SELECT vat, body FROM companies WHERE country = 'dk'")
+            return {vat: orjson.loads(body) for vat, body in rows}
+
+
+@asynccontextmanager
+async def serving(direct: Direct, register_db: Database) -> AsyncIterator[tuple[str, str]]:
+    """URL and key of a gateway over the stores."""
+    gateway = Gateway()
+    dependencies = replace(
+        gateway.dependencies(),
+        exports=direct,
+        events=direct,
+        new_lease=lambda: StoredLeases(register_db, holder=uuid4().hex),
+    )
+    app = application(dependencies, Policy(anonymous_rate=RATE, key_rate=RATE))
+    async with PublicServer(app, refusals(lambda: "unread")) as server:
+        key = gateway.issue(scopes=frozenset({Scope.EXPORT, Scope.EVENTS}))
+        yield str(server.make_url("")).rstrip("/"), key["X-API-Key"]
+
+
+@pytest.fixture
+async def register(
+    store: Loader, outbox: Outbox, register_db: Database, tmp_path: Path
+) -> AsyncIterator[Register]:
+    await store.load(*map(a_record, range(COMPANIES)))
+    # Without filters, an export needs no index.
+    answers = AnswerExports(
+        register_db,
+        outbox.feed,
+        None,  # type: ignore[arg-type]
+        StoredRegister(register_db),
+    )
+    direct = Direct(answers, outbox)
+    async with serving(direct, register_db) as (url, key):
+        yield Register(store, outbox, direct, url, key, tmp_path / "registry.sqlite")
+
+
+async def kill_soon(register: Register) -> bool:
+    """Starts a mirror and kills it at some moment; returns whether it still ran."""
+    asked = register.direct.asked
+    process = await register.started("--follow")
+    while register.direct.asked == asked:  # noqa: ASYNC110 (started, and connected)
+        await asyncio.sleep(0.01)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(register.random.uniform(0.0, 0.8)):
+            await process.wait()
+    was_running = process.returncode is None
+    if was_running:
+        process.kill()
+    await process.wait()
+    return was_running
+
+
+@pytest.mark.timeout(600)
+async def test_a_mirror_that_is_killed_twenty_times_equals_the_register_that_changed_meanwhile(
+    register: Register,
+) -> None:
+    async with register.changing():
+        killed = [await kill_soon(register) for _ in range(KILLS // 2)]
+        assert (await register.run())[0] == 0
+        # The events after its place expire while it does not run: it copies again by itself.
+        register.outbox.now += timedelta(days=31)
+        killed += [await kill_soon(register) for _ in range(KILLS // 2)]
+    assert killed == [True] * KILLS
+    await register.publish()
+
+    status, _ = await register.run()
+
+    assert status == 0
+    assert register.mirrored() == await register.stored()
+
+
+async def test_a_mirror_is_verified_against_the_register(register: Register) -> None:
+    async with register.changing():
+        status, shown = await register.run("--verify", "--json")
+    found = orjson.loads(shown.splitlines()[0])
+    with closing(sqlite3.connect(register.path)) as database:
+        database.execute("UPDATE companies SET body = json_set(body, '$.phone', '1') WHERE vat = ?",
+                         (number(1),))  # fmt: skip
+        database.commit()
+
+    unequal, said = await register.run("--verify")
+
+    assert (status, found["equal"]) == (0, True)
+    assert found["mirror"] == found["register"]
+    assert (unequal, "--start-over" in said) == (1, True)
+    assert (await register.run("--start-over"))[0] == 0
+    assert register.mirrored() == await register.stored()
+
+
+async def test_the_columns_of_a_mirror_are_those_of_the_companies(register: Register) -> None:
+    await register.run()
+
+    with closing(sqlite3.connect(register.path)) as database:
+        row = database.execute(
+            "SELECT name, status, employees FROM companies WHERE vat = ?", (number(7),)
+        ).fetchone()
+
+    assert row == ("Prøve 7-0 ApS", "active", None)

@@ -1,0 +1,132 @@
+"""Records are matched in requests of a hundred, in order, at the pace of the rate limit."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from company_registry import InvalidResponse, MatchRecord, MatchResult, RateLimited, Retries
+from company_registry.http import Response
+from company_registry.matching import match
+from company_registry.spreadsheets import field_of
+from tests.builders.answers import a_problem
+from tests.fakes.client import FakeTransport, answer, problem
+
+RECORDS = [MatchRecord(str(number), name=f"Prøve {number} ApS") for number in range(250)]
+CANDIDATE = {"country": "dk", "vat": "12345674", "name": "Prøve ApS", "status": "active"}
+
+
+def matched(
+    records: Sequence[MatchRecord], *, left: int = 1000, quota: int = 1200, **result: Any
+) -> Response:
+    found = {"decision": "match", "candidates": [{**CANDIDATE, "score": 0.99}], **result}
+    return answer(
+        {"results": [{"id": each.id, **found} for each in records]},
+        ratelimit_policy=f'"key";q={quota};w=60',
+        ratelimit=f'"key";r={left};t=17',
+    )
+
+
+def results_of(transport: FakeTransport, records: Sequence[MatchRecord]) -> list[MatchResult]:
+    return list(transport.iterate(match(Retries(), records)))
+
+
+def sizes(transport: FakeTransport) -> list[int]:
+    return [len(request.body["records"]) for request in transport.requests]
+
+
+def test_records_are_split_into_requests_of_a_hundred_and_answered_in_order() -> None:
+    parts = [RECORDS[:100], RECORDS[100:200], RECORDS[200:]]
+    transport = FakeTransport([matched(part) for part in parts])
+
+    results = results_of(transport, RECORDS)
+
+    assert sizes(transport) == [100, 100, 50]
+    assert [each.record for each in results] == RECORDS
+    assert results[0].candidates[0].vat == "12345674"
+
+
+def test_a_request_has_only_what_is_known() -> None:
+    transport = FakeTransport([matched(RECORDS[:1])])
+
+    results_of(transport, [MatchRecord("1", country="dk", name="Prøve", city="")])
+
+    assert transport.requests[0].body == {
+        "records": [{"id": "1", "country": "dk", "name": "Prøve"}],
+        "limit": 5,
+    }
+
+
+def test_the_next_request_waits_for_the_window_when_the_quota_is_used_up() -> None:
+    transport = FakeTransport([matched(RECORDS[:100], left=0), matched(RECORDS[100:200])])
+
+    results_of(transport, RECORDS[:200])
+
+    assert transport.slept == [17]
+
+
+def test_a_quota_smaller_than_a_request_makes_smaller_requests() -> None:
+    limit = {"ratelimit-policy": '"key";q=60;w=60', "ratelimit": '"key";r=60;t=17'}
+    refused = Response(429, limit, b"{}")
+    parts = [matched(part, quota=60, left=60) for part in (RECORDS[:50], RECORDS[50:100])]
+    transport = FakeTransport([refused, *parts])
+
+    results = list(transport.iterate(match(Retries(attempts=1), RECORDS[:100])))
+
+    assert sizes(transport) == [100, 50, 50]
+    assert len(results) == 100
+
+
+def test_a_refusal_that_no_smaller_request_helps_is_raised() -> None:
+    transport = FakeTransport([problem("rate_limited", 429)])
+
+    with pytest.raises(RateLimited):
+        list(transport.iterate(match(Retries(attempts=1), RECORDS[:1])))
+
+
+def test_a_record_that_failed_for_a_moment_is_repeated_alone() -> None:
+    late = {"id": "1", "problem": a_problem("lookup_timeout", 504)}
+    found = {"id": "0", "decision": "none", "candidates": []}
+    transport = FakeTransport([answer({"results": [found, late]}), matched(RECORDS[1:2])])
+
+    results = results_of(transport, RECORDS[:2])
+
+    assert sizes(transport) == [2, 1]
+    assert [each.decision for each in results] == ["none", "match"]
+
+
+def test_the_problem_of_a_record_is_its_result() -> None:
+    refused = {"id": "1", "problem": a_problem("invalid_parameter")}
+    transport = FakeTransport([answer({"results": [refused]})])
+
+    [result] = results_of(transport, RECORDS[:1])
+
+    assert (result.decision, result.candidates) == (None, ())
+    assert result.error is not None
+    assert result.error.code == "invalid_parameter"
+
+
+@pytest.mark.parametrize("body", [{}, {"results": []}, {"results": [{"id": "0"}]}, []])
+def test_an_answer_that_is_not_one_result_per_record_is_an_error(body: object) -> None:
+    with pytest.raises(InvalidResponse):
+        results_of(FakeTransport([answer(body)]), RECORDS[:1])
+
+
+@pytest.mark.parametrize(
+    "header, field",
+    [
+        ("Firmanavn", "name"),
+        ("Org.nr.", "number"),
+        ("P-nummer", "number"),
+        ("Postnr.", "postal_code"),
+        ("By", "city"),
+        ("Poststed", "city"),
+        ("E-post", "email"),
+        ("Hjemmeside", "website"),
+        ("Telefon", "phone"),
+        ("Land", "country"),
+        ("Saldo", None),
+    ],
+)
+def test_a_column_is_recognised_by_its_header(header: str, field: str | None) -> None:
+    assert field_of(header) == field
