@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -46,7 +46,7 @@ class Mirror:
         while True:
             try:
                 self._copy()
-                self._read_feed(follow=follow)
+                _read_feed(self.client, self.store, follow=follow, on_outage=self.on_outage)
                 return
             except CursorExpired:
                 self.store.start_over()
@@ -73,18 +73,20 @@ class Mirror:
         cursor = place.cursor or begun.cursor
         self.store.complete(place._replace(cursor=cursor, copied_until=None))
 
-    def _read_feed(self, *, follow: bool) -> None:
-        feed = _Feed(self.store)
-        with closing(
-            self.client.events(
-                countries=[self.store.country],
-                cursor=feed,
-                until_now=not follow,
-                on_outage=self.on_outage,
-            )
-        ) as events:
-            for event in events:
-                feed.waiting.append(event)
+
+def _read_feed(
+    client: Client, *stores: MirrorStore, follow: bool, on_outage: Outage | None = None
+) -> None:
+    """Applies the events after the first store's place to all of them.
+
+    A store that was further may apply an event again, which changes nothing once all have been.
+    """
+    feed, countries = _Feed(stores), [stores[0].country]
+    with closing(
+        client.events(countries=countries, cursor=feed, until_now=not follow, on_outage=on_outage)
+    ) as events:
+        for event in events:
+            feed.waiting.append(event)
 
 
 @dataclass
@@ -104,14 +106,15 @@ class _Begun:
 class _Feed:
     """Applies the events of a page together with its cursor."""
 
-    store: MirrorStore
+    stores: Sequence[MirrorStore]
     waiting: list[Event] = field(default_factory=list)
 
     def load(self) -> str | None:
-        return self.store.place.cursor
+        return self.stores[0].place.cursor
 
     def save(self, cursor: str) -> None:
-        self.store.apply(self.waiting, self.store.place._replace(cursor=cursor))
+        for store in self.stores:
+            store.apply(self.waiting, store.place._replace(cursor=cursor))
         self.waiting.clear()
 
 
@@ -130,23 +133,25 @@ class Verified(NamedTuple):
 def verify(client: Client, path: Path, country: Country) -> Verified:
     """Compares a mirror with a new copy, which needs as much space beside it for the time.
 
-    Both read the feed until they are equal: a change that the new copy already has may not yet be
-    an event. After 20 s they are found different.
+    Both are compared after the same events, so that a register may change meanwhile. A change that
+    the new copy already has may not be an event yet: after 20 s they are found different.
     """
     with (
         tempfile.TemporaryDirectory(dir=path.parent, prefix=".verify-") as folder,
         closing(MirrorStore(path, country)) as store,
         closing(MirrorStore(Path(folder) / "copy.sqlite", country)) as new,
     ):
-        return _compared(Mirror(client, store), Mirror(client, new))
+        for each in (new, store):
+            Mirror(client, each).run()
+        return _compared(client, store, new)
 
 
-def _compared(mirror: Mirror, copy: Mirror) -> Verified:
+def _compared(client: Client, mirror: MirrorStore, copy: MirrorStore) -> Verified:
     deadline = time.monotonic() + _SETTLE
     while True:
-        for each in (copy, mirror):
-            each.run()
-        verified = Verified(mirror.store.counted(), copy.store.counted())
+        # The copy's place is the earlier one.
+        _read_feed(client, copy, mirror, follow=False)
+        verified = Verified(mirror.counted(), copy.counted())
         if verified.is_equal or time.monotonic() > deadline:
             return verified
         time.sleep(1.0)
