@@ -1,0 +1,85 @@
+"""The calculator of `python -m bench.capacity`."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.capacity.__main__ import main
+from bench.capacity.model import Load, limits, lookup_ms, parts, read_points
+
+POINTS = read_points()
+LOAD = Load(lookups=6000, companies=3_000_000, webhooks=100_000, events=1000)
+
+
+def test_a_lookup_costs_what_was_measured_and_between_two_points_less_than_at_the_first() -> None:
+    for point in POINTS["lookups"]:
+        assert lookup_ms(POINTS, "gateway", point["in_flight"]) == pytest.approx(point["gateway"])
+
+    one, four, sixteen = (lookup_ms(POINTS, "lookup", number) for number in (1, 4, 16))
+    assert four == pytest.approx((one + sixteen) / 2)
+
+
+def test_every_point_names_its_source() -> None:
+    tables = [
+        each
+        for value in POINTS.values()
+        for each in ([value] if isinstance(value, dict) else value)
+    ]
+
+    assert all(each["source"] for each in tables)
+
+
+def test_ten_times_the_load_needs_ten_times_the_cores() -> None:
+    more = replace(LOAD, lookups=LOAD.lookups * 10, events=LOAD.events * 10)
+
+    for one, ten in zip(parts(LOAD, POINTS), parts(more, POINTS), strict=True):
+        assert ten.cores == pytest.approx(one.cores * 10)
+        assert ten.replicas >= one.replicas
+
+
+def test_no_load_still_has_a_replica_to_lose() -> None:
+    idle = Load(lookups=0, companies=1000, webhooks=0, events=0)
+
+    assert [part.replicas for part in parts(idle, POINTS)] == [2, 2, 2, 3, 3]
+
+
+def test_the_most_used_limit_is_the_first() -> None:
+    large = limits(replace(LOAD, events=0, companies=300_000_000), POINTS)
+    busy = limits(replace(LOAD, lookups=0, events=1_000_000, kept_days=0), POINTS)
+
+    assert large[0].name.startswith("the memory of a lookup process")
+    assert busy[0].name.startswith("the outbox's publisher")
+    assert busy[0].share == pytest.approx(1_000_000 / 570)
+
+
+def test_it_prints_each_part_and_the_first_bottleneck(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--lookups=6000", "--companies=3000000", "--webhooks=100000", "--events=1000"])
+
+    printed = capsys.readouterr().out
+    assert all(f"| {part.name} | {part.replicas} |" in printed for part in parts(LOAD, POINTS))
+    assert f"First bottleneck: {limits(LOAD, POINTS)[0].name}" in printed
+
+
+@pytest.mark.parametrize(
+    "option, value",
+    [
+        ("--lookups", "-1"),
+        ("--lookups", "fast"),
+        ("--lookups", "nan"),
+        ("--companies", "3e6"),
+        ("--webhooks", "0.5"),
+        ("--events", "1,000"),
+        ("--in-flight", "0"),
+        ("--fan-out", "0"),
+    ],
+)
+def test_a_bad_value_is_refused_by_its_name(
+    option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"--lookups": "1", "--companies": "1", "--webhooks": "1", "--events": "1"}
+    given[option] = value
+
+    with pytest.raises(SystemExit):
+        main([f"{name}={each}" for name, each in given.items()])
+
+    assert f"argument {option}: " in capsys.readouterr().err
