@@ -1,7 +1,8 @@
-"""Rate limits: a fixed window for each client, counted for all gateways together (ADR 0029)."""
+"""Rate limits: fixed windows of each client, counted for all gateways together (ADR 0060)."""
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -11,13 +12,15 @@ from prometheus_client import Counter
 
 from common.contracts.failures import Unavailable
 from gateway.access.keys import Rate
-from gateway.access.quotas import MongoQuotas
+from gateway.access.quotas import Lease, MongoQuotas, Window
 from gateway.access.single_flight import SingleFlight
 
 #: Maximum clients per rate, about 25 MB; beyond, the oldest window is dropped.
 MAX_CLIENTS = 100_000
 #: Seconds for which nothing is leased after a failure: requests do not wait for a lost database.
 _LOCAL_FOR = 1.0
+#: Leases that a request requests, each after a recall, before it is refused.
+_MAX_LEASES = 3
 
 _LEASES = Counter("rate_limit_leases_total", "Leases of quota by outcome", ["outcome"])
 for _outcome in ("granted", "refused", "unavailable"):
@@ -41,16 +44,22 @@ class Quota(NamedTuple):
 
 @dataclass(slots=True)
 class _Window:
+    #: By the limiter's clock.
     ends: float
     #: Requests that this process may let through in the window, and that it has let through.
     granted: int = 0
     used: int = 0
-    #: The part of `used` that the last lease has reported.
+    #: The part of `used` that leases and settlements have reported.
     reported: int = 0
     #: Requests of the rate that no process has leased.
     unleased: int = 0
-    #: The window of the leases, which they compare with theirs.
-    leased: object | None = None
+    #: The window that all gateways count; None: this process counts alone.
+    shared: Window | None = None
+    #: Recalls until this time are settled, in milliseconds of the Unix epoch.
+    settled_at: float = 0.0
+    #: True while a lease is being requested, and from then on.
+    is_leasing: bool = False
+    has_leased: bool = False
     #: True if a lease of one request was refused: the quota is used up until the window ends.
     exhausted: bool = False
 
@@ -58,11 +67,27 @@ class _Window:
     def left(self) -> int:
         return self.granted - self.used
 
+    def give_up(self) -> int:
+        """Ends the share and the lease; returns the requests to report."""
+        spent = self.used - self.reported
+        self.granted = self.reported = self.used
+        return spent
+
+    def settled(self, at: float) -> None:
+        """A settlement of that time is written."""
+        self.settled_at = max(self.settled_at, at)
+        # A lease that was granted meanwhile may have been ended by it.
+        self.granted = self.used
+
+    def unsettled(self, spent: int) -> None:
+        """The requests may not have been reported."""
+        self.reported -= spent
+
 
 class RateLimiter:
-    """One rate for many clients: each has its own window, from its first request on."""
+    """One rate for many clients, each with windows of its own."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what counts, and how a lease waits)
         self,
         name: str,
         rate: Rate,
@@ -70,22 +95,27 @@ class RateLimiter:
         clock: Callable[[], float],
         leases: MongoQuotas | None = None,
         max_clients: int = MAX_CLIENTS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`name` is the policy's name in the headers; `clock` is monotonic, in seconds.
 
-        Without `leases` the rate is counted in this process alone.
+        Without `leases` the rate is counted in this process alone, in windows that begin with the
+        first request.
         """
         self._name = name
         self._rate = rate
         self._clock = clock
         self._leases = leases
         self._max_clients = max_clients
+        self._sleep = sleep
         self._policy = f'"{name}";q={rate.count};w={rate.window}'
-        #: All are equally long, so they are nearly ordered by their end.
+        #: The oldest first; they end nearly in that order.
         self._windows: OrderedDict[str, _Window] = OrderedDict()
         #: Clients for whom a lease is being requested.
         self._leasing = SingleFlight[_Window]()
         self._local_until = float("-inf")
+        if leases is not None:
+            leases.add(self)
 
     @property
     def clients(self) -> int:
@@ -95,7 +125,7 @@ class RateLimiter:
     async def take(self, client: str, cost: int = 1) -> Quota:
         """Counts the requests if all of them fit the quota, else none; returns which."""
         window = self._window(client)
-        if window is None or (window.left < cost and not window.exhausted):
+        if not self._is_decided(window, cost):
             window = await self._with_room(client, cost)
         allowed = window.left >= cost
         if allowed:
@@ -104,58 +134,105 @@ class RateLimiter:
 
     def give_back(self, client: str) -> None:
         """Uncounts one request, if its window has not ended."""
-        window = self._window(client)
+        window = self._known(client)
         if window is not None and window.used > window.reported:
             window.used -= 1
 
     def look(self, client: str) -> Quota:
         """The quota now, without counting a request."""
         full = _Window(self._clock(), granted=self._rate.count)
-        return self._quota(self._window(client) or full, allowed=True)
+        return self._quota(self._known(client) or full, allowed=True)
+
+    def recalled(self, window_id: str, ends: int, at: float) -> _Window | None:
+        """The window, if it holds something that a recall of that time ends."""
+        prefix, suffix = f"{self._name}:", f"/{self._rate.window}"
+        if self._leases is None or not (
+            window_id.startswith(prefix) and window_id.endswith(suffix)
+        ):
+            return None
+        now, _ = self._leases.window(window_id.removesuffix(suffix), self._rate)
+        if now.ends != ends:
+            return None
+        # Without a window it is begun, for no share to be used from now on.
+        window = self._window(window_id[len(prefix) : -len(suffix)])
+        if window.shared != now or window.is_leasing or window.settled_at >= at:
+            return None
+        if window.has_leased or window.used > window.reported:
+            return window
+        window.settled(at)
+        return None
+
+    def holding(self) -> Iterable[_Window]:
+        """Windows with leases."""
+        return [each for each in self._windows.values() if each.has_leased and each.left > 0]
+
+    def _is_decided(self, window: _Window, cost: int) -> bool:
+        if window.shared is None or window.exhausted:
+            return True
+        return window.left >= cost and self._leases is not None and self._leases.is_following
 
     async def _with_room(self, client: str, cost: int) -> _Window:
         """The client's window after a lease; requests of one moment share it."""
         while await self._leasing.ended(client):
             window = self._window(client)
-            if window is not None and (window.left >= cost or window.exhausted):
+            if self._is_decided(window, cost):
                 return window
         return await self._leasing(client, partial(self._leased, client, cost))
 
     async def _leased(self, client: str, cost: int) -> _Window:
-        window = self._window(client)
-        counted_here = window is not None and window.leased is None
-        if self._leases is None or counted_here or self._clock() < self._local_until:
-            return self._local(client, window)
-        spent = 0 if window is None else window.used - window.reported
-        try:
-            lease = await self._leases.lease(
-                f"{self._name}:{client}",
-                self._rate,
-                cost=cost,
-                spent=spent,
-                window=None if window is None else window.leased,
-            )
-        except Unavailable:
-            _LEASES.labels("unavailable").inc()
-            self._local_until = self._clock() + _LOCAL_FOR
-            return self._local(client, self._window(client))
-        _LEASES.labels("granted" if lease.granted else "refused").inc()
-        if window is None or window.leased != lease.window:
-            window = self._begun(client, lease.reset)
-            window.leased = lease.window
-        else:
-            window.reported += spent
-        window.granted += lease.granted
-        window.unleased = lease.unleased
-        window.exhausted = cost == 1 and not lease.granted
+        """The client's window after a lease, for which recalls are awaited."""
+        for left in reversed(range(_MAX_LEASES)):
+            window = self._window(client)
+            if self._is_decided(window, cost):
+                break
+            try:
+                if await self._has_caught_up(window, cost):
+                    break
+                lease = await self._lease(window, cost)
+            except Unavailable:
+                _LEASES.labels("unavailable").inc()
+                self._local_until = self._clock() + _LOCAL_FOR
+                return self._alone(window)
+            _LEASES.labels("granted" if lease.granted else "refused").inc()
+            if window.left >= cost:
+                break
+            window.exhausted = cost == 1 and not lease.wait
+            if not lease.wait or not left:
+                break
+            await self._sleep(lease.wait)
         return window
 
-    def _local(self, client: str, window: _Window | None) -> _Window:
-        """A window that is counted in this process alone."""
-        if window is None:
-            window = self._begun(client, self._rate.window)
-        window.granted, window.unleased = self._rate.count, 0
-        window.exhausted = window.left <= 0
+    async def _has_caught_up(self, window: _Window, cost: int) -> bool:
+        """True if the window has room, once recalls are read; raises Unavailable."""
+        if self._leases is not None and not self._leases.is_following:
+            # After a pause of this process one read replaces a lease for every client.
+            if self._clock() < self._local_until:
+                raise Unavailable("reads wait after a failure")
+            await self._leases.catch_up()
+        return self._is_decided(window, cost)
+
+    async def _lease(self, window: _Window, cost: int) -> Lease:
+        """Raises Unavailable."""
+        if self._leases is None or window.shared is None or self._clock() < self._local_until:
+            raise Unavailable("leases wait after a failure")
+        spent = window.give_up()
+        window.is_leasing = True
+        try:
+            lease = await self._leases.lease(window.shared, self._rate, cost=cost, spent=spent)
+        except BaseException:
+            window.unsettled(spent)
+            raise
+        finally:
+            window.is_leasing = False
+        window.settled(lease.at)
+        window.granted += lease.granted
+        window.unleased = lease.unleased
+        window.has_leased = True
+        return lease
+
+    def _alone(self, window: _Window) -> _Window:
+        """The window, counted in this process alone from now on."""
+        window.shared, window.granted, window.unleased = None, self._rate.count, 0
         return window
 
     def _quota(self, window: _Window, *, allowed: bool) -> Quota:
@@ -164,14 +241,26 @@ class RateLimiter:
         state = f'"{self._name}";r={remaining};t={reset}'
         return Quota(allowed, self._name, self._policy, state, reset, remaining, self._rate)
 
-    def _begun(self, client: str, seconds: float) -> _Window:
+    def _window(self, client: str) -> _Window:
+        """The client's window, which begins now if the last has ended."""
+        window = self._known(client)
+        if window is not None:
+            return window
         self._windows.pop(client, None)
         if len(self._windows) == self._max_clients:
             self._windows.popitem(last=False)
-        window = self._windows[client] = _Window(self._clock() + seconds)
+        window = self._windows[client] = self._begun(client)
         return window
 
-    def _window(self, client: str) -> _Window | None:
+    def _begun(self, client: str) -> _Window:
+        count, now = self._rate.count, self._clock()
+        if self._leases is None:
+            return _Window(now + self._rate.window, granted=count)
+        shared, seconds = self._leases.window(f"{self._name}:{client}", self._rate)
+        share = self._leases.share(shared, self._rate)
+        return _Window(now + seconds, granted=share, unleased=count - share, shared=shared)
+
+    def _known(self, client: str) -> _Window | None:
         """The client's window, unless it has ended; drops the oldest windows that have."""
         now = self._clock()
         while self._windows and next(iter(self._windows.values())).ends <= now:

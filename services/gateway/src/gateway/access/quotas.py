@@ -1,167 +1,298 @@
-"""Leases of quota in MongoDB: database `access`, collection `quotas` (ADR 0029).
+"""Leases of quota in MongoDB: database `access`, collection `quota_windows` (ADR 0060).
 
-A document per client and policy holds the current window: `used` requests that gateways have
-reported, and `leased` ones that they may still let through.
+A document per client and policy is written once a client has used up its share at a gateway.
+It holds the requests `used`, as gateways have reported them, and those `held` as leases (`leases`,
+by gateway). A gateway that runs short sets `recalled`: all report, and give up what they hold.
 """
 
 import asyncio
-from collections.abc import Mapping
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple, Protocol
+from zlib import crc32
 
 import structlog
-from pymongo import ReturnDocument, WriteConcern
-from pymongo.errors import DuplicateKeyError, PyMongoError
+from pymongo import ReturnDocument, UpdateOne, WriteConcern
 
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
-from common.runtime.tasks import repeat
+from common.runtime.tasks import beside, repeat
 from gateway.access.keys import Rate
+from gateway.access.quota_batches import BatchedUpdates, Refused
+from gateway.access.quota_rules import RECALL, Terms, booked, date, leased, milliseconds, terms
+from gateway.access.single_flight import SingleFlight
 
-#: Seconds for a lease. A slow database delays a request by no more.
+#: Seconds for a lease or a settlement. A slow database delays a request by no more.
 TIMEOUT = 0.25
-#: A fifth of the rate may be leased above it while other gateways hold unused leases, so that no
-#: client gets less than its rate. Divided by the gateways, that is also the size of a lease.
-_SPARE = 5
 #: Seconds between two counts of the gateways, and for which a silent one is counted.
 _COUNT_EVERY = 10.0
 _SILENT_FOR = timedelta(seconds=30)
+#: Seconds between two reads of recalls, and for which one allows to use shares and leases. The
+#: latter and `TIMEOUT`, for a settlement, are less than `RECALL`.
+_READ_EVERY = 0.25
+_READ_FOR = 0.6
+#: Milliseconds by which the clock of a gateway may differ from the database's.
+_MAX_SKEW = 100.0
+#: Milliseconds by which reads of recalls overlap, because of that; the first one reads those of the
+#: longest window.
+_OVERLAP = 2000
+_LONGEST = 3_600_000
 
-_NEVER = datetime.fromtimestamp(0, UTC)
+_MILLISECOND = timedelta(milliseconds=1)
 
 log = structlog.get_logger()
+
+
+class Window(NamedTuple):
+    """A client's window, the same at all gateways."""
+
+    #: The policy, the client and the window's length.
+    id: str
+    #: Milliseconds of the Unix epoch, by the database's clock.
+    begins: int
+    ends: int
 
 
 class Lease(NamedTuple):
     """Requests of a client's rate that one gateway may let through."""
 
-    #: 0: the rate is used up.
+    #: 0: the rate is used up, or others hold what is left.
     granted: int
     #: Requests of the rate that no gateway has leased.
     unleased: int
-    #: Seconds until the window ends.
-    reset: float
-    #: Identifies the window.
-    window: object
+    #: Seconds until a recall has ended, after which there may be more; 0 without one.
+    wait: float
+    #: Milliseconds of the Unix epoch: earlier recalls are settled by it.
+    at: float
+
+
+class Held(Protocol):
+    """A window's share and lease at this gateway."""
+
+    shared: Window | None
+
+    def give_up(self) -> int:
+        """Ends the share and the lease; returns the requests to report."""
+
+    def settled(self, at: float) -> None:
+        """A settlement of that time is written."""
+
+    def unsettled(self, spent: int) -> None:
+        """The requests may not have been reported."""
+
+
+class Holder(Protocol):
+    """Holds shares and leases of one policy."""
+
+    def recalled(self, window_id: str, ends: int, at: float) -> Held | None:
+        """The window, if it holds something that a recall of that time ends."""
+
+    def holding(self) -> Iterable[Held]:
+        """Windows with leases."""
 
 
 class MongoQuotas:
     """Leases of quota for this gateway."""
 
-    def __init__(self, database: Database, *, instance: str, timeout: float = TIMEOUT) -> None:
-        """`instance` identifies this process among the gateways; `timeout` in seconds."""
+    def __init__(
+        self,
+        database: Database,
+        *,
+        instance: str,
+        clock: Callable[[], float] = time.monotonic,
+        timeout: float = TIMEOUT,
+    ) -> None:
+        """`instance` identifies this process among the gateways.
+
+        `clock` is monotonic, in seconds, as is `timeout`.
+        """
         # A failover may lose a lease, which then is granted twice.
-        self._quotas = database["quotas"].with_options(write_concern=WriteConcern(w=1))
+        self._windows = database["quota_windows"].with_options(write_concern=WriteConcern(w=1))
         self._gateways = database["gateways"]
         self._instance = instance
+        self._clock = clock
         self._timeout = timeout
         self._count = 1
+        #: The database's time when `clock` was 0, in milliseconds; None before the first count.
+        self._epoch: float | None = None
+        #: Windows that began before this were divided without this gateway.
+        self._counted_from = 0.0
+        self._read_at = float("-inf")
+        self._holders: list[Holder] = []
+        self._updates = BatchedUpdates(self._windows)
+        self._catching_up = SingleFlight[None]()
 
     async def create_indexes(self) -> None:
         """Ended windows and ended gateways are deleted."""
-        await self._quotas.create_index("ends_at", expireAfterSeconds=60)
+        await self._windows.create_index("ends_at", expireAfterSeconds=60)
+        await self._windows.create_index("recalled", sparse=True)
         await self._gateways.create_index("seen_at", expireAfterSeconds=60)
 
+    def add(self, holder: Holder) -> None:
+        """Adds a holder whose shares and leases recalls end."""
+        self._holders.append(holder)
+
     async def run(self) -> None:
-        """Counts the gateways until cancelled."""
-        # While it fails, the last count stays in use.
-        await repeat(
+        """Counts the gateways and follows recalls until cancelled, and then ends its leases."""
+        # While counting fails, the last count stays in use.
+        counting = repeat(
             self.count_gateways,
             every=_COUNT_EVERY,
             unavailable="quotas.gateways_not_counted",
             failed="quotas.counting_failed",
         )
+        try:
+            async with beside(counting):
+                await repeat(
+                    self.follow_recalls,
+                    every=_READ_EVERY,
+                    unavailable="quotas.recalls_not_read",
+                    failed="quotas.recalls_failed",
+                )
+        finally:
+            await self.close()
 
     async def count_gateways(self) -> None:
         """Raises Unavailable."""
-        recent = {"$gt": ["$seen_at", {"$subtract": ["$$NOW", _milliseconds(_SILENT_FOR)]}]}
+        recent = {"$gt": ["$seen_at", {"$subtract": ["$$NOW", _SILENT_FOR / _MILLISECOND]}]}
         with translated_errors():
-            await self._gateways.update_one(
-                {"_id": self._instance}, [{"$set": {"seen_at": "$$NOW"}}], upsert=True
+            asked = self._clock()
+            seen: Any = await self._gateways.find_one_and_update(
+                {"_id": self._instance},
+                [{"$set": {"seen_at": "$$NOW"}}],
+                upsert=True,
+                return_document=ReturnDocument.AFTER,
             )
+            at = (asked + self._clock()) / 2
             self._count = max(1, await self._gateways.count_documents({"$expr": recent}))
+        epoch = milliseconds(seen["seen_at"]) - at * 1000
+        if self._epoch is None and self._count > 1:
+            # All others have counted this one by then.
+            self._counted_from = epoch + (at + 2 * _COUNT_EVERY) * 1000
+        # Windows do not follow each slow reply.
+        if self._epoch is None or abs(self._epoch - epoch) > _MAX_SKEW:
+            self._epoch = epoch
 
-    async def lease(
-        self, client: str, rate: Rate, *, cost: int, spent: int, window: object | None
-    ) -> Lease:
-        """Leases room for requests that count `cost`, and some more if there is.
-
-        `spent` of the earlier leases of `window` were used. Raises Unavailable within 0.3 s.
-        """
-        several = max(cost, rate.count // _SPARE // self._count)
-        pipeline = _pipeline(rate, (several, cost), spent=spent, window=window)
+    async def follow_recalls(self) -> None:
+        """Settles the windows that other gateways have recalled; raises Unavailable."""
+        if self._epoch is None:
+            raise Unavailable("the gateways are not counted yet")
+        read_at = self._clock()
+        since = max(self._read_at * 1000 - _OVERLAP, read_at * 1000 - _LONGEST) + self._epoch
         try:
             async with asyncio.timeout(self._timeout):
                 with translated_errors():
-                    document = await self._updated(client, pipeline)
+                    recalls = await self._windows.find(
+                        {"recalled": {"$gt": date(since)}}, {"ends_at": 1, "recalled": 1}
+                    ).to_list()
+                    await self._settle(self._recalled(recalls))
         except TimeoutError:
             raise Unavailable("the database did not answer in time") from None
-        except PyMongoError as error:
+        self._read_at = read_at
+
+    async def close(self) -> None:
+        """Returns what is unused of the leases to the other gateways."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                with translated_errors():
+                    await self._settle(held for each in self._holders for held in each.holding())
+        except (TimeoutError, Unavailable) as error:
+            log.warning("quotas.leases_not_returned", reason=repr(error))
+
+    async def catch_up(self) -> None:
+        """Reads recalls now, once for all requests that need it; raises Unavailable."""
+        await self._catching_up("", self.follow_recalls)
+
+    @property
+    def is_following(self) -> bool:
+        """True while shares and leases may be used: no recall was missed."""
+        return self._clock() - self._read_at < _READ_FOR
+
+    def window(self, client: str, rate: Rate) -> tuple[Window, float]:
+        """The client's window now, and the seconds until it ends."""
+        window_id, length, now = f"{client}/{rate.window}", rate.window * 1000, self._now()
+        # Windows of clients do not all begin at once, for then their leases would.
+        phase = crc32(window_id.encode()) % length
+        begins = int((now - phase) // length) * length + phase
+        return Window(window_id, begins, begins + length), (begins + length - now) / 1000
+
+    def share(self, window: Window, rate: Rate) -> int:
+        """Requests that this gateway lets through in a window without a lease."""
+        is_counted = self._epoch is not None and window.begins >= self._counted_from
+        return terms(rate, self._count).share if is_counted else 0
+
+    async def lease(self, window: Window, rate: Rate, *, cost: int, spent: int) -> Lease:
+        """Reports requests, ends the last lease, and leases room for `cost` requests or more.
+
+        Raises Unavailable within 0.3 s.
+        """
+        if self._epoch is None:
+            raise Unavailable("the gateways are not counted yet")
+        at, agreed = self._now(), terms(rate, self._count)
+        stages = leased(agreed, self._instance, date(at), cost)
+        update = self._update(window.id, date(window.ends), spent, *stages)
+        try:
+            async with asyncio.timeout(self._timeout):
+                document = await self._updates.send(window.id, update)
+        except TimeoutError:
+            raise Unavailable("the database did not answer in time") from None
+        except Refused as error:
             # Requests are served even if counting fails.
             log.warning("quotas.lease_failed", reason=repr(error))
             raise Unavailable("the database refused a lease") from error
+        if milliseconds(document["ends_at"]) != window.ends:
+            return Lease(0, 0, 0.0, at)  # ended, by the clock of another gateway
+        return self._lease(document, agreed, at)
+
+    def _recalled(self, recalls: Sequence[Mapping[str, Any]]) -> list[Held]:
+        found = (
+            holder.recalled(
+                each["_id"], milliseconds(each["ends_at"]), milliseconds(each["recalled"])
+            )
+            for each in recalls
+            for holder in self._holders
+        )
+        return [held for held in found if held is not None]
+
+    def _lease(self, document: Mapping[str, Any], agreed: Terms, at: float) -> Lease:
+        recalled = document.get("recalled")
+        passed = RECALL if recalled is None else (self._now() - milliseconds(recalled)) / 1000
         return Lease(
-            granted=document["granted"],
-            unleased=max(0, rate.count - document["used"] - document["leased"]),
-            reset=(document["ends_at"] - document["at"]).total_seconds(),
-            window=document["ends_at"],
+            granted=document["leases"][self._instance],
+            unleased=max(0, agreed.rate - document["used"] - document["held"]),
+            wait=max(0.0, RECALL - passed),
+            at=at,
         )
 
-    async def _updated(self, client: str, pipeline: list[dict[str, Any]]) -> Mapping[str, Any]:
-        while True:
-            with suppress(DuplicateKeyError):  # another gateway began the window at the same time
-                document = await self._quotas.find_one_and_update(
-                    {"_id": client}, pipeline, upsert=True, return_document=ReturnDocument.AFTER
-                )
-                if document is not None:
-                    return document
+    async def _settle(self, windows: Iterable[Held]) -> None:
+        """Reports what this gateway has used, and ends its shares and leases."""
+        at = self._now()
+        reports = [(held, held.shared, held.give_up()) for held in windows]
+        updates = [
+            self._update(shared.id, date(shared.ends), spent)
+            for _, shared, spent in reports
+            if shared is not None
+        ]
+        try:
+            await self._updates.report(updates)
+        except BaseException:
+            for held, _, spent in reports:
+                held.unsettled(spent)
+            raise
+        for held, _, _ in reports:
+            held.settled(at)
 
+    def _update(
+        self, window_id: str, ends: datetime, spent: int, *stages: dict[str, Any]
+    ) -> UpdateOne:
+        """An update of the window, unless a later one has begun."""
+        return UpdateOne(
+            {"_id": window_id, "ends_at": {"$lte": ends}},
+            [*booked(self._instance, ends, spent), *stages],
+            upsert=True,
+        )
 
-def _milliseconds(span: timedelta) -> int:
-    return span // timedelta(milliseconds=1)
-
-
-def _pipeline(
-    rate: Rate, wanted: tuple[int, int], *, spent: int, window: object | None
-) -> list[dict[str, Any]]:
-    """Begins a window if the last one has ended, books the requests spent, and grants a lease.
-
-    `wanted` is the size of a lease, and its minimum.
-    """
-    several, cost = wanted
-    ended = {"$lte": [{"$ifNull": ["$ends_at", _NEVER]}, "$$NOW"]}
-    booked = {"$cond": [{"$eq": ["$ends_at", window]}, spent, 0]}
-    length = _milliseconds(timedelta(seconds=rate.window))
-    room = {"$subtract": [rate.count, {"$add": ["$used", "$leased"]}]}
-    spare = max(1, rate.count // _SPARE)
-    granted = {
-        "$switch": {
-            "branches": [
-                {"case": {"$gte": [room, several]}, "then": several},
-                {"case": {"$gte": [room, cost]}, "then": cost},
-                {
-                    "case": {
-                        "$and": [
-                            {"$lte": [{"$add": ["$used", cost]}, rate.count]},
-                            {"$gte": [{"$add": [room, spare]}, cost]},
-                        ]
-                    },
-                    "then": cost,
-                },
-            ],
-            "default": 0,
-        }
-    }
-    return [
-        {
-            "$set": {
-                "at": "$$NOW",
-                "ends_at": {"$cond": [ended, {"$add": ["$$NOW", length]}, "$ends_at"]},
-                "used": {"$cond": [ended, 0, {"$add": ["$used", booked]}]},
-                "leased": {"$cond": [ended, 0, {"$subtract": ["$leased", booked]}]},
-            }
-        },
-        {"$set": {"granted": granted}},
-        {"$set": {"leased": {"$add": ["$leased", "$granted"]}}},
-    ]
+    def _now(self) -> float:
+        """Milliseconds of the Unix epoch, by the database's clock."""
+        return (self._epoch or 0.0) + self._clock() * 1000
