@@ -14,6 +14,7 @@ from bench import (
     footprint,
     ingestion,
     lookups,
+    quotas,
     search,
 )
 from bench.figures import Figure, table, write
@@ -28,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "find companies": find.measure,
     "imports": ingestion.measure_imports,
     "lookups": lookups.measure,
+    "quotas": quotas.measure,
     "fairness": fairness.measure,
     "lasting load": lookups.measure_lasting_load,
     "deliveries": deliveries.measure,

@@ -28,7 +28,7 @@ class Figure:
 
 
 def in_turns(rounds: int, candidates: Mapping[K, Callable[[], V]]) -> dict[K, list[V]]:
-    """What each candidate measures in each round.
+    """The measurements of each candidate in each round.
 
     Each takes a turn in every round, so that variations of the machine affect all of them.
     """

@@ -54,7 +54,7 @@ class Register:
     phones: dict[str, list[CompanyKey]]
 
     def candidates(self, labelled: Labelled) -> Iterator[Candidate]:
-        """What the lookup service compares, without its database."""
+        """The candidates that the lookup service compares, without its database."""
         record = read_record(labelled.record, self.country)
         of_phone = self.phones.get(record.phone, [])
         keys = [*of_phone, *self.index.match_candidates(record)]
@@ -204,7 +204,7 @@ def main() -> None:
         weights = Fit(learning, len(names)).learnt(np.zeros(len(names)))
         for name, weight in zip(names, weights, strict=True):
             print(f'    "{name}": {weight:.2f},')
-        # What is in the code is measured.
+        # The rounded weights of the code are measured.
         weights = np.round(weights, 2)
         for threshold in _THRESHOLDS:
             print(f"match from {threshold}, on what was learnt from:")

@@ -69,7 +69,7 @@ def best_threshold(labelled: Sequence[Labelled], answers: Mapping[str, Answer]) 
 def ours(
     labelled: Sequence[Labelled], registers: Mapping[Country, Register]
 ) -> tuple[dict[str, Answer], float]:
-    """What this service answers, and the seconds of the processor."""
+    """This service's answers, and the seconds of the processor."""
     found: dict[str, Answer] = {}
     began = time.process_time()
     for one in labelled:
@@ -111,7 +111,7 @@ def _document(made: World, labelled: Sequence[Labelled]) -> dict[str, Any]:
 
 
 def peer(python: str, name: str, file: Path) -> tuple[dict[str, Answer], float]:
-    """What a peer answers, and its seconds; raises CalledProcessError or TimeoutExpired."""
+    """A peer's answers, and its seconds; raises CalledProcessError or TimeoutExpired."""
     script = Path(__file__).parent / "peers" / "match.py"
     done = subprocess.run(
         [python, str(script), name, str(file)],

@@ -29,7 +29,7 @@ from register_samples import companies_no
 
 SEED: Final = 20_261_125
 _HELD_OUT: Final = 8
-#: What a record has beside its id; a kind with `country` says which register is meant.
+#: The fields of a record beside its id; a kind with `country` says which register is meant.
 KINDS: Final = {
     "name": ("name", "country"),
     "name, postal code": ("name", "postal_code", "country"),

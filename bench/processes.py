@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,8 +85,14 @@ def resident_megabytes() -> dict[str, float]:
 def family(pid: int) -> list[int]:
     """A process and its descendants, which any of its threads may have started."""
     threads = Path(f"/proc/{pid}/task").iterdir()
-    children = [child for each in threads for child in (each / "children").read_text().split()]
+    children = [child for each in threads for child in _children(each)]
     return [pid, *(each for child in children for each in family(int(child)))]
+
+
+def _children(thread: Path) -> list[str]:
+    with suppress(FileNotFoundError):  # it has ended
+        return (thread / "children").read_text().split()
+    return []
 
 
 def _ticks(pid: int) -> int:

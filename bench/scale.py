@@ -44,6 +44,8 @@ class Scale:
     feed_entries: int = 20_000
     #: Entities in a register's whole file.
     file_entities: int = 1_050_000
+    #: Addresses without a key that request something, for the quotas' cost.
+    quota_clients: int = 100_000
     #: Clients that wait for an event, and seconds without one.
     waiting_clients: int = 1_000
     waiting_seconds: int = 30
@@ -72,6 +74,7 @@ QUICK = Scale(
     watched=100,
     feed_entries=300,
     file_entities=2_000,
+    quota_clients=1_000,
     waiting_clients=50,
     waiting_seconds=2,
 )

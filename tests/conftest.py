@@ -28,6 +28,7 @@ from local_stack.replica_set import ReplicaSet
 from local_stack.servers import BrokerAddress
 from lookup.store import indexes as register_indexes
 from tests.delivery.pipeline import Pipeline, pipeline
+from tests.shard_keys import ShardKeys
 from webhook_store import indexes as webhooks_indexes
 
 # structlog's default formats exceptions with every local variable of every frame, where Rich is
@@ -59,6 +60,19 @@ hypothesis.settings.register_profile(
     "ci", _LENIENT, derandomize=True, database=None, print_blob=True
 )
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+SHARD_KEYS = ShardKeys()
+# With every client that is made from now on.
+pymongo.monitoring.register(SHARD_KEYS)
+
+
+@pytest.fixture(autouse=True)
+def _filters_have_the_shard_key() -> Iterator[None]:
+    """No query of deliveries in this process would ask every shard of a cluster."""
+    SHARD_KEYS.lacking.clear()
+    yield
+    assert SHARD_KEYS.lacking == []
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a load needs: `python -m bench.capacity --lookups 6000 --companies 3000000 …`.
+"""Sizes a deployment: `python -m bench.capacity --lookups 6000 --companies 3000000 …`.
 
 docs/scaling.md says what lifts each limit.
 """

@@ -1,4 +1,4 @@
-"""What a load needs, computed from the measured points of `points.toml`."""
+"""The resources that a load needs, computed from the measured points of `points.toml`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _SECONDS_OF_A_DAY, _GB, _MB = 86_400, 1e9, 1e6
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a deployment is asked; rates are per second."""
+    """The load of a deployment; rates are per second."""
 
     lookups: float
     companies: int
@@ -36,7 +36,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one part of a deployment needs, all its replicas together."""
+    """The resources of one part of a deployment, all its replicas together."""
 
     name: str
     replicas: int

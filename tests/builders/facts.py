@@ -106,7 +106,7 @@ def _is_between(value: str, ends: Between | None) -> bool:
 
 
 def place(one: Facts, sort: FindSort) -> tuple[int | str, int]:
-    """What a company is sorted by; its text sorts like its bytes in UTF-8."""
+    """The value by which a company is sorted; its text sorts like its bytes in UTF-8."""
     if sort is FindSort.NAME:
         return one.name.decode(), one.number
     value = dict(zip(FIELDS, one.values, strict=True))[sort[1:]]

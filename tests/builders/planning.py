@@ -33,7 +33,7 @@ class PlannedRegister:
         return register
 
     def plan(self, *records: Stored | str, **context: Any) -> Plan:
-        """What is to be done about records of one type, or about identifiers that vanished."""
+        """The plan for records of one type, or about identifiers that vanished."""
         given = self._context(**context)
         plans: Any = {CompanyRecord: plan_companies, OwnersRecord: plan_owners}
         plans |= {UnitRecord: plan_units, str: plan_vanished}

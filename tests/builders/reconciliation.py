@@ -11,7 +11,7 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT4, DRAFT7
 
 _FOLDER: Final = Path(__file__).parent.parent / "contract" / "reconciliation"
-#: What the manifest's schema refers to.
+#: The schemas to which the manifest's schema refers.
 _SWAGGER: Final = files("openapi_spec_validator") / "resources/schemas/v2.0/schema.json"
 
 

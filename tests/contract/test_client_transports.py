@@ -152,7 +152,7 @@ async def test_a_compressed_answer_is_read(server: Server, list_webhooks: Lists)
 UNAUTHORIZED = json.dumps(a_problem("unauthorized", 401, "give a key")).encode()
 LARGE = b" " * 250_001
 CUT, TWICE = gzip.compress(b"{}" * 500)[:-9], gzip.compress(gzip.compress(b"{}"))
-#: What a client makes of an answer: the error and a part of its message.
+#: Unusable answers: the client's error and a part of its message.
 UNUSABLE: dict[str, tuple[Behaviour, type[Exception], str]] = {
     "problem": (responding(UNAUTHORIZED, 401), Unauthorized, "give a key"),
     "nested without end": (responding(b"[" * 200_000, 400), ApiError, "no problem document"),

@@ -1,4 +1,4 @@
-"""What posting relies on of the store: the fake of it keeps the promises of the real one."""
+"""The fake store of posting keeps the promises of the real one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -15,7 +15,6 @@ from dispatcher.batcher import running
 from dispatcher.store import Store
 from tests.builders.deliveries import (
     WEBHOOK,
-    a_delivery_id,
     a_new_delivery,
     a_store,
     a_task,
@@ -312,7 +311,7 @@ class TestStore(Promises):
         await kept.keep(a_new_delivery())
         kept.time.pass_by(GRACE)
         now = kept.time.now()
-        await kept.store.deliveries.postpone([a_delivery_id()], at=now, until=now + MINUTE)
+        await kept.store.deliveries.postpone([a_task()], at=now, until=now + MINUTE)
         before = await kept.found()
         kept.time.pass_by(MINUTE)
 

@@ -183,7 +183,7 @@ def commit(folder: Path) -> None:
 
 
 def called(folder: Path) -> str:
-    """What a build calls itself."""
+    """The version that a build gives itself."""
     done = subprocess.run(
         [IMAGES / "version", folder], capture_output=True, text=True, check=True, timeout=30
     )

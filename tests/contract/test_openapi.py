@@ -40,7 +40,7 @@ from tests.fakes.gateway import Gateway
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
 EXAMPLES = DOCUMENT["components"]["examples"]
-#: Those of them that are null where the register cannot say.
+#: Properties that are null where the register cannot say.
 NULLABLE = {"owners", "roles", "subsidiaries", "subsidiaries_total"}
 #: The fields that `include` adds.
 INCLUDED = {*map(str, Include), "production_units_total", "subsidiaries_total"}

@@ -42,7 +42,7 @@ def _pod(name: str, namespace: str, number: int, **labels: str) -> Party:
     return Party(name=name, namespace=namespace, address=f"10.244.1.{number}", labels=labels)
 
 
-#: What else is in a cluster, and what only looks as if it belonged to it.
+#: Other pods of a cluster, and pods that only look as if they belonged to it.
 OTHERS = [
     Party(
         name="dns",

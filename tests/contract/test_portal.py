@@ -391,7 +391,7 @@ async def test_a_refused_field_says_why_and_has_the_focus(signed_in: Portal) -> 
 
 @asynccontextmanager
 async def live(portal: Portal, path: str = "/events/live?after=c1") -> AsyncIterator[StreamReader]:
-    """What a live page receives, until the body ends."""
+    """The stream that a live page receives, until the body ends."""
     async with asyncio.timeout(SOON), portal.client.get(path) as stream:
         assert stream.headers["Content-Type"] == "text/event-stream"
         yield stream.content
@@ -489,7 +489,7 @@ async def test_a_key_has_a_share_of_the_live_pages() -> None:
 
 
 async def answer_to(portal: Portal, request: bytes) -> bytes:
-    """What a connection receives until the portal closes it."""
+    """The bytes that a connection receives until the portal closes it."""
     reader, writer = await asyncio.open_connection(portal.client.host, portal.client.port)
     writer.write(request)
     answer = await reader.read()

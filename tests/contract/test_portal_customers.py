@@ -36,7 +36,7 @@ RESULTS = [
 
 
 async def read_here(file: IO[bytes]) -> Table:
-    """What the process that reads makes of a file, without the start of one."""
+    """The table that the reading process makes of a file, without starting one."""
     return reading.table_of([*reading.lines_of(file.read())], 0)
 
 

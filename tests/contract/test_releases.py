@@ -42,7 +42,7 @@ def test_the_order_of_a_release_is_one() -> None:
 def typed(folder: Path, *words: str) -> tuple[int, str, list[str]]:
     """Status, error and what kubectl was told."""
     done = subprocess.run(
-        [KUBERNETES / "run", *words],
+        [KUBERNETES / "run", words[0], "--look-every=0", *words[1:]],
         env=kubectl.install(folder),
         capture_output=True,
         text=True,

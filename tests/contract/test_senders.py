@@ -1,4 +1,4 @@
-"""What the sender of deliveries sends, and what it makes of hostile receivers."""
+"""The requests of the sender of deliveries, and its outcomes with hostile receivers."""
 
 import asyncio
 import errno

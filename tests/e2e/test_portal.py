@@ -89,7 +89,7 @@ async def test_companies_are_narrowed_down_by_keyboard_and_downloaded(portal: Po
     await expect(page.get_by_role("link", name="Remove Legal form: AS")).to_have_count(0)
 
 
-#: One that is found, one for a person to decide, and one that is in no register.
+#: A customer that is found, one for a person to decide, and one of no register.
 CUSTOMERS = """Kunde;Firmanavn;Postnr.;By
 1;Prøvefabrikken ApS;1112;København K
 2;Prøvefabriken;;

@@ -76,7 +76,7 @@ class FakeRow:
 
 @dataclass
 class FakeStore(Store):
-    """What posting uses of the store, in memory; every webhook exists and is enabled.
+    """The store as posting uses it, in memory; every webhook exists and is enabled.
 
     `TestFakeStore` tests that it keeps the store's promises.
     """

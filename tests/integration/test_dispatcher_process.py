@@ -91,6 +91,16 @@ async def test_an_attempt_is_one_log_line_without_secrets_and_all_metrics_are_ex
     assert 'webhook_attempts_total{cause="none",outcome="succeeded"} 1.0' in text
 
 
+async def test_webhooks_are_indexed_before_events_are_consumed(pipe: Pipeline) -> None:
+    for number in range(3):
+        await pipe.webhook(f"/{number}")
+
+    await pipe.dispatcher()
+
+    [indexed] = await asyncio.to_thread(lines_of, pipe, "webhooks.indexed")
+    assert indexed["webhooks"] == 3
+
+
 async def test_a_shutdown_waits_for_a_post_in_flight_and_records_it(pipe: Pipeline) -> None:
     webhook = await pipe.webhook("/slow")
     gate = asyncio.Event()

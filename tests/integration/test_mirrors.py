@@ -59,15 +59,20 @@ class Direct:
     answers: AnswerExports
     outbox: Outbox
     asked: int = 0
+    was_asked: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def count(self) -> None:
+        self.asked += 1
+        self.was_asked.set()
 
     async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:  # noqa: ARG002
-        self.asked += 1
+        self.count()
         await asyncio.sleep(0.02)  # so that processes are killed within a copy
         [page] = await self.answers([request.model_copy(update={"limit": 100})])
         return page
 
     async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:  # noqa: ARG002
-        self.asked += 1
+        self.count()
         return await self.outbox.feed.read(request)
 
     async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
@@ -102,11 +107,18 @@ class Register:
 
     @asynccontextmanager
     async def changing(self) -> AsyncIterator[None]:
-        """Changes the register during the body; the last change is whole, and so is its event."""
+        """Changes the register after each request; the last change is whole, and so is its event.
+
+        A page has more events than a change: however slow the machine, a reader reaches the end.
+        """
         is_over = False
 
         async def keep_changing() -> None:
-            while not is_over:
+            while True:
+                await self.direct.was_asked.wait()
+                self.direct.was_asked.clear()
+                if is_over:
+                    return
                 await self.change()
 
         async with asyncio.TaskGroup() as group:
@@ -115,6 +127,7 @@ class Register:
                 yield
             finally:
                 is_over = True
+                self.direct.was_asked.set()
 
     async def started(self, *options: str, out: int = DEVNULL) -> Process:
         """`company-registry mirror` as a process of its own."""

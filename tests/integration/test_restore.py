@@ -79,7 +79,7 @@ async def publish(world: World) -> int:
 
 def typed_with(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [KUBERNETES / "run", *words],
+        [KUBERNETES / "run", words[0], "--look-every=0", *words[1:]],
         env=environment,
         capture_output=True,
         text=True,

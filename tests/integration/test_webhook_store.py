@@ -25,7 +25,7 @@ from common.mongo import Database
 from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_secret, is_for, secret_keys
 from webhook_store.watchlists.documents import MEMBERS, ids_of
 from webhook_store.watchlists.members import Members
-from webhook_store.webhooks import followed
+from webhook_store.webhooks import followed, sending
 from webhook_store.webhooks.idempotency import IdempotencyKeys
 from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.models import (
@@ -248,6 +248,32 @@ async def test_each_event_of_a_batch_finds_its_webhooks_as_it_does_alone(store: 
         ids = sorted(one.webhook.id for one in stored if is_for(one.webhook, listed))
         assert sorted(match.webhook_id for match in found) == ids
         assert sorted(match.webhook_id for match in alone) == ids
+
+
+async def test_webhooks_are_counted_by_status_without_reading_them(store: Store) -> None:
+    for _ in range(3):
+        await store.created()
+    await store.created(**DISABLED)
+    # By an index that has no other webhooks.
+    plan = await store.database["webhooks"].find({"status": "disabled"}).explain()
+
+    counts = await store.webhooks().count_by_status()
+
+    assert counts == {WebhookStatus.ENABLED: 3, WebhookStatus.DISABLED: 1}
+    assert plan["queryPlanner"]["winningPlan"]["inputStage"]["indexName"] == "disabled"
+    assert plan["executionStats"]["totalKeysExamined"] == 1
+
+
+async def test_more_disabled_webhooks_than_the_maximum_are_not_counted(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "MAX_DISABLED", 2)
+    for _ in range(3):
+        await store.created(**DISABLED)
+
+    counts = await store.webhooks().count_by_status()
+
+    assert counts == {WebhookStatus.ENABLED: 1, WebhookStatus.DISABLED: 2}
 
 
 async def test_followers_of_companies_are_found_by_an_index(store: Store) -> None:

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         documents = rendered(chosen.overlay)
         check_images(documents)
         namespace = services(documents)[0]["metadata"]["namespace"]
-        cluster = Cluster(namespace, chosen.timeout)
+        cluster = Cluster(namespace, chosen.timeout, chosen.look_every)
         match chosen.command:
             case "release":
                 release(cluster, documents, back=chosen.back)
@@ -76,6 +76,9 @@ def _parser() -> argparse.ArgumentParser:
         each.add_argument("overlay", help="its folder")
         each.add_argument(
             "--timeout", type=float, default=_TIMEOUT, help="seconds for each step (default: a day)"
+        )
+        each.add_argument(
+            "--look-every", type=float, default=2.0, help="seconds between two looks (default: 2)"
         )
     job_.add_argument("service", choices=_INDEXED)
     job_.add_argument("arguments", nargs=argparse.REMAINDER, help="such as: remove no 923609016")

@@ -11,8 +11,8 @@ import yaml
 
 from releases.manifests import Document, Refused, images, outdated, secrets, with_digest
 
-#: Seconds between two looks, and for one answer of the cluster.
-_LOOK_EVERY, _ANSWER = 2.0, 60.0
+#: Seconds for one answer of the cluster.
+_ANSWER = 60.0
 _PODS = "app.kubernetes.io/part-of=company-registry"
 
 
@@ -30,10 +30,11 @@ def rendered(overlay: str) -> list[Document]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One namespace; every wait ends after `timeout` seconds."""
+    """One namespace, looked at every `look_every` seconds; a wait ends after `timeout` seconds."""
 
     namespace: str
     timeout: float
+    look_every: float = 2.0
 
     def apply(self, documents: Sequence[Document]) -> None:
         self._kubectl("apply", "--filename", "-", given=documents)
@@ -100,7 +101,7 @@ class Cluster:
         while not holds():
             if time.monotonic() > deadline:
                 raise Failed(f"{otherwise} after {self.timeout:.0f} s")
-            time.sleep(_LOOK_EVERY)
+            time.sleep(self.look_every)
 
     def _kubectl(
         self, *words: str, given: Sequence[Document] = (), timeout: float = _ANSWER

@@ -1,4 +1,4 @@
-"""What an image contains, as a CycloneDX document: `python - <image> < inventory.py` in the image.
+"""The contents of an image as a CycloneDX document: `python - <image> < inventory.py` in the image.
 
 The interpreter of the image runs it, so it needs the standard library alone: Debian's packages and
 their licences from Debian's own files, Python's from their metadata, and the interpreter.

@@ -1,4 +1,4 @@
-"""What the manifests of an overlay say: the order of a release, and the Job of a command."""
+"""The manifests of an overlay: the order of a release, and the Job of a command."""
 
 import copy
 import hashlib
@@ -18,7 +18,7 @@ UNSET: Final = "set-images.invalid/"
 #: Tries of a Job that may come before its database, as in a first release.
 _TRIES_OF_INDEXES: Final = 10
 _KEPT_SECONDS: Final = 24 * 60 * 60
-#: What a Job's pod takes over from the pods of its service.
+#: The fields that a Job's pod takes over from the pods of its service.
 _OF_THE_POD: Final = (
     "serviceAccountName",
     "automountServiceAccountToken",

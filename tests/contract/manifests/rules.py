@@ -273,7 +273,7 @@ def _pre_stop(workload: Workload) -> timedelta:
 
 
 def beyond_restricted(pod: Document) -> Iterator[str]:
-    """What a pod may do beyond Kubernetes' `restricted` profile."""
+    """Rights of a pod beyond Kubernetes' `restricted` profile."""
     identity = pod.get("securityContext", {})
     if not identity.get("runAsNonRoot") or not identity.get("runAsUser"):
         yield "may run as root"

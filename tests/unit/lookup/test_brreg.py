@@ -43,7 +43,7 @@ def unit(**fields: Any) -> Any:
 
 
 def people(*given: Any, **fields: Any) -> Any:
-    """What is read of the roles of an entity."""
+    """The contents that are read from the roles of an entity."""
     return contents(parse(NO_ROLES.parse, roles(*given, **fields)))
 
 

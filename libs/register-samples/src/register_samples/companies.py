@@ -91,7 +91,7 @@ def _draw(register: Register, index: int) -> Draw:
 
 
 def _identity(register: Register, index: int, draw: Draw) -> Variables:
-    """What is drawn before all else: name and form, and a sole trader or a home abroad."""
+    """The variables drawn first: name and form, and a sole trader or a home abroad."""
     drawn: Variables = {"index": index, "number": register.company_number(index)}
     if draw.happens(SHARED_NAMES):
         # The names grow in number with the register, so that their share stays the same.

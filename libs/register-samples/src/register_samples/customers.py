@@ -13,7 +13,7 @@ from register_samples.templates import Variables
 
 _HEADER = ("Name", "Address", "Postal code", "Town", "Country")
 _LETTERS = "abdefghiklmnoprstuvy"
-#: What happens to names, and how often.
+#: Slips in names, and how often each happens.
 _SLIPS = urn([("none", 8), ("typo", 6), ("lower", 3), ("form", 3)])
 #: The share of customers that are in no register: companies beyond the last one of the samples.
 _UNKNOWN = 0.05

@@ -3,13 +3,14 @@
 from pymongo import ASCENDING, DESCENDING, IndexModel
 
 from common.contracts.events import RECEIPTS
-from common.contracts.webhooks import AttemptStatus
+from common.contracts.webhooks import AttemptStatus, WebhookStatus
 from common.mongo import Database, translated_errors
 from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, RECOVERIES, WAITING
 from webhook_store.deliveries.models import DeliveryState
 from webhook_store.watchlists.documents import MEMBERS, WATCHLISTS
 from webhook_store.webhooks.documents import DELETED, IDEMPOTENCY, NOTICE_DUE, WEBHOOKS
 
+_DISABLED = {"status": WebhookStatus.DISABLED.value}
 #: Partial indexes: most rows have succeeded and are in neither.
 _WAITING = {"state": WAITING}
 _REPEATABLE = {"state": {"$in": [DeliveryState.FAILED.value, DeliveryState.CANCELLED.value]}}
@@ -28,8 +29,10 @@ INDEXES = {
         # One webhook per slot of an owner.
         IndexModel([("owner", ASCENDING), ("slot", ASCENDING)], name="owner_slot", unique=True),
         IndexModel([("match_keys", ASCENDING)], name="match_keys"),
-        # What has changed since a dispatcher last looked.
+        # Webhooks that have changed since a dispatcher last looked.
         IndexModel([("updated_at", ASCENDING)], name="updated_at"),
+        # Disabled webhooks, which are few, so that counting them reads no other.
+        IndexModel([("status", ASCENDING)], name="disabled", partialFilterExpression=_DISABLED),
         IndexModel(
             [(NOTICE_DUE, ASCENDING)],
             name=NOTICE_DUE,

@@ -37,6 +37,8 @@ from webhook_store.webhooks.secrets import SecretKeys
 
 #: Timeout of one publish.
 PUBLISH_TIMEOUT = timedelta(seconds=5)
+#: Seconds between two searches for expired events.
+_EXPIRY_SECONDS = 15.0
 #: Timeout of one database operation.
 DATABASE_TIMEOUT = timedelta(seconds=5)
 
@@ -106,7 +108,14 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         unavailable="notices.waiting",
         failed="notices.failed",
     )
-    await stack.enter_async_context(beside(requeue.run(), survey.run(), notify))
+    expiry = repeat(
+        store.expire_events,
+        every=_EXPIRY_SECONDS,
+        unavailable="expiry.unavailable",
+        failed="expiry.failed",
+    )
+    await stack.enter_async_context(beside(requeue.run(), survey.run(), notify, expiry))
+    await store.index_webhooks()
     await stack.enter_async_context(
         consumers(
             broker.consuming,

@@ -42,6 +42,8 @@ T = TypeVar("T")
 
 #: Maximum chunks of up to 200 rows in one batch: the write must finish within its timeout.
 MAX_CHUNKS = 32
+#: Events deleted per batch.
+_EXPIRED_AT_ONCE = 1000
 #: Maximum seconds between two tries during an outage. After it, a result must be recorded before
 #: the requeue job requeues its row.
 MAX_WAIT = 1.0
@@ -52,8 +54,8 @@ log = structlog.get_logger()
 class Store:
     """Webhooks, events and deliveries; works while its `batchers` run.
 
-    `body`, `due`, `renew` and `record` wait out an outage; every other method may raise
-    `Unavailable`.
+    `index_webhooks`, `body`, `due`, `renew` and `record` wait out an outage; every other method may
+    raise `Unavailable`.
     """
 
     def __init__(  # noqa: PLR0913 (the database, and what its calls need)
@@ -113,6 +115,10 @@ class Store:
                     log.warning("store.waiting", what=what, reason=str(outage))
                 await asyncio.sleep(next(waits))
 
+    async def index_webhooks(self) -> None:
+        """Builds the index of webhooks, so that the first event does not wait for it."""
+        await self.retry(self.webhooks.index, what="index")
+
     async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
         """Returns a webhook's present state; None when it is deleted."""
         return await self._sendables(webhook_id)
@@ -152,6 +158,11 @@ class Store:
         # Rows first: they are found through their events.
         await self.deliveries.purge(event_ids, at=self._now())
         await self.events.forget(event_ids)
+
+    async def expire_events(self) -> None:
+        """Deletes expired events that no delivery needs."""
+        while await self.events.expire(at=self._now(), limit=_EXPIRED_AT_ONCE):
+            pass
 
     async def _sendable(self, ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
         found = await self.webhooks.sendable(set(ids), at=self._now())

@@ -39,7 +39,7 @@ class KeySettings(DatabaseSettings):
 
 
 class Policy(EnvironmentSettings):
-    """Who may use the public interface, how often, and from where."""
+    """Access to the public interface: who may use it, how often, and from where."""
 
     anonymous_lookups: bool = Field(default=True, description="allow lookups without a key")
     anonymous_rate: RateSetting = Field(

@@ -49,7 +49,7 @@ class Between(Contract):
 class FindPosition(Contract):
     """The place of a company in a list over all countries."""
 
-    #: What the list is sorted by: a text, or a number that is smaller for an earlier company.
+    #: The value that sorts the list: a text, or a number that is smaller for an earlier company.
     key: int | str
     country: Country
     number: int

@@ -15,7 +15,7 @@ MAX_CANDIDATES, DEFAULT_CANDIDATES = 20, 5
 
 
 class MatchRecord(Contract):
-    """What somebody knows of a company; every field but the id may be absent."""
+    """A customer's record of a company; every field but the id may be absent."""
 
     #: The client's own, returned with the result.
     id: str
@@ -89,7 +89,7 @@ class MatchReply(Contract):
 
 
 class MatchDecision(StrEnum):
-    """What becomes of a record."""
+    """The outcome of a record."""
 
     #: The first candidate is the company.
     MATCH = "match"
@@ -118,9 +118,3 @@ class MatchResult(Contract):
     id: str
     decision: MatchDecision
     candidates: tuple[MatchCandidate, ...] = ()
-
-
-class MatchResults(Contract):
-    """The public answer, in the order of the records."""
-
-    results: tuple[MatchResult, ...] = ()

@@ -57,7 +57,7 @@ class Operation(StrEnum):
 WATCHLIST_OPERATIONS: Final = frozenset(
     operation for operation in Operation if operation.path.startswith("/api/watchlists")
 )
-#: Those among them that change many companies, and may take seconds.
+#: Operations that change many companies, and may take seconds.
 LONG_OPERATIONS: Final = frozenset({Operation.CHANGE_WATCHED, Operation.REPLACE_WATCHED})
 
 #: The header under which an operation takes effect once.

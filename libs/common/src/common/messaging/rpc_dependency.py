@@ -1,4 +1,4 @@
-"""What the handlers of a server depend on: while it is lost, requests are refused immediately."""
+"""The dependency of a server's handlers: while it is lost, requests are refused immediately."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""What an RPC client sends over and to: links to the broker, and servers, each possibly silent."""
+"""The links and servers of an RPC client, each of which may fall silent."""
 
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -1,12 +1,13 @@
 """MongoDB documents of deliveries, attempts and events."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from common.contracts.deliveries import DeliveryTask
-from common.contracts.webhooks import AttemptStatus
+from common.contracts.webhooks import AttemptStatus, DeliveryId, WebhookId
 from webhook_store.deliveries.models import (
     Attempted,
     Cancelled,
@@ -30,7 +31,18 @@ NO_LEASE = datetime.fromtimestamp(0, UTC)
 
 WAITING = DeliveryState.WAITING.value
 
+#: The index for `rows_of`: others begin with the webhook, and hold all of its rows.
+BY_ID = "_id_"
+
 _CLAIMED = TypeAdapter(Claimed)
+
+
+def rows_of(webhooks: Mapping[DeliveryId, WebhookId]) -> Document:
+    """Returns the filter for the rows of deliveries, each with its webhook.
+
+    The webhook is the shard key: without it every shard would be asked.
+    """
+    return {"_id": {"$in": [*webhooks]}, "webhook_id": {"$in": [*set(webhooks.values())]}}
 
 
 def new_document(

@@ -22,6 +22,7 @@ from common.contracts.webhooks import (
 from common.mongo import Database, translated_errors
 from webhook_store.deliveries.documents import (
     ATTEMPTS,
+    BY_ID,
     DELIVERIES,
     EVENTS,
     WAITING,
@@ -93,7 +94,9 @@ class OwnedDeliveries:
                 return None
             ids = [f"{delivery_id}:{number + 1}" for number in range(row["attempts"])]
             made, event = await asyncio.gather(
-                self._attempts.find({"_id": {"$in": ids}}).to_list(None),
+                self._attempts.find(
+                    {"_id": {"$in": ids}, "webhook_id": webhook.id}, hint=BY_ID
+                ).to_list(None),
                 self._events.find_one({"_id": row["event_id"]}, {"body": 1}),
             )
         made.sort(key=lambda document: document["attempt"])

@@ -20,10 +20,12 @@ from common.contracts.webhooks import DeliveryId
 from common.mongo import Database, translated_errors
 from webhook_store.deliveries.documents import (
     ATTEMPTS,
+    BY_ID,
     DELIVERIES,
     Document,
     after,
     attempt_document,
+    rows_of,
 )
 from webhook_store.deliveries.models import Attempted, Result, Written
 from webhook_store.deliveries.rows import DeliveryTimes
@@ -71,7 +73,7 @@ class Recorder:
         if not results:
             return set()
         claims = {one.delivery.id: one.delivery.claim for one in results}
-        found = self._rows.find({"_id": {"$in": list(claims)}}, {"claim": 1, "settled_by": 1})
+        found = self._rows.find(_rows_of(results), {"claim": 1, "settled_by": 1}, hint=BY_ID)
         held = {
             row["_id"]
             async for row in found
@@ -117,9 +119,14 @@ class Recorder:
         writes = [
             # A process that lost the claim started earlier than its present holder.
             ReplaceOne(
-                {"_id": one["_id"], "attempted_at": {"$lte": one["attempted_at"]}},
+                {
+                    "_id": one["_id"],
+                    "webhook_id": one["webhook_id"],
+                    "attempted_at": {"$lte": one["attempted_at"]},
+                },
                 one,
                 upsert=True,
+                hint=BY_ID,
             )
             for one in attempts
         ]
@@ -131,7 +138,7 @@ class Recorder:
     async def _settled(self, results: Sequence[Result]) -> set[DeliveryId]:
         """Returns deliveries whose rows were released under these claims, now or earlier."""
         claims = {one.delivery.id: one.delivery.claim for one in results}
-        found = self._rows.find({"_id": {"$in": list(claims)}}, {"settled_by": 1})
+        found = self._rows.find(_rows_of(results), {"settled_by": 1}, hint=BY_ID)
         return {row["_id"] async for row in found if row.get("settled_by") == claims[row["_id"]]}
 
     def _updates(self, results: Sequence[Result], at: datetime) -> list[UpdateMany]:
@@ -143,14 +150,16 @@ class Recorder:
             groups[tuple(fields.items())].append(result)
         return [
             UpdateMany(
-                {
-                    "_id": {"$in": [result.delivery.id for result in alike]},
-                    "claim": alike[0].delivery.claim,
-                },
+                {**_rows_of(alike), "claim": alike[0].delivery.claim},
                 {"$set": dict(fields), "$unset": {"claim": ""}},
+                hint=BY_ID,
             )
             for fields, alike in groups.items()
         ]
+
+
+def _rows_of(results: Sequence[Result]) -> Document:
+    return rows_of({one.delivery.id: one.delivery.webhook_id for one in results})
 
 
 def _disables(result: Result) -> bool:

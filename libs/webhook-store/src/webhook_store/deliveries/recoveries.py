@@ -17,6 +17,7 @@ from pymongo.errors import DuplicateKeyError
 from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask
 from common.mongo import Database, translated_errors
 from webhook_store.deliveries.documents import (
+    BY_ID,
     DELIVERIES,
     RECOVERIES,
     WAITING,
@@ -133,7 +134,7 @@ class Recoveries:
             batch = await self._rows.find(rest, _TASK, sort=order, limit=self._batch).to_list(None)
             ids = [row["_id"] for row in batch]
             if ids:
-                await self._rows.update_many({**rest, "_id": {"$in": ids}}, anew)
+                await self._rows.update_many({**rest, "_id": {"$in": ids}}, anew, hint=BY_ID)
         return batch
 
     async def _count(self, recovery: Recovery) -> int:

@@ -15,12 +15,13 @@ from common.contracts.deliveries import DeliveryTask
 from common.contracts.webhooks import DeliveryId, WebhookId
 from common.mongo import Database, translated_errors
 from webhook_store.deliveries.documents import (
+    BY_ID,
     DELIVERIES,
     WAITING,
-    Document,
     claimed_of,
     due_of,
     new_document,
+    rows_of,
 )
 from webhook_store.deliveries.models import (
     GRACE,
@@ -77,12 +78,10 @@ class Deliveries:
         expected = [
             {"_id": {"$in": ids}, "attempts": attempts} for attempts, ids in ids_by_attempts.items()
         ]
-        condition: Document = {"$or": expected}
+        of_tasks = rows_of({task.delivery_id: task.webhook_id for task in tasks})
         lease_until = at + self._times.lease
-        free: Document = {**condition, "state": WAITING, "lease_until": {"$lte": at}}
-        if held:
-            ours = {"$or": [{"lease_until": {"$lte": at}}, {"claim": {"$in": held}}]}
-            free = {"$and": [condition, ours], "state": WAITING}
+        unclaimed = [{"lease_until": {"$lte": at}}, {"claim": {"$in": held}}]
+        free = {**of_tasks, "state": WAITING, "$and": [{"$or": expected}, {"$or": unclaimed}]}
         taken = {
             "$set": {"claim": token, "lease_until": lease_until},
             # After a crash the requeue job finds the row as soon as the lease expires. An earlier
@@ -90,10 +89,10 @@ class Deliveries:
             "$min": {"wake_at": lease_until},
         }
         with translated_errors():
-            result = await self._rows.update_many(free, taken)
+            result = await self._rows.update_many(free, taken, hint=BY_ID)
             if result.modified_count == 0:
                 return []
-            found = self._rows.find({**condition, "claim": token})
+            found = self._rows.find({**of_tasks, "claim": token}, hint=BY_ID)
             return [claimed_of(document) async for document in found]
 
     async def due(self, webhook_id: WebhookId, *, limit: int, at: datetime) -> list[DeliveryTask]:
@@ -122,17 +121,19 @@ class Deliveries:
             found = self._rows.find(passed, _DUE, sort=order, limit=limit)
             return [due_of(document) async for document in found]
 
-    async def postpone(self, ids: Collection[DeliveryId], *, at: datetime, until: datetime) -> None:
+    async def postpone(
+        self, tasks: Sequence[DeliveryTask], *, at: datetime, until: datetime
+    ) -> None:
         """Postpones requeued rows: `overdue` omits them before `until`."""
         # A row that was claimed meanwhile is checked when its lease expires.
         waiting = {
-            "_id": {"$in": list(ids)},
+            **rows_of({task.delivery_id: task.webhook_id for task in tasks}),
             "state": WAITING,
             "wake_at": {"$lte": at},
             "lease_until": {"$lte": at},
         }
         with translated_errors():
-            await self._rows.update_many(waiting, {"$set": {"wake_at": until}})
+            await self._rows.update_many(waiting, {"$set": {"wake_at": until}}, hint=BY_ID)
 
     async def waiting(self, *, retries: int, limit: int) -> int:
         """Counts the rows that wait after this number of retries, up to `limit`."""

@@ -1,6 +1,6 @@
 """Watchlists of owners: their names, sizes and deletion.
 
-What depends on several documents, such as a limit or the absence of webhooks that use a list, is
+A decision about several documents, such as a limit or the absence of webhooks that use a list, is
 decided under the owner's lock (`locks.py`).
 """
 

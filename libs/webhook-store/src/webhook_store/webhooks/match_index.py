@@ -17,7 +17,7 @@ from webhook_store.webhooks.models import Match
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What an event must have beside a key of the webhook."""
+    """The conditions of an event beside a key of the webhook."""
 
     kinds: frozenset[EventType]
     limits: Limits

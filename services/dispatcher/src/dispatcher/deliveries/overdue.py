@@ -76,9 +76,7 @@ class OverdueRequeuer:
         await self._requeue([one for one in lost if not one.is_retry], retries=False)
         await self._requeue([one for one in lost if one.is_retry], retries=True)
         # Last: the next pass repeats anything that fails before this.
-        await self.rows.postpone(
-            [one.task.delivery_id for one in due], at=at, until=at + self.pause
-        )
+        await self.rows.postpone([one.task for one in due], at=at, until=at + self.pause)
         return Requeued(lost=len(lost), throttled=len(due) - len(lost))
 
     async def _requeue(self, due: Sequence[Due], *, retries: bool) -> None:
@@ -90,8 +88,6 @@ class OverdueRequeuer:
 _SURVEY_SECONDS = 15.0
 #: Maximum deliveries counted per delay.
 _MAX_COUNTED = 100_000
-#: Events deleted per batch.
-_EXPIRED_AT_ONCE = 1000
 
 #: Seconds between two probes of an unavailable database.
 _PROBE_SECONDS = 0.5
@@ -150,7 +146,7 @@ class RequeueJob:
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """Measures waiting deliveries and deletes expired events."""
+    """Measures waiting deliveries, webhooks and queues."""
 
     store: Store
     recoveries: Recoveries
@@ -180,8 +176,6 @@ class Survey:
         for queue in (EVENTS_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE):
             QUEUED.labels(queue).set(await self.depths.ready(queue))
         DEAD_LETTERS.set(await self.depths.ready(DEAD_LETTERS_QUEUE))
-        while await self.store.events.expire(at=self.now(), limit=_EXPIRED_AT_ONCE):
-            pass
 
 
 def _report(found: Requeued) -> None:

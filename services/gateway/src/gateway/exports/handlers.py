@@ -45,8 +45,8 @@ def export_handler(companies: ExportCompanies) -> Handler:
 class ExportResponse(web.StreamResponse):
     """A response that is sent while its pages are read.
 
-    One that cannot be completed ends without the last chunk of its coding, so that no client takes
-    it for whole.
+    An export that cannot be completed ends without the last chunk of its coding, so that no client
+    takes it for whole.
     """
 
     def __init__(self, export: Export, *, is_compressed: bool) -> None:

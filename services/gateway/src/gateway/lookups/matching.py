@@ -74,7 +74,7 @@ class MatchAll:
     async def _weighed(
         self, country: Country, records: Sequence[MatchRecord], limit: int, request_id: str
     ) -> list[WeighedRecord | Problem | None]:
-        """What a register says to each record; None to one of another country."""
+        """A register's answer to each record; None to a record of another country."""
         places = [n for n, each in enumerate(records) if each.country in (None, country)]
         starts = range(0, len(places), RECORDS_AT_ONCE)
         parts = [places[start : start + RECORDS_AT_ONCE] for start in starts]
@@ -162,7 +162,7 @@ def match_handler(match_all: MatchAll, charge: Charge) -> Handler:
 
 
 def document(results: Iterable[MatchResult | Refused], request_id: str) -> bytes:
-    """Returns the public answer (`MatchResults`)."""
+    """Returns the public answer, in the order of the records."""
     return orjson.dumps({"results": [_member(each, request_id) for each in results]})
 
 

@@ -49,7 +49,7 @@ class Webhooks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What the gateway reads of a request for an operation, and whether its answer is cached."""
+    """The parts of a request that an operation reads, and whether its answer is cached."""
 
     operation: Operation
     #: True if the operation reads a JSON body.

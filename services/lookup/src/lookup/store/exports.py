@@ -33,7 +33,7 @@ class CausalReads:
 
     @property
     def state(self) -> bytes:
-        """What has been seen, for the reads of other processes."""
+        """The session's state, for the reads of other processes."""
         session = self.session
         return bson.encode({_CLUSTER: session.cluster_time, _OPERATION: session.operation_time})
 

@@ -18,7 +18,7 @@ from portal.domain.wording import LimitReached, detail
 
 #: Bytes of the files and results of all sessions.
 MAX_HELD: Final = 128 * 2**20
-#: Those of them that one key may have; the largest file takes 57 MiB.
+#: Bytes that one key may have; the largest file takes 57 MiB.
 MAX_HELD_PER_KEY: Final = 64 * 2**20
 #: Files that are matched at the same time, of all sessions; others wait.
 _MATCHING: Final = 8
@@ -55,7 +55,7 @@ class TooManyOfKey(LimitReached):
 class Upload:
     """A file with the decisions about its rows."""
 
-    #: Whoever has it and the key may see the file.
+    #: Together with the key, it opens the file.
     id: str
     key: str
     name: str

@@ -44,7 +44,7 @@ FIELDS: Final = (
     "owned_by",
 )
 
-#: Those that are always open; the others are unfolded.
+#: Fields that are always open; the others are unfolded.
 ALWAYS_OPEN: Final = ("q", "country", "industry", "municipality", "employees_min", "employees_max")
 
 _BOOLEANS: Final = {"true": True, "false": False}

@@ -11,7 +11,7 @@ from company_registry.spreadsheets import country_of, field_of, harmless, term_o
 MAX_ROWS: Final = 50_000
 MAX_COLUMNS: Final = 100
 
-#: What a column may hold, by the field of a record.
+#: The meanings of a column, by the field of a record.
 FIELDS: Final = {
     "name": "Name",
     "number": "Registration number",
@@ -70,7 +70,7 @@ class Columns:
 
     @property
     def fault(self) -> str:
-        """What is wrong with them; empty if records can be matched."""
+        """The sentence for what is wrong with them; empty if records can be matched."""
         if any(name in self.places for name in SEARCHED):
             return ""
         return "Choose at least a column of names, numbers, addresses, phones, e-mails or websites."

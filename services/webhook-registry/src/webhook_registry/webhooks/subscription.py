@@ -1,4 +1,4 @@
-"""What a webhook receives: patterns of event types, a filter of companies, custom headers."""
+"""The subscription of a webhook: patterns of event types, a filter of companies, custom headers."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -51,7 +51,7 @@ _END = b"\r\n\r\n"
 class RequestReader(Connection):
     """A connection that gives the parser one request at a time.
 
-    What follows a request waits here until it is answered (ADR 0045).
+    Bytes after a request wait here until it is answered (ADR 0045).
     """
 
     __slots__ = (

@@ -27,7 +27,7 @@ _LETTERS = str.maketrans(
 
 
 class Flag(IntFlag):
-    """What a company has, and what its register says or not."""
+    """Yes-or-no facts of a company, and whether its register states them."""
 
     PHONE = 1
     EMAIL = 2

@@ -174,7 +174,7 @@ def _page(chosen: _Chosen, request: FindRequest, hits: Hits | None) -> list[Keye
 
 
 def _bound(after: FindPosition | None, country: Country) -> Keyed | None:
-    """What this country's companies are to follow, if those of all countries are in one order."""
+    """The place after which this country's companies come in the common order of all countries."""
     if after is None:
         return None
     key = after.key.encode() if isinstance(after.key, str) else after.key

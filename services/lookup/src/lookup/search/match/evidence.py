@@ -37,7 +37,7 @@ Features = Mapping[str, float]
 
 
 class Known(NamedTuple):
-    """What is known of a company beside its record in the register."""
+    """Knowledge of a company beside its record in the register."""
 
     #: True if the phone number of the record is the company's or one of its units'.
     has_phone: bool = False

@@ -31,7 +31,7 @@ _DIGIT = re.compile(r"\d")
 
 
 class ReadRecord(NamedTuple):
-    """What a record says, in the form that is compared; absent parts are empty."""
+    """A record in the form that is compared; absent parts are empty."""
 
     name: Query | None
     #: A registration number, and a production unit's.
