@@ -67,16 +67,6 @@ def _loads(clients: int) -> list[_Load]:
     ]
 
 
-class _Clock:
-    """Monotonic, with windows skipped: each load has its own."""
-
-    def __init__(self) -> None:
-        self.skipped = 0.0
-
-    def __call__(self) -> float:
-        return time.monotonic() + self.skipped
-
-
 def measure(scale: Scale) -> Iterator[Figure]:
     with servers() as own:
         programs = {
@@ -103,22 +93,23 @@ async def _measured(scale: Scale, url: str, mongod: int, gateways: int) -> list[
 
 async def _cost(load: _Load, gateways: int, mongod: int, client: Client | None) -> float:
     """Microseconds of a request, of this process and of MongoDB."""
-    clock = _Clock()
+    clock = time.monotonic
     if client is None:
         limiters = [RateLimiter("bench", load.rate, clock=clock) for _ in range(gateways)]
         return await _processor_time(load, limiters, mongod)
     access = database(client, "access")
-    await access["gateways"].delete_many({})
     await access["quota_windows"].delete_many({})
     quotas = [
         MongoQuotas(access, instance=f"g{n}", clock=clock, timeout=_TIMEOUT)
         for n in range(gateways)
     ]
     await quotas[0].create_indexes()
+    for each in quotas:
+        # Counted alone first, each has its share in the window under way.
+        await access["gateways"].delete_many({})
+        await each.count_gateways()
     for each in [*quotas, *quotas]:
         await each.count_gateways()
-    # By then each has a share.
-    clock.skipped = 2.0 * load.rate.window
     limiters = [RateLimiter("bench", load.rate, clock=clock, leases=each) for each in quotas]
     for each in quotas:
         await each.follow_recalls()

@@ -33,6 +33,8 @@ class Gateways:
         self.clock = clock
         self.quotas: list[MongoQuotas] = []
         self.limiters: list[RateLimiter] = []
+        #: Seconds for which requests have waited, each time.
+        self.waits: list[float] = []
         self._names = count()
 
     async def start(self, number: int, rate: Rate = RATE) -> None:
@@ -42,15 +44,17 @@ class Gateways:
                 self.access, instance=f"g{next(self._names)}", clock=self.clock, timeout=SOON
             )
             self.quotas.append(quotas)
-            limiter = RateLimiter(
-                "key", rate, clock=self.clock, leases=quotas, sleep=self.pass_time
-            )
+            limiter = RateLimiter("key", rate, clock=self.clock, leases=quotas, sleep=self.wait)
             self.limiters.append(limiter)
         for _ in range(2):
             for each in self.quotas:
                 await each.count_gateways()
         await self.next_window(rate)
         await self.next_window(rate)
+
+    async def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        await self.pass_time(seconds)
 
     async def pass_time(self, seconds: float) -> None:
         for _ in range(2):
@@ -150,6 +154,33 @@ async def test_an_honest_client_is_never_refused_and_another_gets_at_most_a_tent
                     await gateways.pass_time(random.random() * 0.3)
         assert rate.count <= allowed <= rate.count * 1.1
         await gateways.next_window(rate)
+
+
+async def test_requests_beyond_the_rate_wait_twice_in_a_window_at_each_gateway_at_most(
+    gateways: Gateways,
+) -> None:
+    await gateways.start(3)
+    random = Random(1)
+
+    for _ in range(60):
+        await gateways.allowed(random.choices(range(3), k=10))
+        await gateways.pass_time(random.random())
+
+    assert 1 <= len(gateways.waits) <= 2 * 3
+    assert max(gateways.waits) <= 1.0
+
+
+async def test_a_recall_of_a_clock_that_is_ahead_delays_a_request_by_a_second_at_most(
+    gateways: Gateways,
+) -> None:
+    await gateways.start(3)
+    await gateways.allowed([0] * 40)
+    ahead = datetime.now(UTC) + timedelta(days=1)
+    await gateways.access["quota_windows"].update_many({}, {"$set": {"recalled": ahead}})
+
+    await gateways.allowed([1] * 60)
+
+    assert max(gateways.waits) <= 1.0
 
 
 @pytest.mark.parametrize("number", [1, 3, 12, 30])

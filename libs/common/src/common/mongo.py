@@ -4,12 +4,14 @@ PyMongo's own asyncio client, see docs/adr/0009.
 """
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pymongo.errors
+import pymongo.lock
 import structlog
 from bson.codec_options import CodecOptions
 from prometheus_client import Counter, Gauge, Histogram
@@ -69,7 +71,22 @@ _NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 #: wrong with the request.
 _NOT_ALLOWED = frozenset({18, 13})
 
+T = TypeVar("T")
+
 log = structlog.get_logger()
+
+
+async def _wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
+    """`asyncio.wait_for` as Python 3.12 has it."""
+    async with asyncio.timeout(timeout):
+        return await awaitable
+
+
+if sys.version_info < (3, 12):
+    # The driver waits for a server or a connection with it. In Python 3.11 an operation that is
+    # cancelled in the moment in which that wait times out does not get its lock back, and releases
+    # that of another: `RuntimeError`, or a lock that stays held and stops the client for good.
+    setattr(pymongo.lock, "wait_for", _wait_for)  # noqa: B010 (not exported)
 
 _COMMANDS = Histogram(
     "mongodb_command_duration_seconds",

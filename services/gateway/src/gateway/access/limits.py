@@ -19,8 +19,9 @@ from gateway.access.single_flight import SingleFlight
 MAX_CLIENTS = 100_000
 #: Seconds for which nothing is leased after a failure: requests do not wait for a lost database.
 _LOCAL_FOR = 1.0
-#: Leases that a request requests, each after a recall, before it is refused.
-_MAX_LEASES = 3
+#: Recalls in a window for which requests wait: the first ends shares, and the second leases. Later
+#: requests that find nothing are refused at once.
+_MAX_WAITS = 2
 
 _LEASES = Counter("rate_limit_leases_total", "Leases of quota by outcome", ["outcome"])
 for _outcome in ("granted", "refused", "unavailable"):
@@ -60,8 +61,11 @@ class _Window:
     #: True while a lease is being requested, and from then on.
     is_leasing: bool = False
     has_leased: bool = False
-    #: True if a lease of one request was refused: the quota is used up until the window ends.
-    exhausted: bool = False
+    #: Recalls for which requests have waited.
+    waits: int = 0
+    #: Until this time, by the limiter's clock, no lease has room for so many requests.
+    refused_until: float = float("-inf")
+    refused_cost: int = 0
 
     @property
     def left(self) -> int:
@@ -167,7 +171,9 @@ class RateLimiter:
         return [each for each in self._windows.values() if each.has_leased and each.left > 0]
 
     def _is_decided(self, window: _Window, cost: int) -> bool:
-        if window.shared is None or window.exhausted:
+        if window.shared is None:
+            return True
+        if cost >= window.refused_cost and self._clock() < window.refused_until:
             return True
         return window.left >= cost and self._leases is not None and self._leases.is_following
 
@@ -181,13 +187,13 @@ class RateLimiter:
 
     async def _leased(self, client: str, cost: int) -> _Window:
         """The client's window after a lease, for which recalls are awaited."""
-        for left in reversed(range(_MAX_LEASES)):
+        while True:
             window = self._window(client)
             if self._is_decided(window, cost):
-                break
+                return window
             try:
                 if await self._has_caught_up(window, cost):
-                    break
+                    return window
                 lease = await self._lease(window, cost)
             except Unavailable:
                 _LEASES.labels("unavailable").inc()
@@ -195,12 +201,14 @@ class RateLimiter:
                 return self._alone(window)
             _LEASES.labels("granted" if lease.granted else "refused").inc()
             if window.left >= cost:
-                break
-            window.exhausted = cost == 1 and not lease.wait
-            if not lease.wait or not left:
-                break
+                return window
+            if not lease.wait or window.waits == _MAX_WAITS:
+                # Without a recall nobody holds anything: it stays so until the window ends.
+                wait = lease.wait or window.ends - self._clock()
+                window.refused_until, window.refused_cost = self._clock() + wait, cost
+                return window
+            window.waits += 1
             await self._sleep(lease.wait)
-        return window
 
     async def _has_caught_up(self, window: _Window, cost: int) -> bool:
         """True if the window has room, once recalls are read; raises Unavailable."""

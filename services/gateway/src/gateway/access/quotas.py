@@ -261,7 +261,8 @@ class MongoQuotas:
         return Lease(
             granted=document["leases"][self._instance],
             unleased=max(0, agreed.rate - document["used"] - document["held"]),
-            wait=max(0.0, RECALL - passed),
+            # At most that, whatever another gateway's clock says.
+            wait=min(RECALL, max(0.0, RECALL - passed)),
             at=at,
         )
 
