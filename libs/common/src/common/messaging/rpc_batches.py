@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from itertools import count
+from itertools import count, islice
 
 import structlog
 from prometheus_client import Counter
@@ -18,13 +18,18 @@ from common.messaging.rpc import (
     fail_all,
     unavailable,
 )
-from common.messaging.rpc_links import PROBE, Link, ServerQueue, ask_servers
-from common.messaging.rpc_routes import HEDGED, Batch, ResendReason, Route, RouteQueue
+from common.messaging.rpc_links import PROBE, QUESTION, Link, ServerQueue, ask_servers
+from common.messaging.rpc_routes import (
+    FEW_QUEUES,
+    HEDGED,
+    Batch,
+    ResendReason,
+    Route,
+    RouteQueue,
+)
 
 _LATE = Counter("rpc_late_replies_total", "Replies after their deadline, dropped")
 
-#: Seconds between questions for further servers, while there are calls.
-DISCOVERY = 2.0
 #: Seconds without a connection or a server until calls fail at once.
 OUTAGE = 2.0
 
@@ -100,7 +105,7 @@ class BatchSender:
                 return
             if server is None:
                 if not route_queue.servers:
-                    self._discover(route_queue, every=PROBE)
+                    self._discover(route_queue)
                 return
             calls = route_queue.pending.take(route_queue.route.max_batch_size)
             if calls and not self._send(route_queue, link, server.queues[0], calls):
@@ -153,12 +158,26 @@ class BatchSender:
                 route_queue.recent.hedged(len(calls))
                 HEDGED.labels(route_queue.route.queue).inc(len(calls))
 
-    def _discover(self, route_queue: RouteQueue, *, every: float) -> None:
-        """Requests the queues of all servers of a route, unless it did so `every` seconds ago."""
+    def _discover(self, route_queue: RouteQueue, *, seconds: float = PROBE) -> bool:
+        """Asks all servers of a route for their queues, unless it did so a short time ago.
+
+        They may take so many seconds to receive the question.
+        """
         now = asyncio.get_running_loop().time()
-        if self.link() is not None and now - route_queue.asked_at >= every:
+        is_due = self.link() is not None and now - route_queue.asked_at >= (
+            route_queue.question_interval
+        )
+        if is_due:
             route_queue.asked_at = now
-            ask_servers(self.links, route_queue.route.queue, seconds=PROBE)
+            ask_servers(self.links, route_queue.route.queue, seconds=seconds)
+        return is_due
+
+    def ask(self, route_queue: RouteQueue) -> None:
+        """Asks servers of a route whether they serve: all of them if that is due, or a few."""
+        if not self._discover(route_queue, seconds=QUESTION):
+            for queue in islice(route_queue.queues, FEW_QUEUES):
+                for link in self.links:
+                    link.publish(queue, (), route_queue.route.queue, seconds=QUESTION)
 
     def _again(self, batch: Batch, reason: ResendReason) -> None:
         """Sends the reads of a message again, elsewhere; the first reply counts."""
@@ -286,7 +305,7 @@ class BatchSender:
         for route_queue in self.route_queues.values():
             route_queue.pending.drop_ended()
             if route_queue.open_calls:
-                self._discover(route_queue, every=DISCOVERY if route_queue.is_whole else PROBE)
+                self._discover(route_queue)
                 self.send_pending(route_queue)
         return bool(self._sent)
 

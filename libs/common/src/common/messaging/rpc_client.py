@@ -9,7 +9,7 @@ from common.contracts.failures import NEUTRAL
 from common.messaging.connection import SupervisedConnection
 from common.messaging.rpc import Call, RpcFailed, deadline_exceeded, fail_all, unavailable
 from common.messaging.rpc_batches import BatchSender
-from common.messaging.rpc_links import PROBE, QUESTION, ask_servers
+from common.messaging.rpc_links import PROBE, QUESTION
 from common.messaging.rpc_routes import FAILED, Route
 from common.runtime import tracing
 
@@ -126,7 +126,7 @@ class RpcClient:
         """Returns whether a server of the route answers a question now."""
         clock, route_queue = asyncio.get_running_loop().time, self._batches.route_queue(route)
         asked_at = clock()
-        ask_servers(self._batches.links, route.queue, seconds=QUESTION)
+        self._batches.ask(route_queue)
         while route_queue.introduced_at < asked_at and clock() < asked_at + QUESTION:  # noqa: ASYNC110 (polled)
             await asyncio.sleep(TICK)
         return route_queue.introduced_at >= asked_at

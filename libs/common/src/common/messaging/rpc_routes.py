@@ -12,7 +12,14 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from common.contracts.failures import NEUTRAL
 from common.messaging.rpc import Call
-from common.messaging.rpc_links import QUESTION, Link, RecentMessages, Server, ServerQueue
+from common.messaging.rpc_links import (
+    PROBE,
+    QUESTION,
+    Link,
+    RecentMessages,
+    Server,
+    ServerQueue,
+)
 
 _LATENCY = Histogram(
     "rpc_request_duration_seconds",
@@ -40,6 +47,13 @@ _LIST = Histogram(
     ["queue"],
     buckets=(1, 2, 4, 8, 16, 32, 64, 128),
 )
+
+
+#: Seconds between questions to all servers for their queues, while there are calls.
+_DISCOVERY = 2.0
+#: Queues of servers above which a client asks less often: every client asks every server, and the
+#: answers of all are to grow with the clients alone (ADR 0061).
+FEW_QUEUES = 16
 
 
 class ResendReason(Enum):
@@ -232,6 +246,12 @@ class RouteQueue:
         return bool(self.servers) and not any(
             queue.silence.is_silent or queue.server.refuses for queue in self.queues.values()
         )
+
+    @property
+    def question_interval(self) -> float:
+        """Seconds between questions to all servers; fewer while one is missing."""
+        interval = _DISCOVERY if self.is_whole else PROBE
+        return interval * max(1.0, len(self.queues) / FEW_QUEUES)
 
     def is_served_beside(self, queue: ServerQueue) -> bool:
         """Returns whether a message could go to a server that serves, by another queue."""

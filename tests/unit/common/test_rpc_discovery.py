@@ -1,0 +1,26 @@
+"""How often clients ask all servers for their queues."""
+
+from common.messaging.rpc_routes import FEW_QUEUES, Route, RouteQueue
+
+
+def queue_with(servers: int) -> RouteQueue:
+    """A route with so many servers, each with two queues."""
+    route_queue = RouteQueue(Route("rpc.test.discovery"))
+    for number in range(2 * servers):
+        route_queue.add(f"queue {number}", f"server {number // 2}")
+    return route_queue
+
+
+def test_every_client_hears_as_many_servers_a_second_however_many_there_are() -> None:
+    intervals = {servers: queue_with(servers).question_interval for servers in (1, 8, 80, 800)}
+
+    assert intervals == {1: 2.0, 8: 2.0, 80: 20.0, 800: 200.0}
+
+
+def test_a_server_that_refuses_is_asked_more_often() -> None:
+    route_queue = queue_with(80)
+    whole = route_queue.question_interval
+    next(iter(route_queue.servers.values())).refuse(refuses=True)
+
+    assert route_queue.question_interval == whole / 8
+    assert queue_with(0).question_interval < queue_with(FEW_QUEUES).question_interval
