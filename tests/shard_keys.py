@@ -30,6 +30,8 @@ FOR_ALL: Final = frozenset(
         frozenset({"state", "retries", "due_at"}),
         frozenset({"state", "retries", "wake_at", "lease_until"}),
         frozenset({"event_id"}),
+        frozenset({"event_id", "expires_at"}),
+        frozenset({"event_id", "purged"}),
         frozenset({"event_id", "state"}),
         frozenset({"event_id", "state", "lease_until"}),
     }

@@ -105,7 +105,8 @@ async def cancelled_rows(
     """Deliveries that were cancelled while the webhook was disabled; gives their ids."""
     now = datetime.now(UTC)
     stored = StoredEvent(event.id, event.type, None, encode_event(event))
-    await Events(pipe.webhooks_db, retention=timedelta(days=1)).store([stored], at=now)
+    times = DeliveryTimes(lease=timedelta(seconds=30))
+    await Events(pipe.webhooks_db, times).store([stored], at=now)
     new = [
         a_new_delivery(
             number,
@@ -116,6 +117,6 @@ async def cancelled_rows(
         )
         for number in range(count)
     ]
-    rows = Deliveries(pipe.webhooks_db, DeliveryTimes(lease=timedelta(seconds=30)))
+    rows = Deliveries(pipe.webhooks_db, times)
     await rows.insert(new, at=now)
     return [one.id for one in new]

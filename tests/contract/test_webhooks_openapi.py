@@ -177,8 +177,8 @@ def _full_lists(method: str, path: str, **limits: Any) -> Story:
 
 
 #: Rows of a delivery: one that failed, one that was cancelled, one whose attempt is in flight.
-FAILED = {"state": "failed", "attempts": ATTEMPT["attempt"], "ended_at": NOON}
-CANCELLED = {"state": "cancelled", "reason": "webhook_disabled", "ended_at": NOON}
+FAILED = {"state": "failed", "attempts": ATTEMPT["attempt"]}
+CANCELLED = {"state": "cancelled", "reason": "webhook_disabled"}
 IN_FLIGHT = {"claim": "token", "lease_until": NOON + timedelta(seconds=30)}
 
 HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unknown"

@@ -76,16 +76,19 @@ class Store:
 
     database: Database
     retention: timedelta = RETENTION
+    body_retention: timedelta = RETENTION
 
     def __post_init__(self) -> None:
-        times = DeliveryTimes(lease=LEASE, retention=self.retention)
+        times = DeliveryTimes(
+            lease=LEASE, retention=self.retention, body_retention=self.body_retention
+        )
         self.webhooks = Webhooks(self.database, secret_keys())
         self.registrations = Registrations(self.database, secret_keys(), Random(1))
         self.deliveries = Deliveries(self.database, times)
         self.recorder = Recorder(self.database, self.webhooks, times)
         self.owned = OwnedDeliveries(self.database)
         self.notices = Notices(self.database)
-        self.events = Events(self.database, retention=self.retention)
+        self.events = Events(self.database, times)
 
     async def create(self, **fields: Any) -> None:
         new = a_registered(**{"id": WEBHOOK, **fields})
@@ -658,6 +661,45 @@ async def test_an_event_expires_when_no_delivery_needs_it(store: Store) -> None:
     assert await store.events.bodies(["event-1", "event-2"]) == {}
 
 
+async def test_a_delivery_that_ended_long_ago_is_shown_without_its_body_and_not_retried(
+    store: Store,
+) -> None:
+    brief = Store(store.database, body_retention=HOUR)
+    removal = an_event_of("removal", kind=EventType.COMPANY_REMOVED)
+    await brief.events.store([an_event_of("event-1"), removal], at=NOON)
+    await brief.attempted()
+    await brief.insert(2, event_id="event-1")  # it waits
+
+    while_one_waits = await brief.events.expire(at=NOON + 2 * HOUR, limit=10)
+    refused = await brief.retry(at=NOON + 2 * HOUR)
+    [other] = await brief.claim(2, at=NOON + 2 * HOUR)
+    await brief.attempt(other, at=NOON + 2 * HOUR)
+    after_both = await brief.events.expire(at=NOON + 30 * HOUR, limit=10)
+
+    shown = await brief.owned.find(the_webhook(), a_delivery_id())
+    assert (while_one_waits, after_both) == (0, 1)
+    assert refused is NotRepeated.NOT_FOUND
+    assert shown is not None
+    assert (shown.status, shown.body, len(shown.attempts)) == ("succeeded", None, 1)
+    assert await brief.events.removed([CompanyKey.parse("dk:1")]) == {"dk:1"}
+
+
+async def test_a_delivery_that_succeeded_is_kept_without_its_schedule(store: Store) -> None:
+    await store.attempted()
+    await store.retry(call=9)
+    [again] = await store.claim(1, attempt=2, at=LATER)
+    await store.attempt(again, at=LATER)
+
+    row = await store.row()
+    task = await store.retry(call=9)  # the call is delivered again
+
+    assert row.keys() == {
+        *("_id", "webhook_id", "event_id", "event_type", "occurred_at"),
+        *("attempts", "state", "expires_at", "settled_by", "retried_by"),
+    }
+    assert task == a_task(attempt=3)
+
+
 async def test_events_of_a_removed_company_are_found_without_the_removal(store: Store) -> None:
     removal = an_event_of("removal", kind=EventType.COMPANY_REMOVED)
     one, other = CompanyKey.parse("dk:1"), CompanyKey.parse("dk:2")
@@ -689,7 +731,7 @@ async def test_a_result_without_a_majority_is_to_be_recorded_again(
 
 async def test_deliveries_and_events_without_a_majority_are_to_be_kept_again(store: Store) -> None:
     deliveries = Deliveries(lonely(store), DeliveryTimes(lease=LEASE))
-    events = Events(lonely(store), retention=RETENTION)
+    events = Events(lonely(store), DeliveryTimes(lease=LEASE))
     for _ in range(2):  # the second time they are there already
         with pytest.raises(Unavailable):
             await deliveries.insert([a_new_delivery()], at=NOON)

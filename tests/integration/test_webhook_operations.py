@@ -38,7 +38,7 @@ AN_ATTEMPT = {
     "next_attempt_at": None,
 }
 #: Of the row of a delivery that was cancelled.
-CANCELLED = {"state": "cancelled", "reason": "webhook_disabled", "ended_at": NOON}
+CANCELLED = {"state": "cancelled", "reason": "webhook_disabled"}
 SINCE_ELEVEN = b'{"since": "2026-03-02T11:00:00Z"}'
 #: Operations that send deliveries, with what they need.
 SENDING: list[tuple[Operation, dict[str, Any]]] = [

@@ -66,6 +66,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             lease=settings.webhook_lease,
             grace=settings.webhook_requeue_grace,
             retention=settings.webhook_retention,
+            body_retention=settings.webhook_body_retention,
         ),
         now=now,
         new_id=_new_id,

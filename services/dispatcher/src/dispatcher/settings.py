@@ -43,6 +43,11 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     webhook_retention: Duration = duration(
         "P30D", "retention of events, deliveries and attempts after their end"
     )
+    webhook_body_retention: Duration = duration(
+        "P30D",
+        "retention of the events' bodies, if shorter: a delivery that ended longer ago is shown "
+        "without its body, and is not retried",
+    )
     webhook_max_posts: int = Field(
         default=500,
         ge=1,

@@ -69,7 +69,7 @@ class Store:
         random: Random,
     ) -> None:
         self.webhooks = Webhooks(database, keys)
-        self.events = Events(database, retention=times.retention)
+        self.events = Events(database, times)
         self.deliveries = Deliveries(database, times)
         self.notices = Notices(database)
         self._receipts = Receipts(database, retention=times.retention)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -35,6 +35,10 @@ WAITING = DeliveryState.WAITING.value
 BY_ID = "_id_"
 
 _CLAIMED = TypeAdapter(Claimed)
+
+#: Fields of the schedule, which a delivery that succeeded has no more: nobody reads them, and there
+#: are billions of such rows.
+_SCHEDULE = ("generation", "retries", "by_hand", "due_at", "wake_at", "lease_until")
 
 
 def rows_of(webhooks: Mapping[DeliveryId, WebhookId]) -> Document:
@@ -88,31 +92,38 @@ def due_of(document: Document) -> Due:
             webhook_id=document["webhook_id"],
             attempt=document["attempts"] + 1,
         ),
-        is_retry=document["retries"] > 0,
+        is_retry=document.get("retries", 0) > 0,
     )
 
 
-def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Document:
-    """Returns the fields that releasing a row with a result sets; equal ones share a write."""
-    settled = {"settled_by": result.delivery.claim, "lease_until": NO_LEASE}
+class Change(NamedTuple):
+    """Fields of a row that a write sets and removes."""
+
+    set: Document
+    unset: tuple[str, ...] = ("claim",)
+
+
+def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Change:
+    """Returns how releasing a row with a result changes it; equal changes share a write."""
+    settled = {"settled_by": result.delivery.claim}
     match result:
         case Cancelled(_, reason):
-            fields = _end(reason, at, retention)
+            fields = {"lease_until": NO_LEASE, **_end(reason, at, retention)}
         case Attempted(delivery, next_attempt_at=datetime() as due_at):
             fields = {
+                "lease_until": NO_LEASE,
                 "attempts": result.number,
                 "retries": delivery.retries + 1,
                 "due_at": due_at,
                 "wake_at": due_at + grace,
             }
+        case Attempted(state=DeliveryState.SUCCEEDED):
+            ended = {"attempts": result.number, **_ended(DeliveryState.SUCCEEDED, at, retention)}
+            return Change(settled | ended, ("claim", *_SCHEDULE))
         case Attempted():
-            fields = {
-                "attempts": result.number,
-                "state": result.state.value,
-                "ended_at": at,
-                "expires_at": at + retention,
-            }
-    return {**settled, **fields}
+            ended = _ended(result.state, at, retention)
+            fields = {"lease_until": NO_LEASE, "attempts": result.number, **ended}
+    return Change(settled | fields)
 
 
 def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
@@ -138,9 +149,8 @@ def attempt_document(attempted: Attempted, *, expires_at: datetime) -> Document:
 
 
 def _end(reason: CancelReason, at: datetime, retention: timedelta) -> Document:
-    return {
-        "state": DeliveryState.CANCELLED.value,
-        "reason": reason.value,
-        "ended_at": at,
-        "expires_at": at + retention,
-    }
+    return {"reason": reason.value, **_ended(DeliveryState.CANCELLED, at, retention)}
+
+
+def _ended(state: DeliveryState, at: datetime, retention: timedelta) -> Document:
+    return {"state": state.value, "expires_at": at + retention}

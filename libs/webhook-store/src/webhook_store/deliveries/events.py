@@ -9,10 +9,11 @@ from common.contracts.traces import TRACEPARENT, TRACESTATE, read
 from common.mongo import Database, translated_errors
 from webhook_store.deliveries.documents import DELIVERIES, EVENTS, Document
 from webhook_store.deliveries.models import EventBody, StoredEvent
+from webhook_store.deliveries.rows import DeliveryTimes
 from webhook_store.duplicates import insert_new
 
 #: Margin for the time between the inserts of an event and of its rows.
-_SETTLING = timedelta(minutes=10)
+SETTLING = timedelta(minutes=10)
 #: Interval between checks of an expired event that still has rows.
 _REVIEW_AGAIN = timedelta(days=1)
 
@@ -23,16 +24,18 @@ _BODY = {"body": 1, TRACEPARENT: 1, TRACESTATE: 1}
 class Events:
     """The stored events. Every method may raise `Unavailable`."""
 
-    def __init__(self, database: Database, *, retention: timedelta) -> None:
-        """`retention` is the minimum retention of an event."""
+    def __init__(self, database: Database, times: DeliveryTimes) -> None:
         self._events = database[EVENTS]
         self._rows = database[DELIVERIES]
-        self._retention = retention
+        self._retention = times.retention
+        self._body_retention = min(times.body_retention, times.retention)
 
     async def store(self, events: Sequence[StoredEvent], *, at: datetime) -> None:
         """Stores events; existing ones are left unchanged."""
-        review_at = at + self._retention + _SETTLING
-        documents = [{**_document(event), "review_at": review_at} for event in events]
+        documents = [
+            {**_document(event), "review_at": at + self._kept(event.kind) + SETTLING}
+            for event in events
+        ]
         await insert_new(self._events, documents)
 
     async def bodies(self, ids: Collection[str]) -> Mapping[str, EventBody]:
@@ -69,19 +72,33 @@ class Events:
     async def expire(self, *, at: datetime, limit: int) -> int:
         """Deletes expired events that no delivery needs; returns how many.
 
-        A TTL index does not fit: an event with a waiting or recovered delivery must stay.
+        A TTL index does not fit: an event with a waiting or recovered delivery must stay. Of a
+        delivery that ended so long ago, what it sent is gone, and it is not repeated.
         """
+        ended_long_ago = {"$lte": at + self._retention - self._body_retention}
         with translated_errors():
             found = await self._events.find(
                 {"review_at": {"$lte": at}}, {"_id": 1}, limit=limit
             ).to_list(None)
             ids = [document["_id"] for document in found]
-            needed = set(await self._rows.distinct("event_id", {"event_id": {"$in": ids}}))
+            of_events = {"event_id": {"$in": ids}}
+            # First, so that none of them is retried from now on.
+            await self._rows.update_many(
+                {**of_events, "expires_at": ended_long_ago}, {"$set": {"purged": True}}
+            )
+            needed = set(
+                await self._rows.distinct("event_id", {**of_events, "purged": {"$ne": True}})
+            )
             await self._events.update_many(
                 {"_id": {"$in": list(needed)}}, {"$set": {"review_at": at + _REVIEW_AGAIN}}
             )
             gone = await self._events.delete_many({"_id": {"$in": list(set(ids) - needed)}})
         return gone.deleted_count
+
+    def _kept(self, kind: EventType) -> timedelta:
+        # A removal is looked up for events of the company that arrive after it.
+        is_removal = kind is EventType.COMPANY_REMOVED
+        return self._retention if is_removal else self._body_retention
 
 
 def _document(event: StoredEvent) -> Document:

@@ -39,7 +39,7 @@ from webhook_store.deliveries.models import (
 from webhook_store.webhooks.headers import shown_headers
 
 #: Fields of an ended row.
-ENDED_FIELDS = {"ended_at": "", "expires_at": "", "reason": "", "claim": ""}
+ENDED_FIELDS = {"expires_at": "", "reason": "", "claim": ""}
 
 
 class OwnedDeliveries:

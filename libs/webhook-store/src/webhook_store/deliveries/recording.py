@@ -144,17 +144,18 @@ class Recorder:
     def _updates(self, results: Sequence[Result], at: datetime) -> list[UpdateMany]:
         """Builds one update for all results that change their rows equally."""
         times = self._times
-        groups: defaultdict[tuple[tuple[str, Any], ...], list[Result]] = defaultdict(list)
+        groups: defaultdict[tuple[tuple[tuple[str, Any], ...], tuple[str, ...]], list[Result]]
+        groups = defaultdict(list)
         for result in results:
-            fields = after(result, at=at, grace=times.grace, retention=times.retention)
-            groups[tuple(fields.items())].append(result)
+            change = after(result, at=at, grace=times.grace, retention=times.retention)
+            groups[tuple(change.set.items()), change.unset].append(result)
         return [
             UpdateMany(
                 {**_rows_of(alike), "claim": alike[0].delivery.claim},
-                {"$set": dict(fields), "$unset": {"claim": ""}},
+                {"$set": dict(fields), "$unset": dict.fromkeys(unset, "")},
                 hint=BY_ID,
             )
-            for fields, alike in groups.items()
+            for (fields, unset), alike in groups.items()
         ]
 
 

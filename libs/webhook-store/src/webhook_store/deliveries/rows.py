@@ -46,6 +46,8 @@ class DeliveryTimes:
     grace: timedelta = GRACE
     #: Retention of an ended row.
     retention: timedelta = timedelta(days=30)
+    #: Retention of what it sent, if that is shorter.
+    body_retention: timedelta = timedelta.max
 
 
 class Deliveries:
@@ -155,7 +157,6 @@ class Deliveries:
         ended = {
             "state": DeliveryState.CANCELLED.value,
             "reason": CancelReason.COMPANY_REMOVED.value,
-            "ended_at": at,
             "expires_at": at + self._times.retention,
         }
         with translated_errors():
