@@ -4,12 +4,12 @@ The servers come from AMQP_URL with AMQP_MANAGEMENT_URL, and MONGO_URL, or are s
 local_stack.servers). Tests share servers, never a queue or a collection.
 """
 
-import asyncio
 import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import hypothesis
 import pymongo
 import pytest
 import structlog
-from pymongo.errors import ServerSelectionTimeoutError
 
+import common.mongo
 from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
 from local_stack import servers
@@ -28,6 +28,7 @@ from local_stack.replica_set import ReplicaSet
 from local_stack.servers import BrokerAddress
 from lookup.store import indexes as register_indexes
 from tests.delivery.pipeline import Pipeline, pipeline
+from tests.delivery.waiting import SOON
 from tests.shard_keys import ShardKeys
 from webhook_store import indexes as webhooks_indexes
 
@@ -42,6 +43,9 @@ structlog.configure(
         ),
     ]
 )
+
+# On a busy machine a server is found late. Operations with a limit of their own keep it.
+common.mongo.SELECTION_TIMEOUT = timedelta(seconds=SOON)
 
 # In CI the same code gives the same verdict; elsewhere every run tries new examples.
 # No deadline and no health checks for slow or large examples: requests generated from the OpenAPI
@@ -213,12 +217,6 @@ async def mongo(mongo_url: str) -> AsyncIterator[Client]:
     """The driver that the services use."""
     # Without the services' limit of an operation: on a busy machine one may take longer.
     async with connected(mongo_url, name="test", operation_timeout=None) as client:
-        # Nor their limit of finding a server, which the first operation takes longest for.
-        async with asyncio.timeout(60):
-            while True:
-                with suppress(ServerSelectionTimeoutError):
-                    await client.admin.command("ping")
-                    break
         yield client
 
 
