@@ -22,6 +22,7 @@ from common.runtime.public_port.connections import (
 )
 from common.runtime.public_port.server import public_port
 from common.runtime.tasks import beside
+from common.runtime.tracing import request_ids
 from gateway.access.key_store import CachedApiKeys, MongoKeys
 from gateway.access.quotas import MongoQuotas
 from gateway.events.notices import FeedNotices
@@ -44,11 +45,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     )
     amqp_url = settings.amqp_url.get_secret_value()
     random = Random()  # noqa: S311 (jitter and request ids, nothing secret)
-
-    def new_id() -> str:
-        # Not from the system: that costs a system call for each id.
-        return random.randbytes(16).hex()
-
+    new_id = request_ids(random)
     connections = await stack.enter_async_context(
         supervised_apart(amqp_url, name="gateway", random=random)
     )

@@ -17,12 +17,13 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 
 from common.contracts.events import rfc3339
 from common.runtime import tracing
+from common.runtime.public_port.conditional import compress
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.keys import ApiKey
 from gateway.access.limits import Quota
 from gateway.http.parameters import Format, unknown_parameters, wanted_format
 from gateway.http.problem_responses import problem_of_aiohttp, problem_response
-from gateway.http.responses import REQUEST_ID, compress, json_response
+from gateway.http.responses import REQUEST_ID, json_response
 from gateway.problems import InternalError, Problem, Unauthorized, UnsupportedMediaType
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -206,10 +207,9 @@ class RequestMiddleware:
         is_head = request.method == hdrs.METH_HEAD
         method = hdrs.METH_GET if is_head else request.method
         known = self.parameters.get((method, path), ())
-        given = (name for name in request.query if name not in facts.refused)
-        problem = unknown_parameters(dict.fromkeys(given), known)
-        if problem is not None:
-            raise problem
+        unknown = [n for n in request.query if n not in known and n not in facts.refused]
+        if unknown:
+            raise unknown_parameters(dict.fromkeys(unknown), known)
 
     def _request_id(self, request: web.Request) -> str:
         given = request.headers.get(REQUEST_ID)

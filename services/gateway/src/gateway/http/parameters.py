@@ -28,10 +28,9 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
 _UNDECODABLE = "\ufffd"
 
 
-def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> Problem | None:
-    """The problem with the parameters that an operation does not have; None without any."""
-    found = unknown_names("parameter", given, known)
-    return invalid_parameters(found) if found else None
+def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> InvalidParameter:
+    """The problem with parameters that an operation does not have; there must be at least one."""
+    return invalid_parameters(unknown_names("parameter", given, known))
 
 
 def invalid_parameters(faults: Sequence[tuple[str, str]]) -> InvalidParameter:

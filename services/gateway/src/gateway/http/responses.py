@@ -1,14 +1,11 @@
 """Responses: their bodies and headers."""
 
-import asyncio
-import zlib
 from collections.abc import Mapping
 from typing import Final
 
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from common.runtime.public_port.conditional import takes_gzip
 from common.runtime.public_port.reading import LateBody, send_continue
 from gateway.problems import BodyTooLarge, InvalidBody, UnsupportedMediaType
 
@@ -74,16 +71,6 @@ PUBLIC = "public, max-age=300"
 #: Maximum bytes of a request's body, unless its operation has another.
 MAX_BODY_SIZE: Final = 64 * 1024
 
-#: Bytes of a body from which on it is compressed.
-SMALLEST: Final = 1024
-#: Bytes that are compressed in the loop, in 0.1 ms at most; more are beside it.
-INLINE: Final = 64 * 1024
-
-#: Two logarithms, of the window (for zlib, 16 more selects gzip) and of the memory for it. zlib's
-#: own defaults need 50 µs to begin, a fifth of a lookup; these need 5, for nearly the same size.
-_SMALL: Final = (12 + 16, 5)
-_LARGE: Final = (15 + 16, 8)
-
 
 def json_response(body: bytes, *, cache_control: str = NO_STORE) -> web.Response:
     """Returns a response of status 200 with serialised JSON, which by default is not cached."""
@@ -114,25 +101,3 @@ async def body_of(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> byt
         raise InvalidBody(str(error)) from None
     except (web.RequestPayloadError, ConnectionError):
         raise InvalidBody("the body does not match its headers") from None
-
-
-async def compress(request: web.BaseRequest, response: web.Response) -> None:
-    """Compresses the body if that is worth it and the client accepts it."""
-    body = response.body
-    if (
-        not isinstance(body, bytes)
-        or len(body) < SMALLEST
-        or hdrs.CONTENT_ENCODING in response.headers
-        or not takes_gzip(request)
-    ):
-        return
-    if len(body) <= INLINE:
-        response.body = _gzip(body, *_SMALL)
-    else:
-        response.body = await asyncio.to_thread(_gzip, body, *_LARGE)
-    response.headers[hdrs.CONTENT_ENCODING] = "gzip"
-
-
-def _gzip(body: bytes, window: int, memory: int) -> bytes:
-    compressor = zlib.compressobj(zlib.Z_BEST_SPEED, zlib.DEFLATED, window, memory)
-    return compressor.compress(body) + compressor.flush()

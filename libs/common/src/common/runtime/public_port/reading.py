@@ -1,14 +1,18 @@
 """Reading of requests, one at a time, and of bodies that the client withholds until asked."""
 
+import asyncio
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
 from aiohttp import HttpVersion11, hdrs, web
+from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
+from multidict import CIMultiDictProxy
 
 from common.runtime.public_port.connections import Connection, Shared
-from common.runtime.public_port.transport import SharedResponse
+from common.runtime.public_port.transport import SharedResponse, writer_of
 
 #: True if the client sends the body only after `100 Continue`.
 CONTINUE_EXPECTED = web.RequestKey("continue_expected", bool)
@@ -251,3 +255,32 @@ class RequestReader(Connection):
                 self._shared.table.wait(self)
         elif self._parser is None:
             self._socket.write_eof()
+
+
+def request_factory(make_request: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
+    """Returns a factory that builds requests with our writer, and without `Expect`.
+
+    aiohttp would answer `Expect` before the middleware runs. A body is requested when a handler
+    reads it, so never from a rejected client. Other expectations are ignored, as RFC 9110, 10.1.1
+    allows.
+    """
+
+    def make(
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        _writer: AbstractStreamWriter,
+        task: "asyncio.Task[None]",
+    ) -> web.BaseRequest:
+        writer = writer_of(protocol)
+        expectation = message.headers.get(hdrs.EXPECT)
+        if expectation is None:
+            return make_request(message, payload, protocol, writer, task)
+        headers = message.headers.copy()
+        headers.popall(hdrs.EXPECT)
+        message = message._replace(headers=CIMultiDictProxy(headers))
+        request = make_request(message, payload, protocol, writer, task)
+        request[CONTINUE_EXPECTED] = expectation.lower() == "100-continue"
+        return request
+
+    return make

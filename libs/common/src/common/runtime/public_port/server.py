@@ -1,16 +1,10 @@
 """Public ports."""
 
-import asyncio
-from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from typing import Any, cast
 
-from aiohttp import hdrs, web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import StreamReader
-from multidict import CIMultiDictProxy
+from aiohttp import web
 
 from common.runtime.http_server import KEEP_ALIVE, listening, protocol_log
 from common.runtime.public_port.connections import (
@@ -19,8 +13,8 @@ from common.runtime.public_port.connections import (
     Refuse,
     Shared,
 )
-from common.runtime.public_port.reading import CONTINUE_EXPECTED, DISCARD_TIMEOUT, RequestReader
-from common.runtime.public_port.transport import PIECE, Receiver, writer_of
+from common.runtime.public_port.reading import DISCARD_TIMEOUT, RequestReader, request_factory
+from common.runtime.public_port.transport import PIECE, Receiver
 
 #: Connections that may wait to be accepted.
 BACKLOG = 1024
@@ -88,7 +82,7 @@ class _Server(web.Server):
     def __init__(self, server: web.Server, shared: Shared) -> None:
         super().__init__(
             server.request_handler,
-            request_factory=_requests(server.request_factory),
+            request_factory=request_factory(server.request_factory),
             handler_cancellation=server.handler_cancellation,
             **server._kwargs,
         )
@@ -98,32 +92,3 @@ class _Server(web.Server):
     def __call__(self) -> web.RequestHandler:
         connection = RequestReader(self, self._shared, **self._kwargs)
         return cast(web.RequestHandler, Receiver(connection, self._buffer))
-
-
-def _requests(make_request: Callable[..., web.BaseRequest]) -> Callable[..., Any]:
-    """Builds requests with our writer, and without `Expect`.
-
-    aiohttp would answer `Expect` before the middleware runs. A body is requested when a handler
-    reads it, so never from a rejected client. Other expectations are ignored, as RFC 9110, 10.1.1
-    allows.
-    """
-
-    def make(
-        message: RawRequestMessage,
-        payload: StreamReader,
-        protocol: web.RequestHandler,
-        _writer: AbstractStreamWriter,
-        task: "asyncio.Task[None]",
-    ) -> web.BaseRequest:
-        writer = writer_of(protocol)
-        expectation = message.headers.get(hdrs.EXPECT)
-        if expectation is None:
-            return make_request(message, payload, protocol, writer, task)
-        headers = message.headers.copy()
-        headers.popall(hdrs.EXPECT)
-        message = message._replace(headers=CIMultiDictProxy(headers))
-        request = make_request(message, payload, protocol, writer, task)
-        request[CONTINUE_EXPECTED] = expectation.lower() == "100-continue"
-        return request
-
-    return make
