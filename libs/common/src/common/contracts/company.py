@@ -13,9 +13,9 @@ from pydantic_core import core_schema
 
 from common.contracts.contract import Contract
 from common.domain.countries import Country as Country
-from common.domain.keys import CompanyKey as CompanyKey
-from common.domain.keys import RegisterKey as RegisterKey
-from common.domain.keys import UnitKey as UnitKey
+from common.domain.numbers import CompanyKey as CompanyKey
+from common.domain.numbers import RegisterKey as RegisterKey
+from common.domain.numbers import UnitKey as UnitKey
 
 #: A company's key as a field of a contract; in JSON `<country>:<registration number>`.
 CompanyKeyText = Annotated[

@@ -5,8 +5,14 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from common.domain.countries import FORMATS, Country
-from common.domain.keys import CompanyKey, UnitKey
-from common.domain.numbers import GLN_DIGITS, InvalidIdentifier, bare_number, gln_checks
+from common.domain.numbers import (
+    GLN_DIGITS,
+    CompanyKey,
+    InvalidIdentifier,
+    UnitKey,
+    bare_number,
+    gln_checks,
+)
 
 GLN_SCHEME: Final = "0088"
 
