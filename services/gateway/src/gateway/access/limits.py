@@ -101,7 +101,7 @@ class RateLimiter:
         max_clients: int = MAX_CLIENTS,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`name` is the policy's name in the headers; `clock` is monotonic, in seconds.
+        """`name` is the policy's name in the headers; `clock`, in seconds, is that of `leases`.
 
         Without `leases` the rate is counted in this process alone, in windows that begin with the
         first request.
@@ -175,7 +175,9 @@ class RateLimiter:
             return True
         if cost >= window.refused_cost and self._clock() < window.refused_until:
             return True
-        return window.left >= cost and self._leases is not None and self._leases.is_following
+        if self._leases is None or self._clock() >= self._leases.follows_until:
+            return False
+        return window.left >= cost
 
     async def _with_room(self, client: str, cost: int) -> _Window:
         """The client's window after a lease; requests of one moment share it."""
@@ -212,9 +214,10 @@ class RateLimiter:
 
     async def _has_caught_up(self, window: _Window, cost: int) -> bool:
         """True if the window has room, once recalls are read; raises Unavailable."""
-        if self._leases is not None and not self._leases.is_following:
+        now = self._clock()
+        if self._leases is not None and now >= self._leases.follows_until:
             # After a pause of this process one read replaces a lease for every client.
-            if self._clock() < self._local_until:
+            if now < self._local_until:
                 raise Unavailable("reads wait after a failure")
             await self._leases.catch_up()
         return self._is_decided(window, cost)

@@ -119,6 +119,8 @@ class MongoQuotas:
         #: Windows that began before this were divided without this gateway.
         self._counted_from = 0.0
         self._read_at = float("-inf")
+        #: Until then, by `clock`, shares and leases may be used: no recall was missed.
+        self.follows_until = float("-inf")
         self._holders: list[Holder] = []
         self._updates = BatchedUpdates(self._windows)
         self._catching_up = SingleFlight[None]()
@@ -189,7 +191,7 @@ class MongoQuotas:
                     await self._settle(self._recalled(recalls))
         except TimeoutError:
             raise Unavailable("the database did not answer in time") from None
-        self._read_at = read_at
+        self._read_at, self.follows_until = read_at, read_at + _READ_FOR
 
     async def close(self) -> None:
         """Returns what is unused of the leases to the other gateways."""
@@ -203,11 +205,6 @@ class MongoQuotas:
     async def catch_up(self) -> None:
         """Reads recalls now, once for all requests that need it; raises Unavailable."""
         await self._catching_up("", self.follow_recalls)
-
-    @property
-    def is_following(self) -> bool:
-        """True while shares and leases may be used: no recall was missed."""
-        return self._clock() - self._read_at < _READ_FOR
 
     def window(self, client: str, rate: Rate) -> tuple[Window, float]:
         """The client's window now, and the seconds until it ends."""
