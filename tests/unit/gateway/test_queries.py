@@ -17,10 +17,10 @@ from gateway.http.parameters import Format, wanted_format
 from gateway.lookups.queries import (
     FIELDS,
     MAX_LOOKUPS,
-    LookupQuery,
     parse_batch,
     parse_lookup,
     parse_suggestion,
+    requested_search,
 )
 from gateway.problems import InvalidBody, Problem
 
@@ -28,7 +28,7 @@ VAT = "country=dk&vat=12345674"
 GOOD = {"country": "dk", "vat": "12345674"}
 
 
-def lookup(query: str, typed: SearchType | None = None) -> LookupQuery:
+def lookup(query: str, typed: SearchType | None = None) -> tuple[LookupRequest, Format]:
     return parse_lookup(parse_qs(query, keep_blank_values=True), typed=typed)
 
 
@@ -46,29 +46,31 @@ def parameters(problem: Problem) -> list[str]:
 
 
 def test_a_typed_search_is_one_question() -> None:
-    query = lookup("country=dk&vat=DK+12345674")
+    asked, format_ = lookup("country=dk&vat=DK+12345674")
 
-    assert (query.request.country, terms(query.request)) == (Country.DK, ["vat:12345674"])
-    assert (query.request.include, query.request.inferred) == ((), False)
-    assert (query.format, query.search_type) == (Format.JSON, "vat")
+    assert (asked.country, terms(asked)) == (Country.DK, ["vat:12345674"])
+    assert (asked.include, asked.inferred) == ((), False)
+    assert (format_, requested_search(asked)) == (Format.JSON, "vat")
 
 
 @pytest.mark.parametrize("country", ["dk", "DK", "Dk"])
 def test_the_case_of_a_country_does_not_matter(country: str) -> None:
-    assert lookup(f"country={country}&vat=12345674").request.country is Country.DK
+    asked, _ = lookup(f"country={country}&vat=12345674")
+
+    assert asked.country is Country.DK
 
 
 def test_an_inferred_search_is_marked() -> None:
-    query = lookup("country=no&search=987654321")
+    asked, _ = lookup("country=no&search=987654321")
 
-    assert terms(query.request) == ["vat:987654321", "produ:987654321"]
-    assert (query.search_type, query.request.inferred) == ("search", True)
+    assert terms(asked) == ["vat:987654321", "produ:987654321"]
+    assert (requested_search(asked), asked.inferred) == ("search", True)
 
 
 def test_a_typed_endpoint_infers_nothing() -> None:
-    query = lookup("country=dk&q=12345674", SearchType.NAME)
+    asked, _ = lookup("country=dk&q=12345674", SearchType.NAME)
 
-    assert (terms(query.request), query.search_type) == (["name:12345674"], "name")
+    assert (terms(asked), requested_search(asked)) == (["name:12345674"], "name")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,9 @@ def test_a_typed_endpoint_infers_nothing() -> None:
     ],
 )
 def test_includes_come_once_each_and_in_a_fixed_order(include: str) -> None:
-    assert lookup(f"{VAT}&{include}").request.include == (Include.OWNERS, Include.EINVOICING)
+    asked, _ = lookup(f"{VAT}&{include}")
+
+    assert asked.include == (Include.OWNERS, Include.EINVOICING)
 
 
 INVALID, MISSING, MULTIPLE = "invalid_parameter", "missing_parameter", "multiple_search_parameters"
@@ -170,7 +174,7 @@ def test_any_query_is_a_lookup_or_a_problem_with_errors(
     query: dict[str, list[str]], typed: SearchType | None
 ) -> None:
     try:
-        outcome: Sequence[object] = parse_lookup(query, typed=typed).request.questions
+        outcome: Sequence[object] = parse_lookup(query, typed=typed)[0].questions
     except Problem as problem:
         outcome = problem.errors
 

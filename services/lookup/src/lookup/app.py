@@ -50,9 +50,8 @@ from common.runtime.tasks import beside
 from lookup.answers.exporting import AnswerExports
 from lookup.answers.finding import AnswerFinds
 from lookup.answers.known import AnswerKnown
-from lookup.answers.lookups import AnswerLookups
+from lookup.answers.lookups import AnswerLookups, report
 from lookup.answers.matching import AnswerMatches
-from lookup.answers.rpc import report
 from lookup.answers.suggestions import AnswerSuggestions
 from lookup.answers.units import AnswerUnits
 from lookup.events.feed import StoredFeed

@@ -18,7 +18,12 @@ from gateway.http.parameters import Format, entity_tag
 from gateway.http.responses import json_response
 from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batches import Lookups
-from gateway.lookups.queries import parse_lookup, parse_suggestion, parse_units
+from gateway.lookups.queries import (
+    parse_lookup,
+    parse_suggestion,
+    parse_units,
+    requested_search,
+)
 
 SUGGEST_PATH = "/api/suggest"
 UNITS_PATH = "/api/companies/{country}/{vat}/production_units"
@@ -54,17 +59,18 @@ def lookup_handler(
 
     async def look_up(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
-        query = parse_lookup(parameters_of(request), typed=typed, accept=accept_of(request))
-        context.search_type = query.search_type
-        reply = await lookups.find(query.request, request_id=context.request_id)
+        parameters, accept = parameters_of(request), accept_of(request)
+        lookup, format_ = parse_lookup(parameters, typed=typed, accept=accept)
+        context.search_type = requested_search(lookup)
+        reply = await lookups.find(lookup, request_id=context.request_id)
         headers = {
-            ETAG: entity_tag(reply.tag, query.format),
+            ETAG: entity_tag(reply.tag, format_),
             hdrs.CACHE_CONTROL: CACHE_CONTROL,
         }
         if etag_matches(headers[ETAG], if_none_match(request)):
             return web.Response(status=304, headers=headers)
-        headers[hdrs.CONTENT_TYPE] = MEDIA_TYPE[query.format]
-        is_xml = query.format is Format.XML
+        headers[hdrs.CONTENT_TYPE] = MEDIA_TYPE[format_]
+        is_xml = format_ is Format.XML
         body = await renderer.company(reply.body) if is_xml else reply.body
         return web.Response(body=body, headers=headers)
 

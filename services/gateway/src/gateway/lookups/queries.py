@@ -6,7 +6,7 @@ registration number of seven digits, fails that lookup alone.
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -51,39 +51,32 @@ _TEXTS = (COUNTRY, *SEARCH_PARAMETERS)
 FIELDS = (*_TEXTS, INCLUDE)
 
 
-class LookupQuery(NamedTuple):
-    """A valid lookup, and the format of its response."""
-
-    request: LookupRequest
-    format: Format
-    #: The requested search: a type, or `search` when the type was inferred.
-    search_type: str
-
-
 def parse_lookup(
     parameters: Parameters, *, typed: SearchType | None = None, accept: str = ""
-) -> LookupQuery:
-    """Parse a lookup; `typed` is the search type of an endpoint that takes its term in q.
+) -> tuple[LookupRequest, Format]:
+    """Parse a lookup, and the format of its response.
 
-    The `accept` header selects the format when no parameter does.
+    `typed` is the search type of an endpoint that takes its term in q. The `accept` header selects
+    the format when no parameter does.
 
     Raises MissingParameter, MultipleSearchParameters or InvalidParameter.
     """
-    reading = _LookupReading(parameters)
+    reading = Reading(parameters)
     country = reading.country()
-    include = reading.include()
-    format_ = reading.format() or negotiated(accept)
-    questions = reading.questions(country, typed)
+    include = read_include(reading, tuple(Include))
+    format_ = reading.choice(FORMAT, Format, "must be json or xml") or negotiated(accept)
+    named = [name for name in SEARCH_PARAMETERS if name in parameters]
+    questions = _questions(reading, named, country, typed)
     if reading.faults or country is None:
         raise reading.problem()
-    search_type = typed or reading.named[0]
-    return LookupQuery(
-        request=LookupRequest(
-            country=country, questions=questions, include=include, inferred=search_type == SEARCH
-        ),
-        format=format_,
-        search_type=search_type,
-    )
+    inferred = typed is None and named[0] == SEARCH
+    lookup = LookupRequest(country=country, questions=questions, include=include, inferred=inferred)
+    return lookup, format_
+
+
+def requested_search(lookup: LookupRequest) -> str:
+    """The search that a client has requested: a type, or `search` when it was inferred."""
+    return SEARCH if lookup.inferred else lookup.questions[0].type
 
 
 def read_include(reading: Reading, known: Sequence[Include]) -> tuple[Include, ...]:
@@ -95,62 +88,52 @@ def read_include(reading: Reading, known: Sequence[Include]) -> tuple[Include, .
     return tuple(part for part in known if part in wanted)
 
 
-class _LookupReading(Reading):
-    """The parameters of one lookup."""
+def _questions(
+    reading: Reading, named: Sequence[str], country: Country | None, typed: SearchType | None
+) -> tuple[Question, ...]:
+    """The searches of the `named` parameters, or of q for a type; with errors noted."""
+    given = named if typed is None else [TERM] * (TERM in reading.parameters)
+    _count_searches(reading, given, named, typed)
+    questions: tuple[Question, ...] = ()
+    for name in given:
+        term = reading.single(name)
+        if term is not None:
+            kind = typed or (None if name == SEARCH else SearchType(name))
+            questions = _asked(reading, name, kind, term, country)
+    return questions
 
-    def __init__(self, parameters: Parameters) -> None:
-        super().__init__(parameters)
-        self.named = [name for name in SEARCH_PARAMETERS if name in parameters]
 
-    def include(self) -> tuple[Include, ...]:
-        return read_include(self, tuple(Include))
-
-    def format(self) -> Format | None:
-        return self.choice(FORMAT, Format, "must be json or xml")
-
-    def questions(self, country: Country | None, typed: SearchType | None) -> tuple[Question, ...]:
-        given = self.named if typed is None else [TERM] * (TERM in self.parameters)
-        self._count_searches(given, typed)
-        questions: tuple[Question, ...] = ()
+def _count_searches(
+    reading: Reading, given: Sequence[str], named: Sequence[str], typed: SearchType | None
+) -> None:
+    if not given and typed is not None:
+        reading.fault(Rank.MISSING_SEARCH, TERM, "required; give a search term")
+    elif not given:
+        one_of = ", ".join(SEARCH_PARAMETERS)
+        reading.fault(Rank.MISSING_SEARCH, SEARCH, f"give one of {one_of}")
+    elif typed is not None:
+        for name in named:
+            reading.fault(Rank.SEVERAL_SEARCHES, name, f"cannot be given beside {TERM}")
+    elif len(given) > 1:
         for name in given:
-            term = self.single(name)
-            if term is not None:
-                kind = typed or (None if name == SEARCH else SearchType(name))
-                questions = self._asked(name, kind, term, country)
-        return questions
-
-    def _count_searches(self, given: list[str], typed: SearchType | None) -> None:
-        if not given and typed is not None:
-            self.fault(Rank.MISSING_SEARCH, TERM, "required; give a search term")
-        elif not given:
-            one_of = ", ".join(SEARCH_PARAMETERS)
-            self.fault(Rank.MISSING_SEARCH, SEARCH, f"give one of {one_of}")
-        elif typed is not None:
-            for name in self.named:
-                self.fault(Rank.SEVERAL_SEARCHES, name, f"cannot be given beside {TERM}")
-        elif len(given) > 1:
-            for name in given:
-                self.fault(Rank.SEVERAL_SEARCHES, name, f"give only one of {', '.join(given)}")
-
-    def _asked(
-        self, name: str, kind: SearchType | None, term: str, country: Country | None
-    ) -> tuple[Question, ...]:
-        """The searches for one term; without a country, it must be valid in at least one."""
-        refusals = []
-        countries = (country,) if country is not None else tuple(Country)
-        for each in countries:
-            try:
-                return _questions(kind, term, each)
-            except InvalidTerm as invalid:
-                refusals.append(str(invalid))
-        self.invalid(name, "; ".join(dict.fromkeys(refusals)))
-        return ()
+            reading.fault(Rank.SEVERAL_SEARCHES, name, f"give only one of {', '.join(given)}")
 
 
-def _questions(kind: SearchType | None, term: str, country: Country) -> tuple[Question, ...]:
-    if kind is None:
-        return infer(term, country)
-    return (Question(type=kind, term=normalise(kind, term, country)),)
+def _asked(
+    reading: Reading, name: str, kind: SearchType | None, term: str, country: Country | None
+) -> tuple[Question, ...]:
+    """The searches for one term; without a country, it must be valid in at least one."""
+    refusals = []
+    countries = (country,) if country is not None else tuple(Country)
+    for each in countries:
+        try:
+            if kind is None:
+                return infer(term, each)
+            return (Question(type=kind, term=normalise(kind, term, each)),)
+        except InvalidTerm as invalid:
+            refusals.append(str(invalid))
+    reading.invalid(name, "; ".join(dict.fromkeys(refusals)))
+    return ()
 
 
 def parse_batch(body: bytes) -> list[LookupRequest | Problem]:
@@ -185,7 +168,7 @@ def _parsed(place: int, lookup: object) -> LookupRequest | Problem:
     if faults:
         return invalid_parameters(faults)
     try:
-        return parse_lookup(_parameters(lookup)).request
+        return parse_lookup(_parameters(lookup))[0]
     except Problem as problem:
         return problem
 

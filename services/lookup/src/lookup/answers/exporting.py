@@ -10,7 +10,7 @@ from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.find import FindRequest
 from common.domain.countries import FORMATS
 from common.mongo import Database
-from lookup.answers.lookups import NO_EXTRAS, OF_UNITS, read_units
+from lookup.answers.parts import NO_EXTRAS, OF_UNITS, read_units
 from lookup.answers.rendering import Candidate, Extras, line
 from lookup.events.feed import StoredFeed
 from lookup.search.hits import SearchHit

@@ -4,15 +4,28 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, Final
+
+import structlog
 
 from common.contracts.company import CompanyKey, Country, Include, UnitKey
+from common.contracts.export import ExportRequest
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.lookup import MAX_UNITS, LookupReply, LookupRequest, SearchType
+from common.contracts.find import FindRequest
+from common.contracts.lookup import (
+    LookupReply,
+    LookupRequest,
+    SearchType,
+    SuggestRequest,
+    UnitsRequest,
+)
+from common.contracts.match import MatchRequest
+from common.contracts.watchlists import KnownRequest
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
-from lookup.answers.rendering import Candidate, Extras, answer, not_found, rendered_units
-from lookup.answers.subsidiaries import ReadSubsidiaries
+from common.messaging.rpc import Asked, Result
+from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
+from lookup.answers.rendering import Candidate, Extras, answer, not_found
 from lookup.search.hits import SearchHit
 from lookup.search.searcher import IndexSearches
 from lookup.search.turns import Turns
@@ -31,20 +44,21 @@ MAX_SIZE = 12 * 1024 * 1024
 _LONG = 100_000
 
 _EXACT = 100.0
-NO_EXTRAS = Extras()
-#: An identifier may be registered for a unit, so e-invoicing needs the units too.
-OF_UNITS = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
-_OF_OTHERS = OF_UNITS | {Include.SUBSIDIARIES}
+#: The type in the log of a request that is no lookup.
+_LOGGED_AS: Final[dict[type, str]] = {
+    SuggestRequest: "suggest",
+    UnitsRequest: "units",
+    FindRequest: "find",
+    MatchRequest: "match",
+    KnownRequest: "known",
+    ExportRequest: "export",
+}
 
+#: What the questions have in common that one search or read answers together: country and type,
+#: the number of companies that each needs, and the client.
+Group = tuple[Country, SearchType, int, str]
 
-class Group(NamedTuple):
-    """The common part of questions that one search or read answers together."""
-
-    country: Country
-    type: SearchType
-    #: The number of companies that each needs.
-    limit: int
-    client: str
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +67,7 @@ class AnswerLookups:
 
     register: StoredRegister
     searches: IndexSearches
-    #: Of the reads of units, e-invoicing and subsidiaries, which take long of a large company.
+    #: Of the reads of parts, which take long of a large company.
     turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
@@ -196,38 +210,10 @@ class AnswerLookups:
         return await asyncio.gather(*map(self._with_others, requests, candidates))
 
     async def _with_others(self, request: LookupRequest, ranked: Sequence[Candidate]) -> Extras:
-        if not ranked or _OF_OTHERS.isdisjoint(request.include):
+        if not ranked or READ_APART.isdisjoint(request.include):
             return NO_EXTRAS
-        extras, found = NO_EXTRAS, ranked[0]
         async with self.turns.taken(request.client):
-            if not OF_UNITS.isdisjoint(request.include):
-                row = found.row
-                extras = await read_units(self.register, found.hit.key, row.core, request.include)
-            if Include.SUBSIDIARIES in request.include:
-                read = ReadSubsidiaries(self.register, self.searches)
-                owned = await read(found.hit.key, client=request.client)
-                extras = extras._replace(subsidiaries=owned.listed, subsidiaries_total=owned.total)
-        return extras
-
-
-async def read_units(
-    register: StoredRegister, company: CompanyKey, core: bytes, include: Collection[Include]
-) -> Extras:
-    """Returns the units and the e-invoicing identifiers of a company, as far as they are wanted."""
-    order = await register.units.order(company, core)
-    extras = NO_EXTRAS
-    if Include.PRODUCTION_UNITS in include:
-        first, _ = order.page(MAX_UNITS)
-        cores = await register.units.cores(order, first)
-        units = rendered_units(first, cores, order.main)
-        extras = extras._replace(units=units, units_total=order.total)
-    if Include.EINVOICING in include:
-        # The company's own identifiers, then those of its units, as in events.
-        entries = await register.einvoicing_of([company, *order.stored])
-        own = sorted(entries.get(company, ()))
-        of_units = sorted(one for unit in order.stored for one in entries.get(unit, ()))
-        extras = extras._replace(einvoicing=[entry for _, entry in (*own, *of_units)])
-    return extras
+            return await read_parts(self.register, self.searches, ranked[0], request)
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
@@ -240,7 +226,7 @@ def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
 
 def _group(request: LookupRequest, turn: int) -> Group:
     limit = 1 + MAX_ALTERNATIVES if Include.ALTERNATIVES in request.include else 1
-    return Group(request.country, request.questions[turn].type, limit, request.client)
+    return request.country, request.questions[turn].type, limit, request.client
 
 
 def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool:
@@ -275,3 +261,20 @@ def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, Sequence[SearchHit]]:
 
 def _alternatives(ranked: Sequence[Candidate]) -> list[tuple[float, bytes]]:
     return [(one.hit.score, one.row.core) for one in ranked[1 : 1 + MAX_ALTERNATIVES]]
+
+
+def report(asked: Sequence[Asked[Any]], results: Sequence[Result], seconds: float) -> None:
+    """One line per request, without its term, which may be a person's name."""
+    milliseconds = round(seconds * 1000, 2)
+    for item, result in zip(asked, results, strict=True):
+        request = item.request
+        is_lookup = isinstance(request, LookupRequest)
+        log.info(
+            "lookup.done",
+            **item.ids,
+            country=request.country,
+            search_type=request.questions[0].type if is_lookup else _LOGGED_AS[type(request)],
+            result=result.code if isinstance(result, Failure) else "found",
+            duration_ms=milliseconds,
+            list_size=len(asked),
+        )
