@@ -85,8 +85,9 @@ class AnswerLookups:
             elif request.include and size > MAX_SIZE:
                 replies.append(Failure(code=FailureCode.BATCH_TOO_LARGE))
             else:
-                others = _alternatives(ranked)
-                reply = answer(ranked[0], request.include, extra._replace(alternatives=others))
+                if Include.ALTERNATIVES in request.include:
+                    extra = extra._replace(alternatives=_alternatives(ranked))
+                reply = answer(ranked[0], request.include, extra)
                 replies.append(reply)
                 size += len(reply.body)
                 if len(reply.body) > _LONG:
