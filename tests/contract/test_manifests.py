@@ -241,6 +241,7 @@ BREAKS: list[tuple[rules.Rule, Break]] = [
         lambda all_: _pod(all_).update(terminationGracePeriodSeconds=15),
     ),
     (rules.pods_have_time_to_stop, lambda all_: _settings(all_).update(SHUTDOWN_GRACE="PT1M")),
+    (rules.pods_have_time_to_stop, lambda all_: _settings(all_).update(SHUTDOWN_DELAY="PT25S")),
     (
         rules.pods_are_restricted,
         lambda all_: _container(all_)["securityContext"].update(readOnlyRootFilesystem=False),

@@ -119,3 +119,15 @@ def test_it_ends_on_sigterm(alone: System) -> None:
 
     assert process.exit_status == 0
     assert '"event":"service.stopped"' in alone.log_of("gateway")
+
+
+def test_it_serves_on_for_the_delay_of_a_shutdown(alone: System) -> None:
+    service = started(alone, SHUTDOWN_DELAY="PT1H")
+
+    service.process.terminate()
+    is_stopping = wait_for(lambda: "service.stopping" in alone.log_of("gateway"), seconds=SOON)
+    serves_on = serves(alone.base_port)
+    service.process.kill()
+
+    assert is_stopping
+    assert serves_on

@@ -67,7 +67,7 @@ def pods_have_time_to_stop(documents: Sequence[Document]) -> list[str]:
     faults = []
     for workload in _servers(documents):
         service = service_of(workload.image, workload.args)
-        needed = service.longest_stop(environment(workload, documents)) + _pre_stop(workload)
+        needed = service.longest_stop(environment(workload, documents))
         given = timedelta(seconds=workload.pod.get("terminationGracePeriodSeconds", 30))
         if given <= needed:
             faults.append(f"{workload.name} has {given} to stop and may need {needed}")
@@ -265,11 +265,6 @@ def _addresses(egress: Sequence[Document]) -> bool:
 def _are_private(egress: Sequence[Document]) -> bool:
     blocks = [to["ipBlock"]["cidr"] for rule in egress for to in rule["to"]]
     return all(ip_network(block).is_private for block in blocks)
-
-
-def _pre_stop(workload: Workload) -> timedelta:
-    command = workload.container.get("lifecycle", {}).get("preStop", {}).get("exec", {})
-    return timedelta(seconds=int(command["command"][1])) if command else timedelta()
 
 
 def beyond_restricted(pod: Document) -> Iterator[str]:

@@ -88,11 +88,11 @@ class Service:
     def longest_stop(self, values: Mapping[str, str | None]) -> timedelta:
         """The maximum time where the broker does not respond and all work in flight takes long."""
         configured = self.configured(values)
-        limit = self.shutdown_grace(values)
+        delay, limit = configured.shutdown_delay, self.shutdown_grace(values)
         if isinstance(configured, lookup.settings.Settings):
             queues = QUEUES_OF_A_COUNTRY * len(configured.countries)
-            return queues * (timedelta(seconds=CONNECT_TIMEOUT) + limit)
-        return limit
+            return delay + queues * (timedelta(seconds=CONNECT_TIMEOUT) + limit)
+        return delay + limit
 
     def configured(self, values: Mapping[str, str | None]) -> ProcessSettings:
         """Its settings out of variables; raises ValidationError for bad values."""

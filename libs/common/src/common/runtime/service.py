@@ -120,6 +120,7 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
             # Readiness fails before anything is closed, so that no new work arrives.
             health.serving = False
             log.info("service.stopping")
+            await asyncio.sleep(settings.shutdown_delay.total_seconds())
 
 
 @asynccontextmanager

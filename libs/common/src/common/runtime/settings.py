@@ -104,6 +104,10 @@ class ProcessSettings(EnvironmentSettings):
     log_level: str = Field(
         default="INFO", pattern="^(DEBUG|INFO|WARNING|ERROR)$", description="minimum log level"
     )
+    shutdown_delay: Duration = duration(
+        "PT0S",
+        "time for which a shutdown goes on serving, not ready, until load balancers have noticed",
+    )
     otel_exporter_otlp_endpoint: str = Field(
         default="",
         pattern=r"^(https?://[^\s@]+)?$",
