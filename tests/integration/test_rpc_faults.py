@@ -341,7 +341,7 @@ async def test_a_call_that_waited_for_a_server_in_vain_was_unavailable(amqp_url:
 async def test_calls_fail_at_once_after_an_outage_of_some_seconds(
     nodes: tuple[Node, Node], amqp_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("common.messaging.rpc_batches.OUTAGE", 0.1)
+    monkeypatch.setattr("common.messaging.rpc_links.OUTAGE", 0.1)
     first, second = nodes
     async with a_server(Replier("a"), amqp_url), an_asker(first.url, second.url) as asker:
         await asker.ask()

@@ -28,6 +28,7 @@ from common.messaging.errors import BrokerUnavailable, broker_calls
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.rpc import (
     Call,
+    PendingCalls,
     Undecodable,
     decode_requests,
     decode_results,
@@ -35,7 +36,6 @@ from common.messaging.rpc import (
     encode_results,
     encode_traces,
 )
-from common.messaging.rpc_routes import PendingCalls
 from dispatcher.queues import delivery_topology
 from tests.builders.deliveries import a_task
 

@@ -18,7 +18,7 @@ from common.messaging.rpc import (
     fail_all,
     unavailable,
 )
-from common.messaging.rpc_links import PROBE, QUESTION, Link, ServerQueue, ask_servers
+from common.messaging.rpc_links import OUTAGE, PROBE, QUESTION, Link, Links, ServerQueue
 from common.messaging.rpc_routes import (
     FEW_QUEUES,
     HEDGED,
@@ -29,9 +29,6 @@ from common.messaging.rpc_routes import (
 )
 
 _LATE = Counter("rpc_late_replies_total", "Replies after their deadline, dropped")
-
-#: Seconds without a connection or a server until calls fail at once.
-OUTAGE = 2.0
 
 log = structlog.get_logger()
 
@@ -44,40 +41,15 @@ class BatchSender:
     """
 
     def __init__(self, connections: Sequence[SupervisedConnection], queues: Sequence[str]) -> None:
-        self.links = [
-            Link(
-                connection, queues, replied=self._replied, returned=self._returned, lost=self._lost
-            )
-            for connection in connections
-        ]
+        self.links = Links(
+            [
+                Link(each, queues, replied=self._replied, returned=self._returned, lost=self._lost)
+                for each in connections
+            ]
+        )
         self.route_queues: dict[str, RouteQueue] = {}
         self._sent: dict[str, Batch] = {}
         self._ids = map(str, count(1))
-        #: Time from which there is no link, if there is none.
-        self._down_since = float("-inf")
-
-    def link(self) -> Link | None:
-        """Returns the link for the next message: the first of those that are up and not silent."""
-        best = None
-        for link in self.links:
-            if link.is_up:
-                if not link.silence.is_silent:
-                    return link
-                best = best or link
-        return best
-
-    async def attach(self) -> None:
-        """Adds the links to their connections."""
-        for link in self.links:
-            await link.supervised.add(link)
-
-    def close(self) -> None:
-        """Removes the links, and fails the calls whose replies can no longer arrive."""
-        for link in self.links:
-            link.supervised.remove(link)
-        self._down_since = float("-inf")
-        for link in self.links:
-            link.detach()
 
     def route_queue(self, route: Route) -> RouteQueue:
         """Returns the queue of a route, which is made for its first call."""
@@ -100,7 +72,7 @@ class BatchSender:
     def send_pending(self, route_queue: RouteQueue) -> None:
         """Sends pending calls while servers may get messages, and asks for servers without any."""
         while route_queue.pending.is_ready:
-            link, server = self.link(), route_queue.free_server()
+            link, server = self.links.best(), route_queue.free_server()
             if link is None:
                 return
             if server is None:
@@ -164,12 +136,12 @@ class BatchSender:
         They may take so many seconds to receive the question.
         """
         now = asyncio.get_running_loop().time()
-        is_due = self.link() is not None and now - route_queue.asked_at >= (
+        is_due = self.links.best() is not None and now - route_queue.asked_at >= (
             route_queue.question_interval
         )
         if is_due:
             route_queue.asked_at = now
-            ask_servers(self.links, route_queue.route.queue, seconds=seconds)
+            self.links.ask_servers(route_queue.route.queue, seconds=seconds)
         return is_due
 
     def ask(self, route_queue: RouteQueue) -> None:
@@ -268,19 +240,12 @@ class BatchSender:
                 )
                 if batch.is_open:
                     self._again(batch, ResendReason.CONNECTION_LOST)
-        if not any(each.is_up for each in self.links):
-            # A broker that is short of a resource blocks the connections to every node.
-            if not any(each.supervised.is_blocked for each in self.links):
-                self._down_since = asyncio.get_running_loop().time()
+        if self.links.lost(asyncio.get_running_loop().time()):
             self.end_outage()
-
-    def is_down(self, now: float) -> bool:
-        """Returns whether there has been no link for so long that calls fail at once."""
-        return self.link() is None and now - self._down_since >= OUTAGE
 
     def end_outage(self) -> None:
         """Fails every call once there has been no link for long."""
-        if self.is_down(asyncio.get_running_loop().time()):
+        if self.links.are_down(asyncio.get_running_loop().time()):
             error = unavailable("broker_unavailable")
             for route_queue in self.route_queues.values():
                 fail_all(route_queue.pending, error)
@@ -312,5 +277,5 @@ class BatchSender:
     def _is_silent(self, batch: Batch) -> bool:
         """True if a message waits for a silent link or server and could be sent elsewhere."""
         if batch.link.silence.is_silent:
-            return self.link() is not batch.link
+            return self.links.best() is not batch.link
         return batch.queue.silence.is_silent and batch.route_queue.is_served_beside(batch.queue)

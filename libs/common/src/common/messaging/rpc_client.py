@@ -38,12 +38,12 @@ class RpcClient:
         self._tick_at = 0.0
 
     async def __aenter__(self) -> Self:
-        await self._batches.attach()
+        await self._batches.links.attach()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Fails the calls whose replies can no longer arrive."""
-        self._batches.close()
+        self._batches.links.close()
         if self._timer is not None:
             self._timer.cancel()
 
@@ -98,7 +98,7 @@ class RpcClient:
     async def _answer(self, route: Route, call: Call) -> dict[str, object]:
         loop = asyncio.get_running_loop()
         started = loop.time()
-        if self._batches.is_down(started):
+        if self._batches.links.are_down(started):
             raise unavailable("broker_unavailable")
         route_queue = self._batches.route_queue(route)
         overload = route_queue.overload(call.client)
@@ -149,7 +149,7 @@ class RpcClient:
 
     def _end_expired(self, calls: Sequence[Call]) -> None:
         """Fails calls without a reply in time, as unavailable if nothing could take them."""
-        if calls and self._batches.link() is None:
+        if calls and self._batches.links.best() is None:
             fail_all(calls, unavailable("broker_unavailable"))
         for route_queue in self._batches.route_queues.values() if calls else ():
             if not route_queue.servers:

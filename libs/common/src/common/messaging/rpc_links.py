@@ -1,7 +1,7 @@
 """The links and servers of an RPC client, each of which may fall silent."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from aio_pika import ExchangeType
 from aio_pika.abc import AbstractConnection
@@ -16,6 +16,8 @@ from common.messaging.rpc import encode_requests
 PROBE = 0.25
 #: Seconds that a question to a server may wait for it; more than until it counts as silent.
 QUESTION = 1.0
+#: Seconds without a connection or a server until calls fail at once.
+OUTAGE = 2.0
 #: Messages whose longest duration a hedged one has exceeded, and the part of calls that may be.
 _RECENT = 100
 HEDGED_PART = 0.02
@@ -216,11 +218,58 @@ class Link:
         self._on_return(request)
 
 
-def ask_servers(links: Sequence[Link], queue: str, *, seconds: float) -> None:
-    """Asks all servers of a request queue for their own queues, over each link.
+class Links:
+    """The links of a client, the preferred one first."""
 
-    A channel's first message to a queue of another node makes RabbitMQ wait for that node's answer.
-    So none may be left to a moment in which that node hangs.
-    """
-    for link in links:
-        link.publish(queue, (), queue, exchange=queue, seconds=seconds)
+    def __init__(self, links: Sequence[Link]) -> None:
+        self._links = links
+        #: Time from which there is no link, if there is none.
+        self._down_since = float("-inf")
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(self._links)
+
+    def best(self) -> Link | None:
+        """Returns the link for the next message: the first of those that are up and not silent."""
+        best = None
+        for link in self._links:
+            if link.is_up:
+                if not link.silence.is_silent:
+                    return link
+                best = best or link
+        return best
+
+    async def attach(self) -> None:
+        """Adds the links to their connections."""
+        for link in self._links:
+            await link.supervised.add(link)
+
+    def close(self) -> None:
+        """Removes the links, which drops what was sent over them."""
+        for link in self._links:
+            link.supervised.remove(link)
+        self._down_since = float("-inf")
+        for link in self._links:
+            link.detach()
+
+    def ask_servers(self, queue: str, *, seconds: float) -> None:
+        """Asks all servers of a request queue for their own queues, over each link.
+
+        A channel's first message to a queue of another node makes RabbitMQ wait for that node's
+        answer. So none may be left to a moment in which that node hangs.
+        """
+        for link in self._links:
+            link.publish(queue, (), queue, exchange=queue, seconds=seconds)
+
+    def lost(self, now: float) -> bool:
+        """Notes that a link is lost; returns whether it was the last."""
+        if any(link.is_up for link in self._links):
+            return False
+        # A broker that is short of a resource blocks the connections to every node.
+        if not any(link.supervised.is_blocked for link in self._links):
+            self._down_since = now
+        return True
+
+    def are_down(self, now: float) -> bool:
+        """Returns whether there has been no link for so long that calls fail at once."""
+        return self.best() is None and now - self._down_since >= OUTAGE
