@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import pymongo.errors
 import pymongo.lock
@@ -31,7 +31,7 @@ from pymongo.monitoring import (
 )
 
 from common.contracts.failures import Unavailable
-from common.runtime.tasks import CannotContinue, beside
+from common.runtime.tasks import CannotContinue, beside, wait_for
 
 Client = AsyncMongoClient[dict[str, Any]]
 Database = AsyncDatabase[dict[str, Any]]
@@ -44,6 +44,8 @@ OPERATION_TIMEOUT = timedelta(milliseconds=1200)
 #: run in this event loop, and a busy loop must not look like a dead server. An operation with a
 #: timeout waits no longer than that for a connection.
 _CONNECT_TIMEOUT = timedelta(seconds=5)
+
+_MILLISECOND = timedelta(milliseconds=1)
 
 #: Seconds between two looks for a primary.
 _LOOK_EVERY = 1.0
@@ -71,22 +73,14 @@ _NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 #: wrong with the request.
 _NOT_ALLOWED = frozenset({18, 13})
 
-T = TypeVar("T")
-
 log = structlog.get_logger()
-
-
-async def _wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
-    """`asyncio.wait_for` as Python 3.12 has it."""
-    async with asyncio.timeout(timeout):
-        return await awaitable
 
 
 if sys.version_info < (3, 12):
     # The driver waits for a server or a connection with it. In Python 3.11 an operation that is
     # cancelled in the moment in which that wait times out does not get its lock back, and releases
     # that of another: `RuntimeError`, or a lock that stays held and stops the client for good.
-    setattr(pymongo.lock, "wait_for", _wait_for)  # noqa: B010 (not exported)
+    setattr(pymongo.lock, "wait_for", wait_for)  # noqa: B010 (not exported)
 
 _COMMANDS = Histogram(
     "mongodb_command_duration_seconds",
@@ -138,9 +132,9 @@ async def _client(
         url,
         appname=name,
         tz_aware=True,
-        serverSelectionTimeoutMS=_milliseconds(SELECTION_TIMEOUT),
-        connectTimeoutMS=_milliseconds(_CONNECT_TIMEOUT),
-        timeoutMS=None if operation_timeout is None else _milliseconds(operation_timeout),
+        serverSelectionTimeoutMS=SELECTION_TIMEOUT // _MILLISECOND,
+        connectTimeoutMS=_CONNECT_TIMEOUT // _MILLISECOND,
+        timeoutMS=None if operation_timeout is None else operation_timeout // _MILLISECOND,
         w="majority",
         retryWrites=True,
         event_listeners=[PoolMetrics(name), CommandMetrics(name)],
@@ -234,10 +228,6 @@ def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:
             return bool(error.details["writeConcernErrors"])
         case _:
             return False
-
-
-def _milliseconds(span: timedelta) -> int:
-    return int(span.total_seconds() * 1000)
 
 
 class CommandMetrics(CommandListener):

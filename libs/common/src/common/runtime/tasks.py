@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import structlog
 
@@ -12,6 +12,8 @@ from common.contracts.failures import Unavailable
 
 #: Seconds for a task to clean up before it is cancelled once more.
 PATIENCE = 6.0
+
+T = TypeVar("T")
 
 log = structlog.get_logger()
 
@@ -71,3 +73,9 @@ async def repeat(  # noqa: PLR0913 (a job, its times and its log events)
         with suppress(TimeoutError):
             async with asyncio.timeout(every):
                 await asked.wait()
+
+
+async def wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
+    """Returns the result within a time, as `asyncio.wait_for` of Python 3.12 does."""
+    async with asyncio.timeout(timeout):
+        return await awaitable
