@@ -4,6 +4,8 @@ The servers come from AMQP_URL with AMQP_MANAGEMENT_URL, and MONGO_URL, or are s
 local_stack.servers). Tests share servers, never a queue or a collection.
 """
 
+import atexit
+import gc
 import os
 import uuid
 from collections.abc import AsyncIterator, Iterator
@@ -64,6 +66,16 @@ hypothesis.settings.register_profile(
     "ci", _LENIENT, derandomize=True, database=None, print_blob=True
 )
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+# The interpreter's end looks for garbage among all that is left, for seconds; pytest did so before.
+atexit.register(gc.freeze)
+
+
+def pytest_collection_finish() -> None:
+    """Modules and collected tests live to the end: no garbage collection visits them again."""
+    gc.collect()
+    gc.freeze()
 
 
 SHARD_KEYS = ShardKeys()

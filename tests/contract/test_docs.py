@@ -171,21 +171,22 @@ COMMANDS = {"command", "callback"}
 
 def sentences(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The strings of a module, of its docstrings those that a command line shows."""
+    nodes = list(ast.walk(tree))
     docstrings = set()
     shows_module = any(
         isinstance(node, ast.keyword)
         and node.arg in ("description", "epilog")
         and isinstance(node.value, ast.Name)
         and node.value.id == "__doc__"
-        for node in ast.walk(tree)
+        for node in nodes
     )
-    for node in ast.walk(tree):
+    for node in nodes:
         body = getattr(node, "body", None)
         if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
             is_shown = shows_module if isinstance(node, ast.Module) else is_command(node)
             if not is_shown:
                 docstrings.add(body[0].value)
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Constant(value=str(text)) if node not in docstrings:
                 yield node.lineno, text

@@ -2,17 +2,16 @@
 
 Everything it is told is a line of the file `KUBECTL_LOG`. A Job runs with the environment of the
 caller, if that has a `MONGO_URL`. The first look at pods finds those of the previous release.
+
+A release starts it some fifty times, hence what takes long to import is imported where it is used.
 """
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 OLD_POD = {
     "metadata": {"name": "lookup-old", "labels": {"app.kubernetes.io/name": "lookup"}},
@@ -37,17 +36,21 @@ def install(folder: Path) -> dict[str, str]:
 def main(words: Sequence[str]) -> int:
     """Answers one command line."""
     if words[0] == "kustomize":
+        import subprocess
+
         real = {**os.environ, "PATH": os.environ["REAL_PATH"]}
         return subprocess.run(["kubectl", *words], env=real, timeout=60, check=False).returncode
     log = Path(os.environ["KUBECTL_LOG"])
     earlier = log.read_text() if log.exists() else ""
     match words[2:]:
         case ["apply", *_]:
-            documents = list(yaml.safe_load_all(sys.stdin))
-            _note(log, f"apply {' '.join(each['metadata']['name'] for each in documents)}")
-            Path(f"{log}.applied").write_text(yaml.safe_dump_all(documents))
+            given = sys.stdin.read()
+            names = " ".join(each["metadata"]["name"] for each in _documents(given))
+            _note(log, f"apply {names}")
+            Path(f"{log}.applied").write_text(given)
         case ["create", *_]:
-            arguments = _run_job(log, yaml.safe_load(sys.stdin))
+            [job] = _documents(sys.stdin.read())
+            arguments = _run_job(log, job)
             _note(log, f"job {arguments}")
         case ["get", "pods", *_]:
             _note(log, "get pods")
@@ -66,7 +69,15 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
+def _documents(text: str) -> list[Any]:
+    import yaml
+
+    return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+
+
 def _run_job(log: Path, job: Any) -> str:
+    import subprocess
+
     [container] = job["spec"]["template"]["spec"]["containers"]
     service = str(container["image"]).rpartition("/")[2].partition(":")[0]
     command = [sys.executable, "-m", service.replace("-", "_"), *container["args"]]

@@ -22,7 +22,7 @@ class Failed(Exception):
 
 def rendered(overlay: str) -> list[Document]:
     """The manifests of an overlay."""
-    documents = list(yaml.safe_load_all(_kubectl("kustomize", overlay)))
+    documents = list(yaml.load_all(_kubectl("kustomize", overlay), Loader=yaml.CSafeLoader))
     if not any(each["kind"] == "StatefulSet" for each in documents):
         raise Refused(f"{overlay} does not include the base")
     return documents
