@@ -14,6 +14,7 @@ from bench import (
     footprint,
     ingestion,
     lookups,
+    publishing,
     quotas,
     search,
 )
@@ -33,6 +34,7 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "fairness": fairness.measure,
     "lasting load": lookups.measure_lasting_load,
     "deliveries": deliveries.measure,
+    "publishing": publishing.measure,
     "feeds": ingestion.measure_feeds,
     "event feed": event_feed.measure,
     "export": export.measure,

@@ -10,18 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import median
 from threading import Event
 from urllib.parse import urlsplit
 
 from bench.figures import Figure, at_least, at_most, in_turns, ratio
 from bench.load import Load
-from bench.processes import Used, family, megabytes
+from bench.processes import Used, megabytes
 from bench.scale import Scale
-from bench.setup import LoadedSystem, loaded_system
+from bench.setup import LoadedSystem, loaded_system, pids_of
 from local_stack import SetupError
-from local_stack.system import System
 
 _PATH = "/api/export?country=no"
 #: By the name of a figure.
@@ -57,7 +55,7 @@ def measure(scale: Scale) -> Iterator[Figure]:
 
 
 def _copied(loaded: LoadedSystem, coding: str) -> Copied:
-    used = Used(_pids(loaded.system))
+    used = Used(pids_of(loaded.system))
     command = ["curl", "-sf", "-o", os.devnull, "-w", "%{time_total} %{size_download}"]
     headers = [f"X-API-Key: {loaded.key}", f"Accept-Encoding: {coding}"]
     done = subprocess.run(
@@ -130,10 +128,3 @@ def _slow_readers(loaded: LoadedSystem) -> Iterator[Figure]:
             growth = (megabytes(pid) - before[name]) / _SLOW_READERS
             goal = 2.5 if name == "gateway" else 1.0
             yield at_most(f"memory of a reader that does not read, {name}", growth, "MB", goal)
-
-
-def _pids(system: System) -> dict[str, int]:
-    """The processes of each service and of both servers."""
-    pids = {name: service.process.pid for name, service in system.services.items()}
-    programs = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in family(os.getpid())}
-    return pids | {"RabbitMQ": programs["beam.smp"], "MongoDB": programs["mongod"]}

@@ -4,21 +4,18 @@ Each candidate takes a turn in every round, so that variations of the machine af
 Our processes stay up and wait meanwhile; a peer runs while it is measured.
 """
 
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 from bench.figures import Figure, at_least, at_most, in_turns, ratio
 from bench.load import Load, get, load
-from bench.processes import Used, family, megabytes
+from bench.processes import Used, megabytes
 from bench.rpc_peers import BARE, PEERS, Peer, served
 from bench.scale import Scale
-from bench.setup import LoadedSystem, loaded_system
-from local_stack.system import System
+from bench.setup import LoadedSystem, loaded_system, pids_of
 
 CONNECTIONS = (1, 32, 256)
 #: Minimum of its known share of bare aiohttp that a peer has to reach for its figure to count.
@@ -54,7 +51,7 @@ def _our_loads(loaded: LoadedSystem, seconds: int, costs: list[dict[str, float]]
     """Adds the milliseconds of processor time of each process for a lookup at one connection."""
     loads = {}
     for connections in CONNECTIONS:
-        used = Used(_pids(loaded.system))
+        used = Used(pids_of(loaded.system))
         loads[connections] = loaded.load(connections=connections, seconds=seconds)
         if connections == 1:
             lookups = loads[1].rate * seconds
@@ -118,7 +115,7 @@ def _two_of_each(loaded: LoadedSystem, seconds: int) -> Iterator[Figure]:
         service.wait_until_ready()
     for connections in CONNECTIONS[1:]:
         name = f"two gateways and lookup processes {_at(connections)}"
-        used = Used(_pids(system))
+        used = Used(pids_of(system))
         ours = loaded.load(connections=connections, seconds=seconds)
         processor_time = used.seconds()
         yield Figure(f"{name}, lookups by number", ours.rate, "/s")
@@ -142,13 +139,6 @@ def measure_lasting_load(scale: Scale) -> Iterator[Figure]:
             yield Figure(f"{label}, memory", late, "MB")
             growth = (late / early[name] - 1) * 100
             yield at_most(f"{label}, growth since its first sixth", growth, "%", 5)
-
-
-def _pids(system: System) -> dict[str, int]:
-    """The processes of each service and of both servers."""
-    pids = {name: service.process.pid for name, service in system.services.items()}
-    programs = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in family(os.getpid())}
-    return pids | {"RabbitMQ": programs["beam.smp"], "MongoDB": programs["mongod"]}
 
 
 def _at(connections: int) -> str:

@@ -40,6 +40,9 @@ class Scale:
     #: Watchlists, and companies in each.
     watchlists: int = 1_000
     watched: int = 10_000
+    #: Events that wait for their publication, and seconds of events at half of the rate.
+    published_events: int = 50_000
+    publishing_seconds: float = 15
     #: Entries of a register's feed.
     feed_entries: int = 20_000
     #: Entities in a register's whole file.
@@ -72,6 +75,8 @@ QUICK = Scale(
     matched_events=100,
     watchlists=10,
     watched=100,
+    published_events=2_000,
+    publishing_seconds=1,
     feed_entries=300,
     file_entities=2_000,
     quota_clients=1_000,

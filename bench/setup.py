@@ -1,5 +1,6 @@
 """The environment of a benchmark: servers of its own, services, and a register."""
 
+import os
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from bench.load import Load, load
-from bench.processes import Usage, run_measured
+from bench.processes import Usage, family, run_measured
 from bench.scale import SEED
 from local_stack import mongodb
 from local_stack.management import Management
@@ -159,6 +160,13 @@ def number_paths(companies: int) -> list[str]:
     """Lookups by number of random companies."""
     numbers = (one["organisasjonsnummer"] for one in sample_companies(companies, _REQUESTED))
     return [f"/api/vat?country=no&q={number}" for number in numbers]
+
+
+def pids_of(system: System) -> dict[str, int]:
+    """The processes of each service and of both servers."""
+    pids = {name: service.process.pid for name, service in system.services.items()}
+    programs = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in family(os.getpid())}
+    return pids | {"RabbitMQ": programs["beam.smp"], "MongoDB": programs["mongod"]}
 
 
 def unique_name() -> str:

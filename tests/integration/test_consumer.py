@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
+from typing import Any
 
 import aio_pika
 import pytest
@@ -226,6 +227,61 @@ async def test_processing_survives_its_connection(own: Broker) -> None:
 async def test_an_unroutable_message_is_refused(own: Broker) -> None:
     with pytest.raises(Unroutable):
         await own.publisher.publish(b"event", routing_key="unbound")
+
+
+async def test_concurrent_messages_arrive_whole_and_in_the_order_of_their_calls(
+    own: Broker,
+) -> None:
+    messages = [b"%d " % number * (number % 7) * 9_000 + b"%d" % number for number in range(200)]
+
+    await asyncio.gather(*(own.publisher.publish(one, routing_key="work") for one in messages))
+
+    async with await aio_pika.connect(own.url) as client:
+        queue = await (await client.channel()).get_queue("work")
+        received = [await queue.get(timeout=SOON) for _ in messages]
+    assert [message.body for message in received] == messages
+    assert len({message.message_id for message in received}) == len(messages)
+    assert {(one.delivery_mode, one.content_type) for one in received} == {(2, "application/json")}
+
+
+async def test_refused_messages_are_told_from_those_around_them(own: Broker) -> None:
+    """One queue is missing, and another takes a single message."""
+    full: dict[str, Any] = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    queues = ("work", "unbound", "full", "work", "full", "unbound", "work")
+
+    async with await aio_pika.connect(own.url) as client:
+        await (await client.channel()).declare_queue("full", arguments=full)
+        results = await asyncio.gather(
+            *(own.publisher.publish(b"event", routing_key=queue) for queue in queues),
+            return_exceptions=True,
+        )
+
+    refused = [isinstance(result, Unroutable) for result in results]
+    assert refused == [False, True, False, False, True, True, False]
+
+
+async def test_a_message_that_cannot_be_encoded_leaves_the_confirms_of_others_as_they_are(
+    own: Broker,
+) -> None:
+    with pytest.raises(ValueError, match="bytes"):
+        await own.publisher.publish(b"event", routing_key="long" * 100)
+
+    with pytest.raises(Unroutable):
+        await own.publisher.publish(b"event", routing_key="unbound")
+    await own.publisher.publish(b"event", routing_key="work")
+
+
+async def test_a_lost_connection_ends_every_wait_for_a_confirm(own: Broker) -> None:
+    sent = [
+        asyncio.ensure_future(own.publisher.publish(b"event", routing_key="work"))
+        for _ in range(50)
+    ]
+    await asyncio.sleep(0)
+
+    own.publisher.detach()
+    results = await asyncio.gather(*sent, return_exceptions=True)
+
+    assert {type(result) for result in results} == {BrokerUnavailable}
 
 
 async def test_publishing_without_a_connection_fails_at_once() -> None:

@@ -49,7 +49,7 @@ def test_the_most_used_limit_is_the_first() -> None:
 
     assert large[0].name.startswith("the memory of a lookup process")
     assert busy[0].name.startswith("the outbox's publisher")
-    assert busy[0].share == pytest.approx(1_000_000 / 570)
+    assert busy[0].share == pytest.approx(1_000_000 / 6800)
 
 
 def test_it_prints_each_part_and_the_first_bottleneck(capsys: pytest.CaptureFixture[str]) -> None:

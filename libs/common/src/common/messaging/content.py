@@ -1,8 +1,9 @@
 """Messages of RPC channels, read and written on aio-pika's connection without aio-pika.
 
 aio-pika and aiormq make two tasks, some queue entries and dozens of objects for each message, which
-cost more than the rest of a lookup (ADR 0033). The frames of messages on an RPC channel go from the
-socket to a callback and back; every other frame is aiormq's.
+cost more than the rest of a lookup (ADR 0033), or of the publication of an event (ADR 0062). The
+frames of messages on such a channel go from the socket to a callback and back; every other frame is
+aiormq's.
 """
 
 import asyncio
@@ -22,12 +23,14 @@ HEARTBEAT = HEAD.pack(8, 0, 0) + END
 
 #: Class and method.
 PUBLISH, RETURN, DELIVER = b"\0\x3c\0\x28", b"\0\x3c\0\x32", b"\0\x3c\0\x3c"
+ACK, NACK = b"\0\x3c\0\x50", b"\0\x3c\0\x78"
 
 #: Class, weight, size of the body, and which properties follow, the highest bit first.
 _CONTENT = Struct(">HHQH")
 _HEADERS, _DELIVERY_MODE = 1 << 13, 1 << 12
 _CORRELATION_ID, _REPLY_TO, _EXPIRATION = 1 << 10, 1 << 9, 1 << 8
-_NOT_PERSISTENT = b"\1"
+_CONTENT_TYPE, _MESSAGE_ID = 1 << 15, 1 << 7
+_NOT_PERSISTENT, _PERSISTENT = b"\1", b"\2"
 _MANDATORY = b"\1"
 
 
@@ -50,21 +53,27 @@ def encode_message(  # noqa: PLR0913 (the fields of the frames)
     exchange: str = "",
     expiration: int | None = None,
     mandatory: bool = False,
+    message_id: str | None = None,
     frame_max: int,
 ) -> bytes:
-    """Returns the frames that publish a transient message; `expiration` in milliseconds.
+    """Returns the frames that publish a message; `expiration` in milliseconds.
 
-    The default exchange routes to the queue whose name is the routing key. Headers are left out if
-    they would take more than half of a frame: they all go into one, and no message depends on them.
+    With an id the message is persistent and its body JSON; otherwise it is transient. The default
+    exchange routes to the queue whose name is the routing key. Headers are left out if they would
+    take more than half of a frame: they all go into one, and no message depends on them.
     """
     routing_key, correlation_id, reply_to, body, headers = content
-    flags, properties = _DELIVERY_MODE | _CORRELATION_ID, _NOT_PERSISTENT + _short(correlation_id)
+    flags = _DELIVERY_MODE | _CORRELATION_ID
+    properties = (_PERSISTENT if message_id else _NOT_PERSISTENT) + _short(correlation_id)
     if headers and len(headers) <= frame_max // 2:
         flags, properties = flags | _HEADERS, headers + properties
     if reply_to is not None:
         flags, properties = flags | _REPLY_TO, properties + _short(reply_to)
     if expiration is not None:
         flags, properties = flags | _EXPIRATION, properties + _short(str(expiration))
+    if message_id is not None:
+        flags |= _CONTENT_TYPE | _MESSAGE_ID
+        properties = _JSON + properties + _short(message_id)
     options = _MANDATORY if mandatory else b"\0"
     method = PUBLISH + b"\0\0" + _short(exchange) + _short(routing_key) + options
     header = _CONTENT.pack(60, 0, len(body), flags) + properties
@@ -140,8 +149,23 @@ def _text(payload: bytes, at: int) -> tuple[str, int]:
     return payload[at + 1 : end].decode("utf-8", "replace"), end
 
 
+_JSON = _short("application/json")
+
 #: Takes a message; called in the loop, must not raise.
 Take = Callable[[Content], None]
+
+
+class Confirm(NamedTuple):
+    """The broker's confirm of a message, or of all up to it."""
+
+    #: The number of the message on its channel, from 1.
+    number: int
+    up_to: bool
+    #: False if the broker refuses it.
+    taken: bool
+
+
+TakeConfirm = Callable[[Confirm], None]
 
 
 class ContentChannel:
@@ -155,9 +179,20 @@ class ContentChannel:
         self._frame_max = frame_max
         self._readers = readers
 
-    def take(self, *, delivered: Take | None = None, returned: Take | None = None) -> None:
-        """Gives each message that is delivered to, or returned on, the channel to a callback."""
-        self._readers[self.number] = MessageReader(delivered or _ignore, returned or _ignore)
+    def take(
+        self,
+        *,
+        delivered: Take | None = None,
+        returned: Take | None = None,
+        confirmed: TakeConfirm | None = None,
+    ) -> None:
+        """Gives each message that is delivered to, or returned on, the channel to a callback.
+
+        With `confirmed`, which gets the confirms, the channel is one that confirms.
+        """
+        self._readers[self.number] = MessageReader(
+            delivered or _ignore, returned or _ignore, confirmed
+        )
 
     def publish(
         self,
@@ -171,17 +206,32 @@ class ContentChannel:
 
         Raises ConnectionError when the connection is being closed.
         """
-        try:
-            self._transport.write(
-                encode_message(
-                    self.number,
-                    content,
-                    exchange=exchange,
-                    expiration=expiration,
-                    mandatory=mandatory,
-                    frame_max=self._frame_max,
-                )
+        self.write(
+            encode_message(
+                self.number,
+                content,
+                exchange=exchange,
+                expiration=expiration,
+                mandatory=mandatory,
+                frame_max=self._frame_max,
             )
+        )
+
+    def stored(self, content: Content, *, exchange: str, message_id: str) -> bytes:
+        """Returns the frames of a persistent message, to be written; it returns if unroutable."""
+        return encode_message(
+            self.number,
+            content,
+            exchange=exchange,
+            mandatory=True,
+            message_id=message_id,
+            frame_max=self._frame_max,
+        )
+
+    def write(self, frames: bytes) -> None:
+        """Sends frames of messages; raises ConnectionError when the connection is being closed."""
+        try:
+            self._transport.write(frames)
         except RuntimeError as error:  # aiormq has written its last frame
             raise ConnectionError("the connection is being closed") from error
 
@@ -197,9 +247,12 @@ async def never(_message: AbstractIncomingMessage) -> None:
 class MessageReader:
     """Assembles messages from the frames of a channel."""
 
-    def __init__(self, delivered: Take, returned: Take) -> None:
+    def __init__(
+        self, delivered: Take, returned: Take, confirmed: TakeConfirm | None = None
+    ) -> None:
         self._delivered = delivered
         self._returned = returned
+        self._confirmed = confirmed
         self._take = delivered
         self._size = 0
         self._routing_key = ""
@@ -236,6 +289,10 @@ class MessageReader:
             return True
         if method.startswith(RETURN):
             self._take, self._routing_key = self._returned, returned_key(method)
+            return True
+        if self._confirmed is not None and method.startswith((ACK, NACK)):
+            taken, number = method.startswith(ACK), int.from_bytes(method[4:12])
+            self._confirmed(Confirm(number, bool(method[12] & 1), taken))
             return True
         return False
 

@@ -5,14 +5,14 @@
 in the feed. `traceparent` and `tracestate` are of an event whose change has a trace.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import structlog
 from prometheus_client import Counter
-from pymongo import UpdateOne
+from pymongo import UpdateMany
 from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.company import CompanyKey
@@ -28,6 +28,9 @@ EVENT_FIELDS = {"company": 1, "type": 1, "owner": 1, "body": 1, TRACEPARENT: 1, 
 BY_COMPANY = [("company", 1), ("revision", 1)]
 #: Unreadable events that are left out of later reads; further ones are read and passed over.
 MAX_UNREADABLE = 1000
+
+#: Events whose positions one statement gives: it looks for each among their ids, one by one.
+_TOGETHER = 125
 
 _UNREADABLE = Counter(
     "outbox_events_unreadable_total", "Events that this release cannot read and leaves unpublished"
@@ -69,9 +72,10 @@ class EventReader:
     def __init__(self) -> None:
         self._unreadable: set[str] = set()
 
-    def others(self) -> dict[str, Any]:
-        """Returns the condition of events that are not known to be unreadable."""
-        return {"_id": {"$nin": list(self._unreadable)}} if self._unreadable else {}
+    def others(self, besides: Collection[str] = ()) -> dict[str, Any]:
+        """Returns the condition of events that are not `besides` or known to be unreadable."""
+        others = [*self._unreadable, *besides]
+        return {"_id": {"$nin": others}} if others else {}
 
     def event(self, document: Mapping[str, Any]) -> WaitingEvent | None:
         """Returns the event; None for an unreadable one, which is reported once."""
@@ -96,14 +100,17 @@ class StoredOutbox:
         #: The last batch, complete; None while it may be another process' or incomplete.
         self._newest: Batch | None = None
 
-    async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
+    async def waiting(self, limit: int, *, besides: Collection[str] = ()) -> Sequence[WaitingEvent]:
         """Returns the first unpublished events, grouped by company and ordered by revision.
 
-        Events that this release cannot read are passed over and stay unpublished.
+        Events that this release cannot read are passed over and stay unpublished. With those in
+        flight, `besides`, it may run beside `mark`.
         """
-        if self._newest is None:
+        # A mark in progress, or one that failed, leaves no newest batch. To find it out would let a
+        # later mark of the same pass follow another process' batch, which may have its events.
+        if self._newest is None and not besides:
             await self._resume()
-        waiting = {"published_at": None, **self._reading.others()}
+        waiting = {"published_at": None, **self._reading.others(besides)}
         events: list[WaitingEvent] = []
         # Without a limit, which unreadable events could fill.
         with translated_errors():
@@ -121,7 +128,8 @@ class StoredOutbox:
     async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
         """Notes that these were published, in this order, and are due again unless confirmed.
 
-        Gives the position of the last one. The events must be from the last call of `waiting`.
+        Gives the position of the last one. The events must have been read since the last call of
+        `waiting` with nothing in flight, in the order of the calls.
         """
         if self._newest is None:
             raise Superseded("the newest batch is not known")
@@ -153,20 +161,15 @@ class StoredOutbox:
 
     async def _completed(self, batch: Batch) -> Batch:
         """Gives the batch's events their positions; repeating it changes nothing."""
+        fields = {
+            "published_at": batch.at,
+            "again_at": batch.again_at,
+            "publications": 1,
+            "expires_at": batch.at + self._retention + EXPIRY_MARGIN,
+        }
         marks = [
-            UpdateOne(
-                {"_id": event, "published_at": None},
-                {
-                    "$set": {
-                        "position": position,
-                        "published_at": batch.at,
-                        "again_at": batch.again_at,
-                        "publications": 1,
-                        "expires_at": batch.at + self._retention + EXPIRY_MARGIN,
-                    }
-                },
-            )
-            for position, event in enumerate(batch.ids, batch.first)
+            _positions(batch.ids[start : start + _TOGETHER], batch.first + start, fields)
+            for start in range(0, len(batch.ids), _TOGETHER)
         ]
         if marks:
             with translated_errors():
@@ -184,6 +187,15 @@ class StoredOutbox:
         expired = {"published_at": None, "occurred_at": {"$lte": at - self._retention}}
         with translated_errors():
             return (await self._outbox.delete_many(expired)).deleted_count
+
+
+def _positions(ids: Sequence[str], first: int, fields: Document) -> UpdateMany:
+    """One statement for many events: half the work of the server for one each (ADR 0062)."""
+    place = {"$add": [first, {"$indexOfArray": [{"$literal": list(ids)}, "$_id"]}]}
+    return UpdateMany(
+        {"_id": {"$in": list(ids)}, "published_at": None},
+        [{"$set": {"position": place, **fields}}],
+    )
 
 
 async def depth_of(outbox: AsyncCollection[Document], query: Document, time: str) -> Depth:

@@ -1,11 +1,14 @@
 """Publishes the outbox: at least once, and in order for each company."""
 
 import asyncio
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Protocol
+
+from prometheus_client import Counter
 
 from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedNotice, PublishedEvent
@@ -30,8 +33,10 @@ class EventBus(Protocol):
 
 #: Events per read and per update.
 BATCH = 500
-#: Maximum companies whose events are published concurrently.
-AT_ONCE = 100
+#: Seconds after which a pass reads no further batch: the lease must be renewed between passes.
+_PASS = 1.0
+
+_PUBLISHED = Counter("outbox_events_published_total", "Events confirmed by the broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +52,46 @@ class PublishOutbox:
     async def __call__(self) -> int:
         """Runs one pass; returns the number of published events. Raises `Unavailable` if none was.
 
-        An event is marked after the broker has confirmed it. After a crash between the two it is
-        published again with the same id, and the dispatcher ignores the repeat.
+        Batches overlap: while one is published, its predecessor is marked and the next one is read.
+        Nothing of a batch is sent before all of its predecessor is confirmed, and after an outage
+        no further batch is. An event is marked after the broker has confirmed it. After a crash
+        between the two it is published again with the same id, and the dispatcher ignores the
+        repeat.
         """
-        waiting = await self.outbox.waiting(BATCH)
-        published = await publish_in_order(self.bus, waiting)
-        if published:
-            now = self.now()
+        clock = asyncio.get_running_loop().time
+        end_at, count = clock() + _PASS, 0
+        batch, before = await self.outbox.waiting(BATCH), Published()
+        while batch or before.events:
+            more = len(batch) == BATCH and clock() < end_at
+            reading = asyncio.ensure_future(self._behind(before.events, batch, more=more))
+            publishing = asyncio.ensure_future(publish_in_order(self.bus, batch))
+            marking = asyncio.ensure_future(self._mark(before.events))
+            # None outlives the pass: the next one has to begin with nothing in flight.
+            await asyncio.gather(reading, publishing, marking, return_exceptions=True)
+            marking.result()
+            following, published = reading.result(), publishing.result()
+            count += len(before.events)
+            batch, before = () if published.outage else following, published
+        if before.outage and not count:
+            raise before.outage
+        return count
+
+    async def _behind(
+        self, *in_flight: Sequence[WaitingEvent], more: bool
+    ) -> Sequence[WaitingEvent]:
+        """Returns the next batch; none if it cannot be read, which the next pass will report."""
+        ids = [event.id for events in in_flight for event in events]
+        with suppress(Unavailable):
+            return await self.outbox.waiting(BATCH, besides=ids) if more else ()
+        return ()
+
+    async def _mark(self, events: Sequence[WaitingEvent]) -> None:
+        if events:
+            now, ids = self.now(), [event.id for event in events]
             again_at = now + self.receipt_timeout
-            position = await self.outbox.mark(published, at=now, again_at=again_at)
-            await self.bus.notify(_notice(position, waiting, set(published)))
-        return len(published)
+            position = await self.outbox.mark(ids, at=now, again_at=again_at)
+            _PUBLISHED.inc(len(events))
+            await self.bus.notify(_notice(position, events))
 
     async def drop_expired(self) -> int:
         """Deletes events that could not be published within the retention; returns their number."""
@@ -72,40 +106,39 @@ class PublishOutbox:
         await self.bus.notify(FeedNotice(position=await self.outbox.position()))
 
 
-def _notice(position: int, events: Sequence[WaitingEvent], published: Set[str]) -> FeedNotice:
+def _notice(position: int, events: Sequence[WaitingEvent]) -> FeedNotice:
     return FeedNotice(
         position=position,
         events=tuple(
             PublishedEvent(type=event.type, company=event.company, owner=event.owner)
             for event in events
-            if event.id in published
         ),
     )
 
 
-async def publish_in_order(bus: EventBus, events: Sequence[WaitingEvent]) -> list[str]:
-    """Publishes events, which are ordered by company; returns the confirmed ids.
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The events of a batch that the broker has confirmed, and why others are not among them."""
 
-    Raises `Unavailable` if the broker took none.
-    """
-    room = asyncio.Semaphore(AT_ONCE)
+    events: Sequence[WaitingEvent] = ()
+    outage: Unavailable | None = None
 
-    async def publish(of_company: Sequence[WaitingEvent]) -> tuple[list[str], Unavailable | None]:
-        done: list[str] = []
-        async with room:
-            for event in of_company:
-                try:
-                    await bus.publish(event)
-                except Unavailable as outage:
-                    # The company's later events wait too, so that none overtakes this one.
-                    return done, outage
-                done.append(event.id)
-        return done, None
+
+async def publish_in_order(bus: EventBus, events: Sequence[WaitingEvent]) -> Published:
+    """Publishes events, which are ordered by company."""
+
+    async def publish(of_company: Sequence[WaitingEvent]) -> Published:
+        for number, event in enumerate(of_company):
+            try:
+                await bus.publish(event)
+            except Unavailable as outage:
+                # The company's later events wait too, so that none overtakes this one.
+                return Published(of_company[:number], outage)
+        return Published(of_company)
 
     companies = [list(group) for _, group in groupby(events, lambda event: event.company)]
-    results = await asyncio.gather(*(publish(of_company) for of_company in companies))
-    published = [event for done, _ in results for event in done]
-    outages = [outage for _, outage in results if outage is not None]
-    if outages and not published:
-        raise outages[0]
-    return published
+    results = await asyncio.gather(*map(publish, companies))
+    return Published(
+        [event for result in results for event in result.events],
+        next((result.outage for result in results if result.outage), None),
+    )

@@ -141,8 +141,10 @@ class ConfirmEvents:
         # Read only now: a company that was removed meanwhile has no events any more.
         events = await self.unconfirmed.events(publications)
         published = await publish_in_order(self.bus, events)
-        await self._postpone({event_id: publications[event_id] for event_id in published})
-        return Confirmed(confirmed=len(received), published_again=len(published))
+        if published.outage and not published.events:
+            raise published.outage
+        await self._postpone({event.id: publications[event.id] for event in published.events})
+        return Confirmed(confirmed=len(received), published_again=len(published.events))
 
     async def overdue(self) -> Depth:
         """Number of events whose receipt is overdue, and the publication time of the oldest."""

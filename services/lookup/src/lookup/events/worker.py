@@ -18,14 +18,17 @@ from common.messaging.depth import LONG_QUEUE, QueueProbe
 from common.messaging.publisher import Publisher, Unroutable
 from common.runtime import tracing
 from common.runtime.backoff import delays
+from common.runtime.tasks import beside
 from lookup.events.outbox import Depth, WaitingEvent
-from lookup.events.publisher import BATCH, PublishOutbox
+from lookup.events.publisher import PublishOutbox
 from lookup.events.receipts import ConfirmEvents
 
 _JOB = "outbox"
 _LEASE = timedelta(seconds=15)
-#: Seconds between polls of an empty outbox: the maximum delay of an event's publication.
+#: Seconds between polls of an empty outbox: the maximum delay of an event's publication. The more
+#: events a poll finds, the sooner follows the next: `_MANY` are worth one immediately.
 _PAUSE = 0.2
+_MANY = 100
 #: Seconds between attempts to take the lease.
 _STAND_BY = 5.0
 #: Seconds between two measurements of the outbox.
@@ -35,7 +38,6 @@ _CONFIRM_EVERY = 1.0
 #: Seconds until the next such pass after a failed one; publishing continues meanwhile.
 _CONFIRM_AFTER_FAULT = 10.0
 
-_PUBLISHED = Counter("outbox_events_published_total", "Events confirmed by the broker")
 _REPUBLISHED = Counter(
     "outbox_events_republished_total", "Events published again because no receipt existed"
 )
@@ -109,36 +111,45 @@ class OutboxWorker:
         self._random = random
         self._now = now
         self._measure_at = 0.0
-        self._confirm_at = 0.0
+        self._leads = False
         self._renew_at = 0.0
 
     async def run(self) -> None:
         """Publishes while it holds the lease, until cancelled; waits during outages."""
-        waits = delays(self._random)
         try:
-            while True:
-                try:
-                    pause = await self._pass()
-                    waits = delays(self._random)
-                except Unavailable as outage:
-                    self._renew_at = 0.0  # it may have expired meanwhile
-                    pause = next(waits)
-                    log.debug("outbox.waiting", reason=str(outage))
-                await asyncio.sleep(pause)
+            # Receipts must keep up with events and must not delay them.
+            async with beside(self._confirming()):
+                await self._publishing()
         finally:
             await self._give_up()
 
+    async def _publishing(self) -> None:
+        waits = delays(self._random)
+        while True:
+            try:
+                pause = await self._pass()
+                waits = delays(self._random)
+            except Unavailable as outage:
+                self._renew_at = 0.0  # it may have expired meanwhile
+                pause = next(waits)
+                log.debug("outbox.waiting", reason=str(outage))
+            await asyncio.sleep(pause)
+
+    async def _confirming(self) -> None:
+        while True:
+            pause = await self._confirm_due() if self._leads else _CONFIRM_EVERY
+            await asyncio.sleep(pause)
+
     async def _pass(self) -> float:
         """One poll of the outbox; returns the seconds until the next."""
-        if not await self._has_lease():
+        self._leads = await self._has_lease()
+        if not self._leads:
             # Another process measures from now on; the old values would never change here.
             _show(Depth(0, None), Depth(0, None), at=self._now())
             return _STAND_BY
         await self._measure()
         published = await self._publish()
-        _PUBLISHED.inc(published)
-        await self._confirm_due()
-        return 0.0 if published == BATCH else _PAUSE
+        return _PAUSE * max(0.0, 1 - published / _MANY)
 
     async def _has_lease(self) -> bool:
         """Renews the lease when a third of its time has passed, rather than at each poll."""
@@ -149,25 +160,21 @@ class OutboxWorker:
         self._renew_at = now + _LEASE.total_seconds() / 3 if has_it else 0.0
         return has_it
 
-    async def _confirm_due(self) -> None:
-        """Confirms or republishes events. An error here does not delay new events."""
-        now = asyncio.get_running_loop().time()
-        if now < self._confirm_at:
-            return
-        self._confirm_at = now + _CONFIRM_AFTER_FAULT
+    async def _confirm_due(self) -> float:
+        """Confirms or republishes events; returns the seconds until the next such pass."""
         try:
             result = await self._confirm()
         except Unavailable as outage:
             log.warning("outbox.receipts_unavailable", reason=str(outage))
-            return
+            return _CONFIRM_AFTER_FAULT
         except Exception:
             # For example, a database user without permission to read the receipts.
             log.exception("outbox.confirming_failed")
-            return
-        self._confirm_at = now if result.may_be_more else now + _CONFIRM_EVERY
+            return _CONFIRM_AFTER_FAULT
         if result.published_again:
             _REPUBLISHED.inc(result.published_again)
             log.warning("outbox.published_again", count=result.published_again)
+        return 0.0 if result.may_be_more else _CONFIRM_EVERY
 
     async def _measure(self) -> None:
         loop_time = asyncio.get_running_loop().time()

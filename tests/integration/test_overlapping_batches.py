@@ -1,0 +1,193 @@
+"""Batches of the outbox overlap, and keep one order through every failure in their middle."""
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from random import Random
+
+import pytest
+
+from common.contracts.failures import Unavailable
+from lookup.events import publisher
+from lookup.events.order import Superseded
+from lookup.events.outbox import StoredOutbox, WaitingEvent
+from lookup.store.documents import OUTBOX
+from tests.builders.outbox import RETENTION, Outbox, bodies
+from tests.delivery.waiting import SOON
+from tests.fakes.lookup import FakeBus
+
+pytestmark = pytest.mark.integration
+
+BATCH = 4
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publisher, "BATCH", BATCH)
+
+
+async def store(outbox: Outbox, *, companies: int = 3, revisions: int = 8) -> list[str]:
+    """Events of each company, whose ids begin with it and end with their revision."""
+    for company in range(companies):
+        ids = [f"{company}-{revision:02}" for revision in range(1, revisions + 1)]
+        await outbox.store(*ids, company=f"dk:{company}")
+    return sorted(await outbox.unpublished())
+
+
+def is_in_order(events: Sequence[str]) -> bool:
+    """Whether the first publications of each company's events are in the order of revisions."""
+    revisions: defaultdict[str, list[str]] = defaultdict(list)
+    for event in dict.fromkeys(events):
+        revisions[event.partition("-")[0]].append(event)
+    return all(one == sorted(one) for one in revisions.values())
+
+
+class RecordingOutbox(StoredOutbox):
+    """Marks a batch only when the next one has been read and is being published."""
+
+    def __init__(self, outbox: Outbox, bus: "GatedBus") -> None:
+        super().__init__(outbox.register, retention=RETENTION)
+        self._bus = bus
+        self.reads: list[tuple[int, int]] = []
+
+    async def waiting(self, limit: int, *, besides: Collection[str] = ()) -> Sequence[WaitingEvent]:
+        events = await super().waiting(limit, besides=besides)
+        self.reads.append((len(events), len(besides)))
+        return events
+
+    async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
+        if len(self._bus.seen) < self._bus.expected:
+            await self._bus.next_batch.wait()
+        self._bus.next_batch.clear()
+        return await super().mark(events, at=at, again_at=again_at)
+
+
+@dataclass
+class GatedBus(FakeBus):
+    """Reports that a later batch than the first is being published."""
+
+    expected: int = 0
+    seen: list[str] = field(default_factory=list)
+    next_batch: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def publish(self, event: WaitingEvent) -> None:
+        self.seen.append(event.id)
+        if len(self.seen) > BATCH:
+            self.next_batch.set()
+        await super().publish(event)
+
+
+async def test_a_batch_is_marked_while_the_next_is_published_and_the_one_after_is_read(
+    outbox: Outbox,
+) -> None:
+    ids = await store(outbox)
+    bus = GatedBus(expected=len(ids))
+    stored = RecordingOutbox(outbox, bus)
+
+    async with asyncio.timeout(SOON):
+        count = await outbox.publisher(stored, bus)()
+
+    assert count == len(ids)
+    assert bus.taken == bodies(await outbox.read()) == ids
+    assert stored.reads[:3] == [(BATCH, 0), (BATCH, BATCH), (BATCH, 2 * BATCH)]
+
+
+@dataclass
+class FailingBus(FakeBus):
+    """Does not take each event at its first publication that is in `failing`."""
+
+    failing: set[str] = field(default_factory=set)
+
+    async def publish(self, event: WaitingEvent) -> None:
+        if event.id in self.failing:
+            self.failing.remove(event.id)
+            raise Unavailable("the broker did not take it")
+        await super().publish(event)
+
+
+@pytest.mark.parametrize("failing", [{"0-01"}, {"0-05"}, {"0-06", "1-05"}, {"2-08"}, {"1-03"}])
+async def test_after_an_event_that_does_not_go_out_none_of_its_company_overtakes_it(
+    outbox: Outbox, failing: set[str]
+) -> None:
+    ids = await store(outbox)
+    bus = FailingBus(failing=set(failing))
+    publish = outbox.publisher(bus=bus)
+
+    while await outbox.unpublished():
+        try:
+            await publish()
+        except Unavailable:
+            assert not bus.taken  # the first event of all
+
+    feed = bodies(await outbox.read())
+    assert sorted(bus.taken) == sorted(feed) == ids
+    assert is_in_order(bus.taken)
+    assert is_in_order(feed)
+    assert bus.taken == feed
+
+
+@dataclass
+class TakenOver(StoredOutbox):
+    """Loses its lease to another process, which publishes everything, before its second mark."""
+
+    outbox: Outbox
+    marks: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__(self.outbox.register, retention=RETENTION)
+
+    async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
+        self.marks += 1
+        if self.marks == 2:
+            await self.outbox.publisher()()
+        return await super().mark(events, at=at, again_at=again_at)
+
+
+async def test_a_process_that_loses_its_lease_between_batches_gives_no_more_positions(
+    outbox: Outbox,
+) -> None:
+    ids = await store(outbox)
+    stored = TakenOver(outbox)
+    publish = outbox.publisher(stored)
+
+    with pytest.raises(Superseded):
+        await publish()
+    marks = stored.marks
+    count = await publish()
+
+    repeated = Counter(outbox.bus.taken)
+    assert (marks, count) == (2, 0)
+    assert bodies(await outbox.read()) == ids
+    assert sorted(repeated) == ids
+    assert is_in_order(outbox.bus.taken)
+    # The batch that could not be marked, and the one that was published meanwhile.
+    assert sum(repeated.values()) - len(ids) <= 2 * BATCH
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_process_that_is_killed_anywhere_repeats_two_batches_at_most(
+    outbox: Outbox, seed: int
+) -> None:
+    """Killed by a cancellation at a random step; what it awaits may have happened or not."""
+    random = Random(seed)
+    ids = await store(outbox)
+    deaths = 0
+
+    while await outbox.unpublished():
+        publishing = asyncio.create_task(outbox.publisher()())
+        for _ in range(random.randrange(400)):
+            await asyncio.sleep(0)
+        publishing.cancel()
+        await asyncio.wait((publishing,))
+        deaths += publishing.cancelled()
+
+    await outbox.publisher()()
+    feed = bodies(await outbox.read())
+    positions = await outbox.register[OUTBOX].distinct("position")
+    assert sorted(feed) == sorted(set(outbox.bus.taken)) == ids
+    assert is_in_order(outbox.bus.taken)
+    assert is_in_order(feed)
+    assert positions == list(range(1, len(ids) + 1))
+    assert len(outbox.bus.taken) - len(ids) <= deaths * 2 * BATCH
