@@ -11,7 +11,7 @@ import pytest
 
 from common.contracts.failures import Unavailable
 from lookup.events import publisher
-from lookup.events.order import Superseded
+from lookup.events.order import Batch, Superseded
 from lookup.events.outbox import StoredOutbox, WaitingEvent
 from lookup.store.documents import OUTBOX
 from tests.builders.outbox import RETENTION, Outbox, bodies
@@ -166,28 +166,83 @@ async def test_a_process_that_loses_its_lease_between_batches_gives_no_more_posi
     assert sum(repeated.values()) - len(ids) <= 2 * BATCH
 
 
-@pytest.mark.parametrize("seed", range(6))
+class Killed(Exception):
+    """The process was killed; nothing that it does after that happens."""
+
+
+@dataclass
+class Life:
+    """A process that is killed after so many steps."""
+
+    steps: int
+
+    def step(self) -> None:
+        if self.steps == 0:
+            raise Killed
+        self.steps -= 1
+
+
+class MortalOutbox(StoredOutbox):
+    """May be killed before and after each of its reads and writes."""
+
+    def __init__(self, outbox: Outbox, life: Life) -> None:
+        super().__init__(outbox.register, retention=RETENTION)
+        self._life = life
+
+    async def waiting(self, limit: int, *, besides: Collection[str] = ()) -> Sequence[WaitingEvent]:
+        self._life.step()
+        events = await super().waiting(limit, besides=besides)
+        self._life.step()
+        return events
+
+    async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
+        self._life.step()
+        position = await super().mark(events, at=at, again_at=again_at)
+        self._life.step()
+        return position
+
+    async def _completed(self, batch: Batch) -> Batch:
+        self._life.step()  # it is appended
+        completed = await super()._completed(batch)
+        self._life.step()
+        return completed
+
+
+@dataclass
+class MortalBus(FakeBus):
+    """May be killed before and after the confirm of an event."""
+
+    life: Life = field(default_factory=lambda: Life(0))
+
+    async def publish(self, event: WaitingEvent) -> None:
+        self.life.step()
+        await super().publish(event)
+        self.life.step()
+
+
+@pytest.mark.parametrize("seed", range(12))
 async def test_a_process_that_is_killed_anywhere_repeats_two_batches_at_most(
     outbox: Outbox, seed: int
 ) -> None:
-    """Killed by a cancellation at a random step; what it awaits may have happened or not."""
     random = Random(seed)
     ids = await store(outbox)
+    taken = outbox.bus.taken
     deaths = 0
 
     while await outbox.unpublished():
-        publishing = asyncio.create_task(outbox.publisher()())
-        for _ in range(random.randrange(400)):
-            await asyncio.sleep(0)
-        publishing.cancel()
-        await asyncio.wait((publishing,))
-        deaths += publishing.cancelled()
+        life = Life(random.randrange(60))
+        publish = outbox.publisher(MortalOutbox(outbox, life), MortalBus(taken=taken, life=life))
+        try:
+            await publish()
+        except Killed:
+            deaths += 1
 
     await outbox.publisher()()
     feed = bodies(await outbox.read())
     positions = await outbox.register[OUTBOX].distinct("position")
-    assert sorted(feed) == sorted(set(outbox.bus.taken)) == ids
-    assert is_in_order(outbox.bus.taken)
+    assert deaths
+    assert sorted(feed) == sorted(set(taken)) == ids
+    assert is_in_order(taken)
     assert is_in_order(feed)
     assert positions == list(range(1, len(ids) + 1))
-    assert len(outbox.bus.taken) - len(ids) <= deaths * 2 * BATCH
+    assert len(taken) - len(ids) <= deaths * 2 * BATCH
