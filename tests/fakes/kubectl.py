@@ -3,7 +3,7 @@
 Everything it is told is a line of the file `KUBECTL_LOG`. A Job runs with the environment of the
 caller, if that has a `MONGO_URL`. The first look at pods finds those of the previous release.
 
-A release starts it some fifty times, hence what takes long to import is imported where it is used.
+A release starts it some forty times, hence what takes long to import is imported where it is used.
 """
 
 import json
