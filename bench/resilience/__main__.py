@@ -1,37 +1,38 @@
-"""`python -m bench.resilience [--quick] [--only WORD …]`: faults in a cluster of containers."""
+"""`python -m bench.resilience [--quick] [--only WORD …] [--hour SEED]`: faults in a cluster."""
 
 import argparse
 import asyncio
 import os
+import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlencode
 
 import aiohttp
 import trustme
-from pymongo.errors import PyMongoError
 
 from bench.figures import machine
 from bench.load import get
-from bench.resilience.cluster import PROJECT, SERVICES, Cluster, Failed, run
-from bench.resilience.faults import ALL, QUICK, Fault, upgrade
-from bench.resilience.load import Events, Load, Lookup, Lookups, storing_events
-from bench.resilience.receiver import Received, receiving
-from bench.resilience.report import Outcome, table, written
+from bench.resilience.cluster import PROJECT, SERVICES, Cluster, run
+from bench.resilience.faults import ALL, QUICK, upgrade, upgrade_from
+from bench.resilience.harms import Fault
+from bench.resilience.hour import Hour
+from bench.resilience.load import Load, Lookups, storing_events
+from bench.resilience.loaded import LoadedCluster, Run
+from bench.resilience.receiver import receiving
+from bench.resilience.report import table, written
 from common.runtime.tasks import beside
-from local_stack import SetupError, ports
+from local_stack import ports
 from register_samples import companies_no
 
 REPORT = Path(__file__).resolve().parents[2] / "docs" / "resilience.md"
-#: Seconds of load after a fault, and the longest that the next one waits for its deliveries.
-_AFTER, _DRAIN = 10.0, 30.0
 #: Seconds after the last fault before missing deliveries count as lost: two attempts may fail.
 _LATE = 480.0
 #: Seconds for the cluster to answer its first lookup.
@@ -42,89 +43,30 @@ _PREVIOUS = "previous"
 _RESERVE, _BUILD = 120.0, 1800.0
 
 
-@dataclass(frozen=True)
-class Run:
-    """A fault, and the events and lookups during it."""
-
-    fault: str
-    events: Sequence[str]
-    lookups: Sequence[Lookup]
-    ended: float
-    error: str
-
-
-@dataclass
-class LoadedCluster:
-    """The cluster under its load, and the receiver of its webhooks."""
-
-    cluster: Cluster
-    lookups: Lookups
-    events: Events
-    received: Received
-    load: Load
-
-    async def run(self, fault: Fault) -> Run:
-        """Causes a fault, and waits for the deliveries of events stored meanwhile."""
-        lookups_before, events_before = len(self.lookups.done), len(self.events.at)
-        error = await _error_of(fault.act(self.cluster))
-        ended = time.monotonic()
-        await asyncio.sleep(_AFTER)
-        lookups = self.lookups.done[lookups_before:]
-        events = self.events.ids[events_before:]
-        not_healthy = await _error_of(self.cluster.until_healthy())
-        await self.until_received(events, timeout=_DRAIN)
-        return Run(fault.name, events, lookups, ended, error or not_healthy)
-
-    async def until_received(self, events: Sequence[str], *, timeout: float) -> None:
-        await self.received.until(events, len(events) * self.load.webhooks, timeout=timeout)
-
-    def outcome(self, run: Run) -> Outcome:
-        completed = self.received.completed
-        waits = [
-            completed[event] - self.events.at[event] for event in run.events if event in completed
-        ]
-        return Outcome(
-            fault=run.fault,
-            sent=len(run.events) * self.load.webhooks,
-            received=self.received.count(run.events),
-            repeated=self.received.repeated(run.events),
-            slowest_delivery=max(waits, default=0),
-            lookups=run.lookups,
-            ended=run.ended,
-            error=run.error,
-        )
-
-
-async def _error_of(work: Awaitable[None]) -> str:
-    """The error of a fault or a recovery; empty if it succeeded."""
-    try:
-        await work
-    except (Failed, SetupError, PyMongoError, TimeoutError) as error:
-        return str(error) or type(error).__name__
-    return ""
-
-
 def main() -> None:
     wanted = _arguments()
     faults = QUICK if wanted.quick else ALL
     if wanted.previous:
         _build(wanted.previous)
-        upgraded = Fault(f"rolling upgrade from {wanted.previous}", upgrade)
-        faults = (faults[0], upgraded, *faults[1:])
+        faults = (faults[0], upgrade_from(wanted.previous), *faults[1:])
     release = _PREVIOUS if wanted.previous else None
     if wanted.only:
         faults = tuple(each for each in faults if any(word in each.name for word in wanted.only))
     load = Load(wanted.lookups, wanted.events, wanted.webhooks)
-    deadline = time.monotonic() + 60 * wanted.minutes
-    outcomes, servers = asyncio.run(_measure(faults, load, release, deadline, keep=wanted.keep))
-    text = table(outcomes, [each.name for each in faults])
+    text, is_good = asyncio.run(
+        _long_run(wanted.hour, load, keep=wanted.keep)
+        if wanted.hour is not None
+        else _each_fault(faults, load, release, wanted.minutes, keep=wanted.keep)
+    )
     print(text)
     if not (wanted.quick or wanted.only):
-        today = datetime.now(UTC).date()
-        circumstances = f"On {today}, on {machine()}, with {servers}, under {load}:"
-        REPORT.write_text(written(REPORT.read_text(), f"{circumstances}\n\n{text}"))
-    failed = len(outcomes) < len(faults)
-    sys.exit(failed or any(each.lost or each.error for each in outcomes))
+        page = written(REPORT.read_text(), text, is_long=wanted.hour is not None)
+        REPORT.write_text(page)
+    sys.exit(not is_good)
+
+
+def _circumstances(servers: str, load: Load) -> str:
+    return f"On {datetime.now(UTC).date()}, on {machine()}, with {servers}, under {load}"
 
 
 def _build(revision: str) -> None:
@@ -158,6 +100,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--minutes", type=float, default=40, help="for everything but building (default: 40)"
     )
+    parser.add_argument(
+        "--hour", type=int, metavar="SEED", help="instead, an hour with a random fault every 30 s"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the cluster running")
     parser.add_argument("--lookups", type=float, default=100, help="a second (default: 100)")
     parser.add_argument("--events", type=float, default=20, help="a second (default: 20)")
@@ -165,28 +110,47 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def _measure(
-    faults: Sequence[Fault], load: Load, release: str | None, deadline: float, *, keep: bool
-) -> tuple[Sequence[Outcome], str]:
-    """The outcome of each fault, and the versions of the servers."""
+async def _each_fault(
+    faults: Sequence[Fault], load: Load, release: str | None, minutes: float, *, keep: bool
+) -> tuple[str, bool]:
+    """The report of one fault after the other, and whether every goal was met."""
+    deadline = time.monotonic() + 60 * minutes
     runs: list[Run] = []
     async with _loaded_cluster(load, release, keep=keep) as loaded:
         servers = await loaded.cluster.versions()
         for fault in faults:
-            if time.monotonic() > deadline - _RESERVE:
-                print("no time is left for the other faults", file=sys.stderr)
-                break
-            print(f"{fault.name} …", file=sys.stderr, flush=True)
-            runs.append(await loaded.run(fault))
-            print(loaded.outcome(runs[-1]).row, file=sys.stderr, flush=True)
+            for is_again in (False, True):
+                if time.monotonic() > deadline - _RESERVE:
+                    break
+                print(f"{fault.name} …", file=sys.stderr, flush=True)
+                runs.append(await loaded.run(fault, is_again=is_again))
+                outcome = loaded.outcome(runs[-1])
+                print(outcome.row, outcome.error, outcome.timeline, file=sys.stderr, flush=True)
+                if not outcome.missed or fault.act is upgrade:
+                    break
         # A delivery whose first attempts failed arrives minutes later.
         remaining = max(_RESERVE, deadline - time.monotonic())
-        events = [event for run in runs for event in run.events]
-        await loaded.until_received(events, timeout=min(_LATE, remaining))
-        for event in events:
-            if loaded.received.count([event]) < load.webhooks:
-                print(f"not at every webhook: {event}", file=sys.stderr)
-        return [loaded.outcome(run) for run in runs], servers
+        await loaded.until_all_received(runs, timeout=min(_LATE, remaining))
+        outcomes = [loaded.outcome(run) for run in runs]
+    text = table(outcomes, [each.name for each in faults])
+    is_whole = {each.fault for each in runs} == set(faults)
+    return (
+        f"{_circumstances(servers, load)}:\n\n{text}",
+        is_whole and not any(each.lost or each.error for each in outcomes),
+    )
+
+
+async def _long_run(seed: int, load: Load, *, keep: bool) -> tuple[str, bool]:
+    """The report of an hour of random faults, and whether it met its goals."""
+    async with _loaded_cluster(load, None, keep=keep) as loaded:
+        hour = Hour(loaded, random.Random(seed))
+        await hour.run()
+        await loaded.until_all_received(hour.runs, timeout=_LATE)
+        servers = await loaded.cluster.versions()
+        return (
+            f"{_circumstances(servers, load)}, seed {seed}:\n\n{hour.report()}",
+            hour.is_good(),
+        )
 
 
 @asynccontextmanager
@@ -231,9 +195,13 @@ def _authority(folder: Path) -> trustme.CA:
 
 
 def _paths() -> list[str]:
-    """Lookups of companies that the sample registers have."""
-    numbers = [company["organisasjonsnummer"] for company in companies_no(500)]
-    return [f"/api?country=no&vat={number}" for number in numbers]
+    """Lookups of companies that the sample registers have: three by number, and one by name."""
+    return [
+        f"/api/name?{urlencode({'country': 'no', 'q': company['navn']})}"
+        if number % 4 == 0
+        else f"/api?country=no&vat={company['organisasjonsnummer']}"
+        for number, company in enumerate(companies_no(500), 1)
+    ]
 
 
 async def _until_answered(url: str) -> None:

@@ -20,6 +20,8 @@ SERVICES = {"gateway": 9101, "lookup": 9102, "webhook-registry": 9103, "dispatch
 _TIMEOUT = 120.0
 #: Seconds for Compose, which may wait until databases have their indexes.
 _START = 420.0
+#: Seconds for which a member that stepped down is not elected again.
+_STEPPED_DOWN = 20
 #: Seconds for everything to run again, and for one request.
 _HEALTHY, _RESPONSE = 120.0, 5.0
 
@@ -96,6 +98,16 @@ class Cluster:
     async def restart(self, container: str) -> None:
         """Stops it with SIGTERM and starts it, as a rollout does."""
         await run("docker", "restart", "--time=90", container)
+
+    async def process(self, container: str) -> int:
+        """The id of its first process, as this machine counts them; 0 if it does not run."""
+        return int(await run("docker", "inspect", "--format={{.State.Pid}}", container))
+
+    async def step_down(self, container: str) -> None:
+        """Makes a primary of MongoDB give way to another member."""
+        host = await self._mongodb_host(container)
+        waits = {"secondaryCatchUpPeriodSecs": 5}
+        await asyncio.to_thread(command, host, "replSetStepDown", _STEPPED_DOWN, **waits)
 
     async def replace(self, service: str) -> None:
         """Replaces its containers one by one by containers of the version `release`.

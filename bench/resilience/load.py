@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -43,6 +43,10 @@ class Lookup:
     seconds: float
     #: None without a response.
     status: int | None
+    #: How often the balancer sent it again.
+    repeats: int = 0
+    #: True if the response said when to try again.
+    may_retry: bool = False
 
 
 @dataclass
@@ -75,13 +79,16 @@ class Lookups:
 
     async def _look_up(self, session: aiohttp.ClientSession, path: str) -> None:
         at, status = time.monotonic(), None
+        headers: Mapping[str, str] = {}
         try:
             async with session.get(path) as response:
                 await response.read()
-                status = response.status
+                status, headers = response.status, response.headers
         except (aiohttp.ClientError, TimeoutError):
             pass
-        self.done.append(Lookup(at, time.monotonic() - at, status))
+        repeats = int(headers.get("X-Retries", "0").lstrip("+"))
+        seconds = time.monotonic() - at
+        self.done.append(Lookup(at, seconds, status, repeats, "Retry-After" in headers))
 
 
 @dataclass

@@ -11,6 +11,7 @@ import orjson
 
 from common.contracts.company import CompanyKey
 from common.mongo import Database
+from common.mongo_reads import Reads
 from lookup.loading.batches import Summary
 from lookup.loading.load import LoadFile
 from lookup.loading.progress import FileOrigin
@@ -59,7 +60,7 @@ class Loader:
 
     @property
     def register(self) -> StoredRegister:
-        return StoredRegister(self.database)
+        return StoredRegister(Reads(self.database))
 
     async def count(self, *given: Stored | RawDocument, verdict: str, **options: Any) -> int:
         """How many of these have this verdict when they are loaded."""

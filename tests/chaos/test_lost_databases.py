@@ -14,8 +14,9 @@ from common.contracts.company import CompanyKey
 from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.webhook_api import Operation
 from common.messaging.rpc import RpcFailed
-from common.mongo import also_from_secondaries, connected
+from common.mongo import connected
 from common.mongo import database as named_database
+from common.mongo_reads import Reads
 from gateway.access.key_store import MongoKeys
 from gateway.problems import ServiceUnavailable
 from local_stack.replica_set import ReplicaSet
@@ -154,7 +155,7 @@ async def test_companies_and_api_keys_are_read_while_there_is_no_primary(tmp_pat
         async with connected(members.url, name="test", operation_timeout=limit) as client:
             access, register = (named_database(client, name) for name in ("access", "register"))
             keys = MongoKeys(access)
-            companies = StoredRegister(also_from_secondaries(register))
+            companies = StoredRegister(Reads(register))
             stored = {"_id": key, "revision": 1, "core": b"{}", "owners": None}
             await register["companies"].insert_one(stored)
             await keys.add(an_api_key(presented))
@@ -165,6 +166,29 @@ async def test_companies_and_api_keys_are_read_while_there_is_no_primary(tmp_pat
             known = await eventually(partial(unless_away, keys.find, presented.id), bool)
     finally:
         await asyncio.to_thread(members.kill)
+
+    assert read is not None
+    assert read[key].revision == 1
+    assert known is not None
+
+
+async def test_companies_and_api_keys_are_read_while_the_primary_hangs(
+    three_members: ReplicaSet,
+) -> None:
+    key, presented = CompanyKey.parse("dk:12345674"), a_presented_key()
+    # An operation that waited for the primary would outlast the test.
+    limit = timedelta(minutes=10)
+    async with connected(three_members.url, name="test", operation_timeout=limit) as client:
+        access, register = (named_database(client, name) for name in ("access", "register"))
+        keys = MongoKeys(access)
+        companies = StoredRegister(Reads(register))
+        stored = {"_id": key, "revision": 1, "core": b"{}", "owners": None}
+        await register["companies"].insert_one(stored)
+        await keys.add(an_api_key(presented))
+        with frozen(three_members.primary().processes):
+            # A secondary may get the company a moment later.
+            read = await eventually(partial(unless_away, companies.companies, [key]), bool)
+            known = await eventually(partial(unless_away, keys.find, presented.id), bool)
 
     assert read is not None
     assert read[key].revision == 1

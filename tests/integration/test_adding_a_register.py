@@ -12,6 +12,7 @@ from pymongo.database import Database
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.mongo import connected, database
+from common.mongo_reads import Reads
 from lookup import commands, import_commands
 from lookup.answers.lookups import AnswerLookups
 from lookup.following.passes import Outcome
@@ -60,7 +61,7 @@ def test_a_company_of_a_new_register_is_looked_up(
 
     async def look_up() -> object:
         async with connected(mongo_url, name="test", operation_timeout=None) as client:
-            register = StoredRegister(database(client, imported.name))
+            register = StoredRegister(Reads(database(client, imported.name)))
             request = LookupRequest(country=Country.DK, questions=(question,))
             [reply] = await AnswerLookups(register, FakeSearches())([request])
             return reply

@@ -14,6 +14,7 @@ from common.contracts.events import EventType
 from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.find import FindRequest
 from common.mongo import Database
+from common.mongo_reads import Reads
 from common.runtime.tasks import beside
 from lookup.answers import exporting
 from lookup.answers.exporting import AnswerExports
@@ -64,7 +65,7 @@ async def searches(register_db: Database, tmp_path: Path) -> AsyncIterator[Index
 def exports(
     register_db: Database, outbox: Outbox, searches: IndexSearches = NO_INDEX
 ) -> AnswerExports:
-    return AnswerExports(register_db, outbox.feed, searches, StoredRegister(register_db))
+    return AnswerExports(register_db, outbox.feed, searches, StoredRegister(Reads(register_db)))
 
 
 async def first_page(answer: AnswerExports, **fields: Any) -> ExportPage:
@@ -105,7 +106,7 @@ class Register:
 
     async def stored(self) -> dict[str, tuple[int, str]]:
         keys = [CompanyKey(Country.DK, number(place)) for place in range(60)]
-        rows = await StoredRegister(self.outbox.register).companies(keys)
+        rows = await StoredRegister(Reads(self.outbox.register)).companies(keys)
         return {
             key.vat: (row.revision, orjson.loads(row.core)["name"]) for key, row in rows.items()
         }

@@ -1,17 +1,23 @@
 """A gateway that no server answers is ready only if no other gateway has a server."""
 
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
+from common import mongo_reads
 from common.contracts.company import Country
+from common.contracts.failures import Unavailable
 from common.messaging.rpc_routes import Route
-from common.mongo import Client, Database, database
+from common.mongo import Client, Database, connected, database
 from gateway.readiness import LookupReadiness
 from gateway.rpc import READS
 from tests.conftest import DatabaseNames
 
 pytestmark = pytest.mark.integration
+
+#: Of a server that does not exist.
+NOBODY, SHORTLY = "mongodb://127.0.0.1:9/", timedelta(seconds=1)
 
 
 @pytest.fixture
@@ -71,3 +77,22 @@ async def test_what_another_gateway_reached_long_ago_does_not_count(access: Data
     await here.look()
 
     assert await here.check() is None
+
+
+async def test_a_gateway_whose_servers_reach_the_database_and_that_does_not_is_not_ready(
+    access: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mongo_reads, "PING_TIMEOUT", 1.0)
+    async with connected(NOBODY, name="test", operation_timeout=SHORTLY) as lost:
+        here, servers = a_gateway(database(lost, access.name), "here")
+
+        with pytest.raises(Unavailable):
+            await here.look()
+        cut_off = await here.check()
+        servers.countries.clear()
+        with pytest.raises(Unavailable):
+            await here.look()
+        whole_outage = await here.check()
+
+    assert cut_off == "the database does not answer, and the servers reach it"
+    assert whole_outage is None

@@ -21,6 +21,7 @@ from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
 from common.leases import StoredLeases
 from common.mongo import Database
+from common.mongo_reads import Reads
 from gateway.access.keys import Rate, Scope
 from gateway.http.problem_responses import refusals
 from gateway.routes import application
@@ -147,7 +148,7 @@ class Register:
     async def stored(self) -> dict[str, Any]:
         """Each company as events and exports have it."""
         keys = [CompanyKey(Country.DK, number(place)) for place in range(COMPANIES + 50)]
-        rows = await StoredRegister(self.outbox.register).companies(keys)
+        rows = await StoredRegister(Reads(self.outbox.register)).companies(keys)
         return {
             key.vat: {**orjson.loads(row.core), "revision": row.revision}
             for key, row in rows.items()
@@ -185,7 +186,7 @@ async def register(
         register_db,
         outbox.feed,
         None,  # type: ignore[arg-type]
-        StoredRegister(register_db),
+        StoredRegister(Reads(register_db)),
     )
     direct = Direct(answers, outbox)
     async with serving(direct, register_db) as (url, key):

@@ -10,6 +10,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.mongo import connected
 from common.mongo import database as named_database
+from common.mongo_reads import Reads
 from lookup.answers.lookups import AnswerLookups
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_UNITS
@@ -143,7 +144,7 @@ async def test_every_read_uses_an_index(store: Loader) -> None:
 
 async def test_an_unreachable_database_raises_unavailable() -> None:
     async with connected("mongodb://127.0.0.1:1/?directConnection=true", name="test") as client:
-        register = StoredRegister(named_database(client, "register"))
+        register = StoredRegister(Reads(named_database(client, "register")))
 
         with pytest.raises(Unavailable):
             await register.companies([KEY])

@@ -402,6 +402,20 @@ async def test_a_server_without_its_database_gets_no_calls_until_a_check_succeed
     assert is_left
 
 
+async def test_a_dependency_is_checked_although_nothing_suspects_it() -> None:
+    checked = asyncio.Event()
+
+    async def check() -> None:
+        checked.set()
+        raise Unavailable("the database cannot be reached")
+
+    dependency = Dependency(check, interval=0.0)
+    async with beside(dependency.run()), asyncio.timeout(SOON):
+        await checked.wait()
+        while not dependency.is_lost:  # noqa: ASYNC110 (polled)
+            await asyncio.sleep(0)
+
+
 async def test_a_server_answers_questions_while_there_is_one(amqp_url: str) -> None:
     async with an_asker(amqp_url) as asker:
         before = await asker.client.is_served(ROUTE)

@@ -15,7 +15,7 @@ import pymongo.lock
 import structlog
 from bson.codec_options import CodecOptions
 from prometheus_client import Counter, Gauge, Histogram
-from pymongo import AsyncMongoClient, ReadPreference
+from pymongo import AsyncMongoClient
 from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.monitoring import (
     CommandFailedEvent,
@@ -181,14 +181,6 @@ async def _finds_primary(client: Client) -> bool:
 def database(client: Client, name: str) -> Database:
     """Returns a database whose times come back as UTC."""
     return client.get_database(name, codec_options=CodecOptions(tz_aware=True))
-
-
-def also_from_secondaries(database: Database) -> Database:
-    """Reads from a secondary while there is no primary, so an election does not interrupt them.
-
-    Only for reads that may miss the last moments before the primary was lost.
-    """
-    return database.with_options(read_preference=ReadPreference.PRIMARY_PREFERRED)
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 A gateway that is cut off from the broker cannot know by itself whether the broker is down for all
 of them. So each gateway records, in its row of the collection `gateways`, the time at which a
-server of a country last answered it.
+server of a country last answered it. One that is cut off from the database knows by its servers'
+answers that others read it: a server without a database does not answer.
 """
 
 import asyncio
@@ -14,6 +15,7 @@ from common.contracts.company import Country
 from common.contracts.failures import Unavailable
 from common.messaging.rpc_routes import Route
 from common.mongo import Database, translated_errors
+from common.mongo_reads import Reads
 from common.runtime.tasks import repeat
 from gateway.rpc import READS
 
@@ -44,11 +46,15 @@ class LookupReadiness:
     ) -> None:
         """`instance` identifies this process among the gateways."""
         self._gateways = database["gateways"]
+        self._reads = Reads(database)
         self._servers = servers
         self._instance = instance
         self._patience = patience
         self._answered_at = dict.fromkeys(READS, float("-inf"))
         self._missing: Collection[Country] = ()
+        #: Time at which a member of the database last answered; None before the first answer.
+        self._read_at: float | None = None
+        self._has_no_database = False
 
     async def run(self) -> None:
         """Questions the servers until cancelled."""
@@ -61,6 +67,8 @@ class LookupReadiness:
 
     async def check(self) -> str | None:
         """Checks that lookups of each country are as ready as elsewhere; returns a message."""
+        if self._has_no_database:
+            return "the database does not answer, and the servers reach it"
         if not self._missing:
             return None
         countries = ", ".join(sorted(self._missing))
@@ -84,7 +92,19 @@ class LookupReadiness:
                 self._missing = [country for country in silent if await self._is_served(country)]
         except Unavailable:
             self._missing = ()
+            await self._judge_database(now, others_have_it=bool(answered))
             raise
+        self._read_at, self._has_no_database = now, False
+
+    async def _judge_database(self, now: float, *, others_have_it: bool) -> None:
+        """Notes whether this gateway alone is cut off from all members, and not for a moment."""
+        try:
+            await self._reads.ping()
+        except Unavailable:
+            since = now if self._read_at is None else self._read_at
+            self._has_no_database = others_have_it and now - since >= self._patience
+        else:  # there is no primary
+            self._read_at, self._has_no_database = now, False
 
     async def _record(self, countries: Collection[Country]) -> None:
         times: dict[str, Any] = {f"answered.{country}": "$$NOW" for country in countries}

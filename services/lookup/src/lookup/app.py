@@ -43,8 +43,9 @@ from common.messaging.publisher import Publisher
 from common.messaging.rpc_dependency import Dependency
 from common.messaging.rpc_server import RpcServer
 from common.messaging.topology import Topology
-from common.mongo import Client, Database, also_from_secondaries, connected, database, ping
+from common.mongo import Client, Database, connected, database, ping
 from common.mongo_clock import DatabaseClock, database_clock
+from common.mongo_reads import Reads
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from lookup.answers.exporting import AnswerExports
@@ -90,7 +91,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("database", ping(mongo))
     health.add("index", indexes.health)
 
-    stored = StoredRegister(also_from_secondaries(register))
+    stored = StoredRegister(Reads(register))
     dependency = Dependency(stored.check)
     await stack.enter_async_context(beside(dependency.run()))
     serving = partial(RpcServer[Any], connections, report=report, dependency=dependency)
@@ -100,7 +101,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
     await _serve(settings, stack, *_event_servers(connections, feed, register))
-    exports = AnswerExports(register, feed, indexes, StoredRegister(register))
+    whole = StoredRegister(Reads(register, from_secondaries=False))
+    exports = AnswerExports(register, feed, indexes, whole)
     for country in settings.countries:
         server = serving(export_queue(country), ExportRequest, exports, concurrency=IN_TURNS)
         await _serve(settings, stack, server)

@@ -163,9 +163,11 @@ class BatchSender:
             self._introduced(reply)
             return
         batch.queue.silence.heard()
+        seconds = asyncio.get_running_loop().time() - batch.sent_at
+        batch.queue.server.answered(seconds)
         was_open = batch.is_open
         if was_open:
-            batch.route_queue.recent.add(asyncio.get_running_loop().time() - batch.sent_at)
+            batch.route_queue.recent.add(seconds)
         batch.end()
         if batch.route_queue.pending:
             self.pump_soon(batch.route_queue)
@@ -205,7 +207,7 @@ class BatchSender:
         is_new = queue not in route_queue.queues
         known = route_queue.add(queue, decode_server(reply.headers) or queue)
         known.silence.heard()
-        known.server.refuse(refuses=False)
+        known.server.introduced()
         if is_new:
             self.send_pending(route_queue)
 

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 import structlog
 
 from common.contracts.failures import Unavailable
 
-#: Seconds for a check, and between two.
-_TIMEOUT = 0.5
-_INTERVAL = 0.1
+#: Seconds for a check, and between two of a dependency that is lost, or that nothing suspects.
+_TIMEOUT = 1.0
+_INTERVAL, _REGULAR = 0.1, 2.0
 
 log = structlog.get_logger()
 
@@ -17,14 +18,17 @@ log = structlog.get_logger()
 class Dependency:
     """A dependency of RPC handlers, usually the database.
 
-    It is checked after a handler has raised `Unavailable`, and is lost from a check that fails to
-    one that succeeds.
+    It is checked regularly, and after a handler has raised `Unavailable`. It is lost from a check
+    that fails to one that succeeds.
     """
 
-    def __init__(self, check: Callable[[], Awaitable[object]]) -> None:
+    def __init__(
+        self, check: Callable[[], Awaitable[object]], *, interval: float = _REGULAR
+    ) -> None:
         """`check` raises `Unavailable` while the dependency cannot be reached."""
         self.is_lost = False
         self._check = check
+        self._interval = interval
         self._suspected = asyncio.Event()
 
     def suspect(self) -> None:
@@ -32,9 +36,11 @@ class Dependency:
         self._suspected.set()
 
     async def run(self) -> None:
-        """Checks a suspected dependency until it answers; until cancelled."""
+        """Checks the dependency, and a lost one until it answers; until cancelled."""
         while True:
-            await self._suspected.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self._suspected.wait()
             while not await self._answers():
                 self.is_lost = True
                 await asyncio.sleep(_INTERVAL)

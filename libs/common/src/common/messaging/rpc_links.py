@@ -21,6 +21,9 @@ OUTAGE = 2.0
 #: Messages whose longest duration a hedged one has exceeded, and the part of calls that may be.
 _RECENT = 100
 HEDGED_PART = 0.02
+#: Seconds that a server takes, on average, from which it counts as far away; and how much of the
+#: average is the latest message's, and is left by each introduction without one.
+_FAR, _LATEST, _KEPT = 0.05, 0.125, 0.8
 #: Correlation id of the message by which a link probes its node: it goes to the link's own queue.
 _ECHO = "echo"
 
@@ -83,6 +86,25 @@ class Server:
         self.refuses = False
         #: 0 if it serves; of the others, one that refuses at least answers at once.
         self.rank = 0
+        #: Seconds that it takes to answer, on average.
+        self._latency = 0.0
+
+    @property
+    def load(self) -> int:
+        """Messages in flight; one more for a server in another zone, or a slow one.
+
+        Such a server gets a message if the near ones are busy.
+        """
+        return self.in_flight + (self._latency > _FAR)
+
+    def answered(self, seconds: float) -> None:
+        """Notes how long a message took."""
+        self._latency += (seconds - self._latency) * _LATEST
+
+    def introduced(self) -> None:
+        """Notes that it serves, so that a server which was slow gets a message again at last."""
+        self._latency *= _KEPT
+        self.refuse(refuses=False)
 
     def judge(self) -> None:
         """Ranks the server, and its queues: that for the next message is the first."""

@@ -87,7 +87,7 @@ class Route:
     is_repeatable: bool = True
 
 
-_LOAD = attrgetter("rank", "in_flight")
+_LOAD = attrgetter("rank", "load")
 
 
 class RouteQueue:

@@ -11,7 +11,8 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from common.contracts.failures import Unavailable
-from common.mongo import Database, also_from_secondaries, translated_errors
+from common.mongo import Database, translated_errors
+from common.mongo_reads import Reads
 from gateway.access.keys import ApiKey, ApiKeys, Rate, Scope
 from gateway.access.single_flight import SingleFlight
 from gateway.problems import ServiceUnavailable
@@ -37,7 +38,7 @@ class MongoKeys:
 
     def __init__(self, database: Database) -> None:
         self._keys = database["api_keys"]
-        self._known = also_from_secondaries(database)["api_keys"]
+        self._known = Reads(database)["api_keys"]
 
     async def create_indexes(self) -> None:
         """For `all`; a single key is read by `_id`."""

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from common.mongo import Database, translated_errors
+from common.mongo_reads import Reads
 from lookup.store.documents import (
     COMPANIES,
     PARTICIPANTS,
@@ -27,27 +27,25 @@ _MAX_HOLDERS = 500
 class StoredRegister:
     """The registers in MongoDB."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._companies = database[COMPANIES]
-        self._units = database[UNITS]
-        self._participants = database[PARTICIPANTS]
-        self._tombstones = database[TOMBSTONES]
-        self.units = StoredUnits(database)
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+        self._companies = reads[COMPANIES]
+        self._units = reads[UNITS]
+        self._participants = reads[PARTICIPANTS]
+        self._tombstones = reads[TOMBSTONES]
+        self.units = StoredUnits(reads)
 
     async def check(self) -> None:
         """Raises Unavailable if the members that reads go to do not answer."""
-        with translated_errors():
-            await self._database.command("ping", read_preference=self._database.read_preference)
+        await self._reads.ping()
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         """Returns the stored companies among `keys`, in one read."""
-        with translated_errors():
-            # A lone key without `$in`, which MongoDB would plan: a fifth less for both sides.
-            wanted = {"$in": list(keys)} if len(keys) > 1 else next(iter(keys), None)
-            found = await self._companies.find(
-                {"_id": wanted}, ROW_FIELDS, limit=len(keys), batch_size=len(keys) + 1
-            ).to_list(None)
+        # A lone key without `$in`, which MongoDB would plan: a fifth less for both sides.
+        wanted = {"$in": list(keys)} if len(keys) > 1 else next(iter(keys), None)
+        found = await self._companies.find(
+            {"_id": wanted}, ROW_FIELDS, limit=len(keys), batch_size=len(keys) + 1
+        )
         return {
             CompanyKey.parse(document["_id"]): row_of(document)
             for document in found
@@ -58,26 +56,18 @@ class StoredRegister:
         """Returns the keys among `keys` whose company is stored."""
         # Before a company's own record there may be one of its owners or units alone.
         wanted = {"_id": {"$in": list(keys)}, "core": {"$ne": None}}
-        with translated_errors():
-            found = await self._companies.find(
-                wanted, {"_id": 1}, batch_size=len(keys) + 1
-            ).to_list(None)
+        found = await self._companies.find(wanted, {"_id": 1}, batch_size=len(keys) + 1)
         return {CompanyKey.parse(document["_id"]) for document in found}
 
     async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
         """Returns the company of each stored or listed unit."""
-        with translated_errors():
-            stored = await self._units.find({"_id": {"$in": list(units)}}, {"company": 1}).to_list(
-                None
-            )
-            companies = {unit["_id"]: unit["company"] for unit in stored}
-            # Danish companies list their units, which may not be stored themselves.
-            missing = await self._not_removed(unit for unit in units if unit not in companies)
-            listing = (
-                await self._companies.find({"units": {"$in": missing}}, {"units": 1}).to_list(None)
-                if missing
-                else []
-            )
+        stored = await self._units.find({"_id": {"$in": list(units)}}, {"company": 1})
+        companies = {unit["_id"]: unit["company"] for unit in stored}
+        # Danish companies list their units, which may not be stored themselves.
+        missing = await self._not_removed(unit for unit in units if unit not in companies)
+        listing = (
+            await self._companies.find({"units": {"$in": missing}}, {"units": 1}) if missing else []
+        )
         listed = {unit: company["_id"] for company in listing for unit in company["units"]}
         companies |= {unit: listed[unit] for unit in missing if unit in listed}
         return {
@@ -91,16 +81,15 @@ class StoredRegister:
         keys = list(units)
         if not keys:
             return []
-        found = await self._tombstones.find({"_id": {"$in": keys}}, {"_id": 1}).to_list(None)
+        found = await self._tombstones.find({"_id": {"$in": keys}}, {"_id": 1})
         removed = {stone["_id"] for stone in found}
         return [key for key in keys if key not in removed]
 
     async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
         """Returns the holders of registered e-invoicing identifiers that have one."""
-        with translated_errors():
-            found = await self._participants.find(
-                {"_id": {"$in": list(identifiers)}, "holder": {"$ne": None}}, {"holder": 1}
-            ).to_list(None)
+        found = await self._participants.find(
+            {"_id": {"$in": list(identifiers)}, "holder": {"$ne": None}}, {"holder": 1}
+        )
         return {document["_id"]: CompanyKey.parse(document["holder"]) for document in found}
 
     async def companies_of_phones(
@@ -114,22 +103,21 @@ class StoredRegister:
         return dict(zip(phones, answers, strict=True))
 
     async def _of_phone(self, phone: str, limit: int) -> list[CompanyKey]:
-        with translated_errors():
-            own = await self._best({"phones": phone}, limit)
-            if len(own) == limit:
-                return own
-            units = await self._units.find(
-                {"phones": phone}, {"company": 1}, limit=_MAX_UNITS_OF_A_PHONE
-            ).to_list(None)
-            others = {unit["company"] for unit in units}.difference(own)
-            if not others:
-                return own
-            return own + await self._best({"_id": {"$in": list(others)}}, limit - len(own))
+        own = await self._best({"phones": phone}, limit)
+        if len(own) == limit:
+            return own
+        units = await self._units.find(
+            {"phones": phone}, {"company": 1}, limit=_MAX_UNITS_OF_A_PHONE
+        )
+        others = {unit["company"] for unit in units}.difference(own)
+        if not others:
+            return own
+        return own + await self._best({"_id": {"$in": list(others)}}, limit - len(own))
 
     async def _best(self, condition: dict[str, object], limit: int) -> list[CompanyKey]:
         found = await self._companies.find(
             {**condition, "core": {"$ne": None}}, {"_id": 1}, sort=[("rank", 1)], limit=limit
-        ).to_list(None)
+        )
         return [CompanyKey.parse(document["_id"]) for document in found]
 
     async def einvoicing_of(self, holders: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
@@ -137,10 +125,9 @@ class StoredRegister:
         entries: defaultdict[str, list[tuple[str, bytes]]] = defaultdict(list)
         for start in range(0, len(holders), _MAX_HOLDERS):
             some = holders[start : start + _MAX_HOLDERS]
-            with translated_errors():
-                found = await self._participants.find(
-                    {"holder": {"$in": some}}, {"holder": 1, "entry": 1}
-                ).to_list(None)
+            found = await self._participants.find(
+                {"holder": {"$in": some}}, {"holder": 1, "entry": 1}
+            )
             for document in found:
                 entries[document["holder"]].append((document["_id"], document["entry"]))
         return entries

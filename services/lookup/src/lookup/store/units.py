@@ -16,7 +16,7 @@ import orjson
 
 from common.contracts.company import CompanyKey, Status, UnitKey
 from common.contracts.lookup import MAX_UNITS
-from common.mongo import Database, translated_errors
+from common.mongo_reads import Reads
 from lookup.store.documents import COMPANIES, TOMBSTONES, UNITS, Document
 
 #: After every date.
@@ -81,20 +81,19 @@ class UnitOrder(NamedTuple):
 class StoredUnits:
     """The units in MongoDB. Every method may raise `Unavailable`."""
 
-    def __init__(self, database: Database) -> None:
-        self._companies = database[COMPANIES]
-        self._units = database[UNITS]
-        self._tombstones = database[TOMBSTONES]
+    def __init__(self, reads: Reads) -> None:
+        self._companies = reads[COMPANIES]
+        self._units = reads[UNITS]
+        self._tombstones = reads[TOMBSTONES]
 
     async def order(self, company: CompanyKey, core: bytes) -> UnitOrder:
         """Returns the order of the units of a company, which is given as it is stored."""
         home = place_of(orjson.loads(core)["address"])
-        with translated_errors():
-            found, listing = await asyncio.gather(
-                self._first(company), self._companies.find_one({"_id": company}, {"units": 1})
-            )
-            is_whole = len(found) <= MAX_UNITS
-            groups = _groups(found, home) if is_whole else await self._group(company, home)
+        found, listing = await asyncio.gather(
+            self._first(company), self._companies.find_one({"_id": company}, {"units": 1})
+        )
+        is_whole = len(found) <= MAX_UNITS
+        groups = _groups(found, home) if is_whole else await self._group(company, home)
         (active, best), (ended, best_ended) = (
             next(((one["keys"], one["best"]) for one in groups if one["_id"] is state), ([], None))
             for state in (False, True)
@@ -108,17 +107,16 @@ class StoredUnits:
 
     async def _first(self, company: CompanyKey) -> list[Document]:
         """The first units of a company and one more; nearly all have fewer."""
-        found = self._units.find(
+        return await self._units.find(
             {"company": company},
             {"core": 1, "ended": 1, "started": 1, "place": 1},
             sort=[("ended", 1), ("_id", 1)],
             limit=MAX_UNITS + 1,
             batch_size=MAX_UNITS + 2,
         )
-        return await found.to_list(None)
 
     async def _group(self, company: CompanyKey, home: str | None) -> list[Document]:
-        return await (await self._units.aggregate(self.pipeline(company, home))).to_list(None)
+        return await self._units.aggregate(self.pipeline(company, home))
 
     @staticmethod
     def pipeline(company: CompanyKey, home: str | None) -> list[dict[str, Any]]:
@@ -141,11 +139,10 @@ class StoredUnits:
         missing = [key for key in keys if key not in order.cores and key not in order.listed]
         if not missing:
             return order.cores
-        with translated_errors():
-            found = self._units.find(
-                {"_id": {"$in": missing}}, {"core": 1}, batch_size=len(missing) + 1
-            )
-            read = {UnitKey.parse(one["_id"]): one["core"] for one in await found.to_list(None)}
+        found = await self._units.find(
+            {"_id": {"$in": missing}}, {"core": 1}, batch_size=len(missing) + 1
+        )
+        read = {UnitKey.parse(one["_id"]): one["core"] for one in found}
         return {**order.cores, **read}
 
     async def _unloaded(self, units: Iterable[str]) -> list[str]:
@@ -153,13 +150,12 @@ class StoredUnits:
         keys = list(units)
         if not keys:
             return []
-        with translated_errors():
-            found = await asyncio.gather(
-                *(
-                    collection.find({"_id": {"$in": keys}}, {"_id": 1}).to_list(None)
-                    for collection in (self._units, self._tombstones)
-                )
+        found = await asyncio.gather(
+            *(
+                collection.find({"_id": {"$in": keys}}, {"_id": 1})
+                for collection in (self._units, self._tombstones)
             )
+        )
         known = {document["_id"] for documents in found for document in documents}
         return [key for key in keys if key not in known]
 
