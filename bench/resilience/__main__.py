@@ -1,4 +1,4 @@
-"""`python -m bench.resilience [--quick] [--only WORD …] [--hour SEED]`: faults in a cluster."""
+"""`python -m bench.resilience [--quick] [--only WORD …] [--random SEED]`: faults in a cluster."""
 
 import argparse
 import asyncio
@@ -23,9 +23,9 @@ from bench.load import get
 from bench.resilience.cluster import PROJECT, SERVICES, Cluster, run
 from bench.resilience.faults import ALL, QUICK, upgrade, upgrade_from
 from bench.resilience.harms import Fault
-from bench.resilience.hour import Hour
 from bench.resilience.load import Load, Lookups, storing_events
 from bench.resilience.loaded import LoadedCluster, Run
+from bench.resilience.random_faults import RandomFaults
 from bench.resilience.receiver import receiving
 from bench.resilience.report import table, written
 from common.runtime.tasks import beside
@@ -41,6 +41,8 @@ _START = 600.0
 _PREVIOUS = "previous"
 #: Seconds reserved for late deliveries, and for building images.
 _RESERVE, _BUILD = 120.0, 1800.0
+#: Seconds for a command that reads.
+_COMMAND = 60.0
 
 
 def main() -> None:
@@ -54,13 +56,13 @@ def main() -> None:
         faults = tuple(each for each in faults if any(word in each.name for word in wanted.only))
     load = Load(wanted.lookups, wanted.events, wanted.webhooks)
     text, is_good = asyncio.run(
-        _long_run(wanted.hour, load, keep=wanted.keep)
-        if wanted.hour is not None
-        else _each_fault(faults, load, release, wanted.minutes, keep=wanted.keep)
+        _random_faults(wanted.random, load, wanted.minutes or 60, keep=wanted.keep)
+        if wanted.random is not None
+        else _each_fault(faults, load, release, wanted.minutes or 40, keep=wanted.keep)
     )
     print(text)
     if not (wanted.quick or wanted.only):
-        page = written(REPORT.read_text(), text, is_long=wanted.hour is not None)
+        page = written(REPORT.read_text(), text, is_random=wanted.random is not None)
         REPORT.write_text(page)
     sys.exit(not is_good)
 
@@ -70,8 +72,11 @@ def _circumstances(servers: str, load: Load) -> str:
 
 
 def _build(revision: str) -> None:
-    """Builds the images of another revision of this repository, with the tag `_PREVIOUS`."""
+    """Builds the images of another revision, with the tag `_PREVIOUS`, unless they are there."""
     root = REPORT.parents[1]
+    images = [*SERVICES, "lookup-samples"]
+    if _built(images) == {_output("git", "-C", str(root), "rev-parse", f"{revision}^{{commit}}")}:
+        return
     with tempfile.TemporaryDirectory(prefix="revision-") as folder:
         files, build = f"{folder}/files.tar", Path("deploy", "images", "build")
         subprocess.run(
@@ -83,11 +88,26 @@ def _build(revision: str) -> None:
         # The script of an older revision may not support VERSION.
         shutil.copy(root / build, folder / build)
         subprocess.run(
-            [folder / build, *SERVICES, "lookup-samples"],
+            [folder / build, *images],
             env={**os.environ, "VERSION": _PREVIOUS},
             check=True,
             timeout=_BUILD,
         )
+
+
+def _built(images: Sequence[str]) -> set[str]:
+    """The revisions of the images with the tag `_PREVIOUS`; empty where one has none."""
+    label = '--format={{index .Config.Labels "org.opencontainers.image.revision"}}'
+    return {
+        _output("docker", "image", "inspect", label, f"company-registry/{image}:{_PREVIOUS}")
+        for image in images
+    }
+
+
+def _output(*command: str) -> str:
+    """What a command prints; empty if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_COMMAND)
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def _arguments() -> argparse.Namespace:
@@ -98,10 +118,10 @@ def _arguments() -> argparse.Namespace:
         "--previous", metavar="REVISION", help="begin with its images, and upgrade from them"
     )
     parser.add_argument(
-        "--minutes", type=float, default=40, help="for everything but building (default: 40)"
+        "--minutes", type=float, help="for everything but building (default: 40, or 60 of --random)"
     )
     parser.add_argument(
-        "--hour", type=int, metavar="SEED", help="instead, an hour with a random fault every 30 s"
+        "--random", type=int, metavar="SEED", help="instead, a random fault every 30 s, for an hour"
     )
     parser.add_argument("--keep", action="store_true", help="leave the cluster running")
     parser.add_argument("--lookups", type=float, default=100, help="a second (default: 100)")
@@ -140,16 +160,16 @@ async def _each_fault(
     )
 
 
-async def _long_run(seed: int, load: Load, *, keep: bool) -> tuple[str, bool]:
-    """The report of an hour of random faults, and whether it met its goals."""
+async def _random_faults(seed: int, load: Load, minutes: float, *, keep: bool) -> tuple[str, bool]:
+    """The report of random faults for so long, and whether their goals were met."""
     async with _loaded_cluster(load, None, keep=keep) as loaded:
-        hour = Hour(loaded, random.Random(seed))
-        await hour.run()
-        await loaded.until_all_received(hour.runs, timeout=_LATE)
+        faults = RandomFaults(loaded, random.Random(seed), 60 * minutes)
+        await faults.run()
+        await loaded.until_all_received(faults.runs, timeout=_LATE)
         servers = await loaded.cluster.versions()
         return (
-            f"{_circumstances(servers, load)}, seed {seed}:\n\n{hour.report()}",
-            hour.is_good(),
+            f"{_circumstances(servers, load)}, seed {seed}:\n\n{faults.report()}",
+            faults.is_good(),
         )
 
 

@@ -8,7 +8,7 @@ from bench.resilience.harms import Fault
 from bench.resilience.load import Lookup
 
 #: Each run replaces the page after these lines.
-_MARKS = {False: "## Measured", True: "## An hour of random faults"}
+_MARKS = {False: "## Measured", True: "## Random faults"}
 
 _HEAD = (
     "| fault | sent | received | repeated | lost | slowest delivery | lookups | failed | "
@@ -114,10 +114,10 @@ def table(outcomes: Sequence[Outcome], wanted: Sequence[str]) -> str:
     return "\n".join([*lines, *([""] if notes else []), *notes])
 
 
-def written(page: str, measured: str, *, is_long: bool = False) -> str:
-    """The page with the previous run, or the previous long run, replaced by this one."""
-    before, found, rest = page.partition(_MARKS[is_long])
+def written(page: str, measured: str, *, is_random: bool = False) -> str:
+    """The page with the previous run, or the previous random faults, replaced by this one."""
+    before, found, rest = page.partition(_MARKS[is_random])
     if not found:
-        raise ValueError(f"the page has no line {_MARKS[is_long]!r}")
+        raise ValueError(f"the page has no line {_MARKS[is_random]!r}")
     _, following, after = rest.partition("\n## ")
-    return f"{before}{_MARKS[is_long]}\n\n{measured}\n{following}{after}"
+    return f"{before}{_MARKS[is_random]}\n\n{measured}\n{following}{after}"

@@ -1,51 +1,50 @@
-"""An hour of random faults, one every half minute."""
+"""Random faults for an hour, one every half minute."""
 
 import asyncio
 import random
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bench.processes import megabytes
-from bench.resilience.cluster import SERVICES
+from bench.resilience.cluster import SERVICES, Failed
 from bench.resilience.faults import RANDOM
 from bench.resilience.harms import Fault
 from bench.resilience.load import Lookup
 from bench.resilience.loaded import LoadedCluster, Run, error_of
+from common.runtime.tasks import beside
 
-#: Seconds of the run, between two faults, between two looks at the memory, and at each end of the
-#: run for the comparison of memory.
-_LONG, _BETWEEN, _LOOK, _COMPARED = 3600.0, 30.0, 15.0, 600.0
+#: Seconds between two faults, between two looks at the memory, and at each end of the run for the
+#: comparison of memory.
+_BETWEEN, _LOOK, _COMPARED = 30.0, 15.0, 600.0
 #: Most that the memory of a service may grow.
 _GROWTH = 1.1
 
 
 @dataclass
-class Hour:
+class RandomFaults:
     """Faults whose order is a seed's; one that outlasts the half minute meets the next."""
 
     loaded: LoadedCluster
     chance: random.Random
+    #: Seconds of the run.
+    duration: float
     runs: list[Run] = field(default_factory=list)
-    #: Names of faults that began before everything ran again.
+    #: Numbers of faults that began before everything ran again.
     together: set[int] = field(default_factory=set)
     #: By service: time since the start, and megabytes of its largest process.
     memory: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     async def run(self) -> None:
         """Causes the faults, and looks at the memory of each service meanwhile."""
-        looking = asyncio.create_task(self._look())
-        started = time.monotonic()
-        recovered = True
-        number = 0
-        while time.monotonic() - started < _LONG:
-            fault = self.chance.choice(RANDOM)
-            if not recovered:
-                self.together.add(number)
-            recovered = await self._half_minute(fault)
-            number += 1
-        looking.cancel()
+        async with beside(self._look()):
+            started, recovered = time.monotonic(), True
+            while time.monotonic() - started < self.duration:
+                if not recovered:
+                    self.together.add(len(self.runs))
+                recovered = await self._half_minute(self.chance.choice(RANDOM))
 
     async def _half_minute(self, fault: Fault) -> bool:
         """Causes a fault; True if everything runs again before the next."""
@@ -79,11 +78,10 @@ class Hour:
 
     async def _megabytes(self, service: str) -> float:
         cluster, largest = self.loaded.cluster, 0.0
-        for container in await cluster.containers(service):
-            try:
-                largest = max(largest, megabytes(await cluster.process(container)))
-            except (OSError, LookupError):  # it does not run now
-                continue
+        with suppress(Failed):
+            for container in await cluster.containers(service):
+                with suppress(OSError, LookupError, Failed):  # it does not run now
+                    largest = max(largest, megabytes(await cluster.process(container)))
         return largest
 
     def is_good(self) -> bool:
