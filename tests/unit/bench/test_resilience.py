@@ -1,0 +1,74 @@
+"""What a fault's row says, and when it meets its goal."""
+
+import pytest
+
+from bench.resilience.cluster import Cluster
+from bench.resilience.harms import Fault
+from bench.resilience.load import Lookup
+from bench.resilience.report import Outcome, table, written
+
+
+async def nothing(_cluster: Cluster) -> None: ...
+
+
+def an_outcome(*lookups: Lookup, may_refuse: bool = False, **other: object) -> Outcome:
+    given: dict[str, object] = {
+        "sent": 10,
+        "received": 10,
+        "repeated": 0,
+        "slowest_delivery": 1.0,
+        "began": 100.0,
+        "ended": 110.0,
+        **other,
+    }
+    fault = Fault("one gateway killed", nothing, 1.0, may_refuse)
+    return Outcome(fault=fault, lookups=lookups, **given)  # type: ignore[arg-type]
+
+
+ANSWERED = Lookup(101.0, 0.01, 200)
+SLOW = Lookup(101.0, 1.2, 200)
+FAILED = Lookup(102.0, 1.8, 504)
+REFUSED = Lookup(102.0, 0.01, 503, may_retry=True)
+
+
+@pytest.mark.parametrize(
+    "outcome, missed",
+    [
+        (an_outcome(ANSWERED), []),
+        (an_outcome(ANSWERED, SLOW), ["over 1 s"]),
+        (an_outcome(ANSWERED, FAILED), ["failed"]),
+        (an_outcome(ANSWERED, REFUSED), ["failed"]),
+        (an_outcome(ANSWERED, REFUSED, may_refuse=True), []),
+        (an_outcome(Lookup(102.0, 0.2, 503, may_retry=True), may_refuse=True), ["failed"]),
+        (an_outcome(Lookup(102.0, 0.01, 503), may_refuse=True), ["failed"]),
+        (an_outcome(Lookup(100.5, 1.8, 504), may_refuse=True), []),
+        (an_outcome(ANSWERED, received=9), ["lost"]),
+        (an_outcome(ANSWERED, repeated=1), ["repeated"]),
+        (an_outcome(ANSWERED, error="not back within 120 s"), ["error"]),
+    ],
+)
+def test_a_goal_is_missed_for_each_reason(outcome: Outcome, missed: list[str]) -> None:
+    assert outcome.missed == missed
+
+
+def test_a_row_counts_the_lookups_that_only_the_balancer_saved() -> None:
+    saved = Lookup(101.0, 0.8, 200, repeats=1)
+
+    cells = an_outcome(ANSWERED, saved, FAILED).row.strip("| ").split(" | ")
+
+    assert cells[6:9] == ["3", "1 × 504", "2"]
+
+
+def test_faults_without_time_are_named_below_the_table() -> None:
+    text = table([an_outcome(ANSWERED)], ["one gateway killed", "one lookup killed"])
+
+    assert text.endswith("- one lookup killed: no time was left.")
+
+
+def test_a_run_replaces_the_earlier_one_of_its_sort() -> None:
+    page = "# Page\n\n## Measured\n\nold\n\n## Random faults\n\nolder\n"
+
+    once = written(page, "new")
+    both = written(once, "newer", is_random=True)
+
+    assert both == "# Page\n\n## Measured\n\nnew\n\n## Random faults\n\nnewer\n"
