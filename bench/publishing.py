@@ -68,7 +68,7 @@ async def _backlog(system: System, register: Database, count: int) -> Backlog:
     lease = StoredLeases(register, holder="bench")
     await lease.take("outbox", span=timedelta(hours=1))
     await asyncio.to_thread(system.start("lookup").wait_until_ready)
-    events = _documents(range(count), revision=1)
+    events = outbox_rows(range(count), revision=1)
     for first in range(0, count, _STORED):
         await register[OUTBOX].insert_many(events[first : first + _STORED], ordered=False)
     used = Used(pids_of(system))
@@ -84,7 +84,7 @@ async def _delays(register: Database, *, rate: int, seconds: float) -> float:
     """Milliseconds at the 99th percentile, from the insert's reply to the confirm of its batch."""
     inserts, uncounted = int((_WARM_UP + seconds) / _EVERY), int(_WARM_UP / _EVERY)
     size = int(rate * _EVERY)
-    rows = [_documents(range(n * size, (n + 1) * size), revision=n + 2) for n in range(inserts)]
+    rows = [outbox_rows(range(n * size, (n + 1) * size), revision=n + 2) for n in range(inserts)]
     stored: dict[int, datetime] = {}
     started = time.monotonic()
     for number, documents in enumerate(rows):
@@ -105,7 +105,7 @@ async def _until_published(register: Database) -> None:
         await asyncio.sleep(0.25)
 
 
-def _documents(companies: Sequence[int], *, revision: int) -> list[dict[str, Any]]:
+def outbox_rows(companies: Sequence[int], *, revision: int) -> list[dict[str, Any]]:
     now = datetime.now(UTC)
     documents = []
     for company in companies:

@@ -3,11 +3,18 @@
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, log
+from math import ceil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from bench.capacity.costs import (
+    SERVERS,
+    SERVICES,
+    Costs,
+    Rates,
+    cores,
+    fitted,
+)
 
 Points = Mapping[str, Any]
 
@@ -27,7 +34,7 @@ class Load:
     webhooks: int
     events: float
     #: Lookups in flight at one gateway: the more, the longer the batches and the cheaper each.
-    in_flight: int = 16
+    in_flight: float = 16
     #: Webhooks that an event matches on average.
     fan_out: float = 1.0
     #: Days for which events and deliveries are kept.
@@ -59,16 +66,34 @@ def read_points() -> Points:
     return tomllib.loads(Path(__file__).with_name("points.toml").read_text())
 
 
-def lookup_ms(points: Points, process: str, in_flight: int) -> float:
-    """Returns the processor time of a lookup, linear in the logarithm of those in flight."""
-    known = points["lookups"]
-    places = [log(row["in_flight"]) for row in known]
-    return float(np.interp(log(in_flight), places, [row[process] for row in known]))
+def costs_of(points: Points) -> dict[str, Costs]:
+    """Returns what each part costs."""
+    return {part: fitted(part, points["measured"]) for part in (*SERVICES, *SERVERS)}
+
+
+def rates(load: Load, processes: Mapping[str, int]) -> Rates:
+    """Returns what happens a second under a load in a deployment of so many processes."""
+    deliveries = load.events * load.fan_out
+    return Rates(load.lookups, load.in_flight, load.events, deliveries, processes)
+
+
+def replicas(load: Load, costs: Mapping[str, Costs]) -> dict[str, int]:
+    """Returns the fewest processes of each service that use their cores no more than planned."""
+    return {part: _replicas(part, costs[part], load) for part in SERVICES}
+
+
+def _replicas(part: str, costs: Costs, load: Load) -> int:
+    idle = costs.idle(0)
+    # What the load itself costs, shared by processes that each use a little without one.
+    busy = cores(part, costs, rates(load, dict.fromkeys(SERVICES, 0))) - idle
+    return max(_REPLICAS, ceil(busy / (_BUSY - costs.process)))
 
 
 def parts(load: Load, points: Points) -> list[Part]:
     """Returns what each part needs."""
-    size, megabytes = points["bytes"], points["megabytes"]
+    size, megabytes, costs = points["bytes"], points["megabytes"], costs_of(points)
+    processes = replicas(load, costs)
+    used = {part: cores(part, costs[part], rates(load, processes)) for part in costs}
     index = load.companies * size["index_of_a_company"]
     webhooks = load.webhooks * size["webhook_in_a_dispatcher"]
     # The outbox and the dispatcher each keep an event.
@@ -77,27 +102,16 @@ def parts(load: Load, points: Points) -> list[Part]:
     disk = load.companies * size["company_on_disk"] + kept
     memory = _GB + load.companies * size["company_in_memory"]
 
-    def asked(process: str) -> float:
-        return load.lookups * lookup_ms(points, process, load.in_flight) / 1000
-
-    def sent(process: str) -> float:
-        return load.events * load.fan_out * float(points["delivery"][process]) / 1000
-
-    def service(name: str, cores: float, more: float = 0.0, stored: float = 0.0) -> Part:
-        replicas = max(_REPLICAS, ceil(cores / _BUSY))
-        each = megabytes[name] * _MB + more
-        return Part(name, replicas, cores, replicas * each / _GB, replicas * stored / _GB)
-
-    def server(name: str, each: float, stored: float = 0.0) -> Part:
-        cores = asked(name) + sent(name)
-        return Part(name, _MEMBERS, cores, _MEMBERS * each / _GB, _MEMBERS * stored / _GB)
+    def part(name: str, each: float, stored: float = 0.0) -> Part:
+        count = processes.get(name, _MEMBERS)
+        return Part(name, count, used[name], count * each / _GB, count * stored / _GB)
 
     return [
-        service("gateway", asked("gateway")),
-        service("lookup", asked("lookup"), index, index),
-        service("dispatcher", sent("dispatcher"), webhooks),
-        server("RabbitMQ", megabytes["RabbitMQ"] * _MB),
-        server("MongoDB", memory, disk),
+        part("gateway", megabytes["gateway"] * _MB),
+        part("lookup", megabytes["lookup"] * _MB + index, index),
+        part("dispatcher", megabytes["dispatcher"] * _MB + webhooks),
+        part("RabbitMQ", megabytes["RabbitMQ"] * _MB),
+        part("MongoDB", memory, disk),
     ]
 
 

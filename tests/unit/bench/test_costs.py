@@ -1,0 +1,73 @@
+"""The costs of each part of a deployment, fitted to measured loads."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bench.capacity.costs import SERVERS, SERVICES, Rates, cores, fitted, rates_of
+
+_ONE = (1, 1, 1)
+_TWO = (2, 2, 2)
+
+
+def _row(processes: tuple[int, int, int], used: float, **happened: float) -> dict[str, Any]:
+    """A load under which every part used as much."""
+    rates = {"lookups": 0.0, "in_flight": 0.0, "events": 0.0, "deliveries": 0.0, **happened}
+    return {"processes": processes, "cores": dict.fromkeys((*SERVICES, *SERVERS), used), **rates}
+
+
+#: 10 and 20 ms of idle processes, 5 ms a group, 1 ms an event, 2 ms a delivery, and lookups.
+_ROWS = [
+    _row(_ONE, 0.010),
+    _row(_TWO, 0.020),
+    _row(_ONE, 0.010 + 0.100 + 0.020 + 0.040, events=20, deliveries=20),
+    _row(_ONE, 0.010 + 0.100 + 0.020 + 0.400, events=20, deliveries=200),
+    _row(_ONE, 0.010 + 0.100 + 0.200 + 0.400, events=200, deliveries=200),
+    _row(_ONE, 0.010 + 1.000, lookups=500, in_flight=1),
+    _row(_ONE, 0.010 + 1.000, lookups=4000, in_flight=100),
+]
+
+
+def test_the_costs_are_those_that_the_loads_add_up_to() -> None:
+    found = fitted("dispatcher", _ROWS)
+
+    assert (found.process, found.group, found.event, found.delivery) == pytest.approx(
+        (0.010, 5.0, 1.0, 2.0)
+    )
+    assert found.lookup_ms(1) == pytest.approx(2)
+    assert found.lookup_ms(10) == pytest.approx((2 + 0.25) / 2)
+    assert found.lookup_ms(1000) == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize("part", [*SERVICES, *SERVERS])
+def test_a_measured_load_is_found_again(part: str) -> None:
+    found = fitted(part, _ROWS)
+
+    for row in _ROWS:
+        assert cores(part, found, rates_of(row)) == pytest.approx(row["cores"][part])
+
+
+def test_few_events_are_as_many_groups_and_many_are_twenty() -> None:
+    found = fitted("dispatcher", _ROWS)
+    none = Rates(0, 0, 0, 0, dict(zip(SERVICES, _ONE, strict=True)))
+
+    one, twenty, hundred = (
+        cores("dispatcher", found, replace(none, events=events)) - 0.010 for events in (1, 20, 100)
+    )
+
+    assert (one, twenty, hundred) == pytest.approx((0.006, 0.120, 0.200))
+
+
+def test_no_cost_is_negative() -> None:
+    rows = [
+        _row(_ONE, 0.010),
+        _row(_ONE, 0.050, events=20, deliveries=20),
+        _row(_ONE, 0.045, events=20, deliveries=200),
+        _row(_ONE, 0.100, events=100, deliveries=100),
+    ]
+
+    found = fitted("RabbitMQ", rows)
+
+    assert found.delivery == 0
+    assert min(found.alone, found.process, found.group, found.event) >= 0
