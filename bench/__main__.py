@@ -55,7 +55,7 @@ def main() -> None:
             except SetupError as error:
                 sys.exit(f"bench: {error}")
             print(table(figures), flush=True)
-            if not arguments.quick:  # whose figures mean little
+            if not arguments.quick:  # a quick run's figures mean little
                 write(name, figures)
 
 

@@ -38,7 +38,7 @@ from lookup.search.find.facts import facts_of
 from lookup.search.folding import fold_name
 from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
+from lookup.search.indexed import AddressType, IndexedAddress, IndexedCompany, NameType
 from lookup.store.ranking import Rank
 from register_samples import companies_no
 
@@ -46,11 +46,10 @@ from register_samples import companies_no
 GOAL, _TYPED_GOAL = 0.98, 0.99
 #: Minimum of right results: with one edit anywhere in the name, and of names that no company has.
 _RIGHT = {ONE_EDIT: 0.97, OTHER_REGISTER: 0.95}
-#: Queries of these rows, as a multiple of the others': a goal needs more of them than a comparison.
+#: Queries of these rows, as a multiple of the others: a goal needs more than a comparison.
 _MORE_QUERIES = 10
 #: One of so many names is not loaded, one is another company's trade name, and one its former name.
-#: The companies that are not loaded are the last ones; real names are listed with the Danish ones
-#: last.
+#: The companies that are not loaded come last; real names are listed with the Danish ones last.
 _SECONDARY = 20
 
 INDEX, SCAN = "index", "scan"
@@ -75,7 +74,7 @@ def measure(scale: Scale) -> Iterator[Figure]:
 
 
 def _names(count: int) -> list[str]:
-    """The Norwegian and Danish names of the shared samples, or so many invented ones."""
+    """Returns the Norwegian and Danish names of the shared samples, or so many invented ones."""
     shared = os.environ.get("SHARED_DATA")
     if not shared:
         return [document["navn"] for document in companies_no(count)]
@@ -93,27 +92,27 @@ class Register:
         texts = random.sample(names[:-others], len(names) - others)
         self.words = Words(texts)
         current = texts[2 * others :]
-        self.names: Mapping[NameKind | None, Sequence[str]] = {
+        self.names: Mapping[NameType | None, Sequence[str]] = {
             None: names[-others:],
-            NameKind.TRADE: texts[:others],
-            NameKind.FORMER: texts[others : 2 * others],
-            NameKind.CURRENT: current,
+            NameType.TRADE: texts[:others],
+            NameType.FORMER: texts[others : 2 * others],
+            NameType.CURRENT: current,
         }
-        kinds = (NameKind.TRADE, NameKind.FORMER)
+        kinds = (NameType.TRADE, NameType.FORMER)
         second = [(text, kind) for kind in kinds for text in self.names[kind]]
         self.companies = [
             self._company(name, n, second[n : n + 1], random) for n, name in enumerate(current)
         ]
 
     def _company(
-        self, name: str, number: int, second: Sequence[tuple[str, NameKind]], random: Random
+        self, name: str, number: int, second: Sequence[tuple[str, NameType]], random: Random
     ) -> IndexedCompany:
-        """Its rank is random, so that the tie-break is measured too."""
+        """Returns a company with a random rank, so that the tie-break is measured, too."""
         city = town_of(self.words.parts(name))
         return IndexedCompany(
             key=CompanyKey(Country.DK, f"{10_000_000 + number}"),
-            names=((name, NameKind.CURRENT), *second),
-            addresses=(IndexedAddress(AddressKind.BUSINESS, city=city),),
+            names=((name, NameType.CURRENT), *second),
+            addresses=(IndexedAddress(AddressType.BUSINESS, city=city),),
             rank=Rank(
                 status=random.choice([Status.ACTIVE, Status.ACTIVE, Status.ENDED]),
                 employees=random.choice([0, 0, 1, 5, 20]),
@@ -126,13 +125,13 @@ class Register:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Queries of one kind: the right result of each, and the results of each search."""
+    """Queries of one type: the right result of each, and the results of each search."""
 
     right: Sequence[str | None]
     found: Mapping[str, Sequence[str | None]]
 
     def correct(self, search: str) -> int:
-        """The number of right results."""
+        """Returns the number of right results."""
         return sum(map(operator.eq, self.right, self.found[search]))
 
     @property
@@ -160,7 +159,7 @@ class Comparison:
         return typed_names(self._register.words)
 
     def row(self, label: str, edit: Edit, count: int) -> Row:
-        """The results of queries made of a random sample of names."""
+        """Returns the results of queries made of a random sample of names."""
         queries = list(islice(self._queries(label, edit), count))
         found = {
             search: [find(query) for query, _ in queries] for search, find in self._searches.items()
@@ -168,16 +167,16 @@ class Comparison:
         return Row([right for _, right in queries], found)
 
     def _queries(self, label: str, edit: Edit) -> Iterator[tuple[str, str | None]]:
-        """Queries, each with its right result."""
-        sources = {TRADE_NAME: NameKind.TRADE, FORMER_NAME: NameKind.FORMER, OTHER_REGISTER: None}
-        names = self._register.names[sources.get(label, NameKind.CURRENT)]
+        """Yields queries, each with its right result."""
+        sources = {TRADE_NAME: NameType.TRADE, FORMER_NAME: NameType.FORMER, OTHER_REGISTER: None}
+        names = self._register.names[sources.get(label, NameType.CURRENT)]
         for name in self._random.sample(names, len(names)):
             query = edit(name, self._random)
             if query and fold_name(query).words:
                 yield query, self._right(query, None if label in UNREGISTERED else name)
 
     def _right(self, query: str, name: str | None) -> str | None:
-        """The right result of a query that is itself a registered name is that name."""
+        """Returns the right result of a query: itself if it is a registered name."""
         key = _key(query)
         if key in self._keys:
             return key
@@ -188,7 +187,7 @@ class Comparison:
 
 
 def _key(name: str) -> str:
-    """The folded name without spaces."""
+    """Returns the folded name without spaces."""
     return fold_name(name).words.replace(" ", "")
 
 

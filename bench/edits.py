@@ -12,7 +12,7 @@ _LETTERS = "abcdefghijklmnoprstuvyæøå"
 
 
 def one_typo(text: str, random: Random) -> str:
-    """A letter dropped, added, replaced or swapped with its neighbour."""
+    """Returns a letter dropped, added, replaced or swapped with its neighbour."""
     place, letter = random.randrange(len(text)), random.choice(_LETTERS)
     before, after = text[:place], text[place + 1 :]
     return random.choice(
@@ -26,7 +26,7 @@ def one_typo(text: str, random: Random) -> str:
 
 
 def one_edit(text: str, random: Random) -> str:
-    """A letter or space added, dropped, replaced or swapped with its neighbour, at any place."""
+    """Returns the text with one letter or space added, dropped, replaced or swapped."""
     place, letter = random.randrange(len(text) + 1), random.choice(_LETTERS + " ")
     before, after = text[:place], text[place:]
     return random.choice(

@@ -16,7 +16,7 @@ _WAIT = 30
 
 
 def measure(scale: Scale) -> list[Figure]:
-    """Gateway and lookup service while clients wait and nothing happens."""
+    """Yields the processor time of gateway and lookup service while clients wait."""
     with empty_system(max_event_readers=str(scale.waiting_clients)) as system:
         key = system.issue_key("bench")
         services = [system.start(module) for module in ("lookup", "gateway")]
@@ -43,7 +43,7 @@ async def _waiting(services: Sequence[Service], url: str, key: str, scale: Scale
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        # Until the service has noticed it, they count as readers, of which a key has a maximum.
+        # Until the service notices their end they count as readers, of which a key has a maximum.
         await _until_readers(gateway, 0)
         name = f"{clients:,} waiting {label}, processor time above none"
         figures.append(at_most(name, (used - idle) * 100, "% of a core", 5))
@@ -62,7 +62,7 @@ async def _read(session: aiohttp.ClientSession, url: str) -> None:
 
 
 async def _until_readers(gateway: Service, count: int) -> None:
-    """Returns when so many clients wait."""
+    """Returns when this many clients wait."""
     async with aiohttp.ClientSession() as session, asyncio.timeout(60):
         while True:
             async with session.get(f"{gateway.admin_url}/metrics") as response:
@@ -73,7 +73,7 @@ async def _until_readers(gateway: Service, count: int) -> None:
 
 
 async def _cores(services: Sequence[Service], seconds: float) -> float:
-    """The cores that the services use together."""
+    """Returns the cores that the services use together."""
     used = Used({str(each.admin_port): each.process.pid for each in services})
     await asyncio.sleep(seconds)
     return sum(used.cores().values())

@@ -31,7 +31,7 @@ _TIMEOUT = timedelta(seconds=30)
 
 
 def vat_of(company: int) -> str:
-    """The registration number of the company of this number."""
+    """Returns the registration number of the company of this number."""
     return f"{310_000_000 + company}"
 
 
@@ -40,7 +40,7 @@ def key_of(company: int) -> CompanyKey:
 
 
 def renamed(vat: str, revision: int, occurred_at: datetime) -> RegistryEvent:
-    """A company of ordinary size was renamed."""
+    """Returns the event of a renamed company of ordinary size."""
     company = _company().model_copy(update={"vat": vat, "revision": revision})
     change = Change(field="name", old="PRØVE AS", new=company.name)
     return RegistryEvent(
@@ -56,7 +56,7 @@ def renamed(vat: str, revision: int, occurred_at: datetime) -> RegistryEvent:
 
 @cache
 def _company() -> EventCompany:
-    """An invented company with an address."""
+    """Returns an invented company with an address."""
     for document in companies_no(100):
         record = parse(NO_ENTITIES.parse, document)
         assert isinstance(record, CompanyRecord)
@@ -68,7 +68,7 @@ def _company() -> EventCompany:
 
 @asynccontextmanager
 async def publishing(amqp_url: str) -> AsyncIterator[Publisher]:
-    """A publisher; the exchange of events has the dispatcher's queue."""
+    """Connects a publisher; the exchange of events has the dispatcher's queue."""
     async with supervised(amqp_url, name="bench", random=Random(SEED)) as connection:
         publisher = Publisher(
             connection,

@@ -77,7 +77,7 @@ def _of_one_reader(name: str, copies: Sequence[Copied], companies: int) -> Itera
 
 
 def _lookups_beside(loaded: LoadedSystem, scale: Scale) -> Iterator[Figure]:
-    """One connection looks up numbers, alone and while another key copies again and again."""
+    """Yields the latency of lookups by number, alone and while another key copies repeatedly."""
     key, seconds = loaded.system.issue_key("copier"), scale.load_seconds
     measured: dict[str, list[Load]] = in_turns(
         scale.rounds,
@@ -111,7 +111,7 @@ def _beside(loaded: LoadedSystem, key: str, seconds: int) -> Load:
 
 
 def _slow_readers(loaded: LoadedSystem) -> Iterator[Figure]:
-    """Readers that send a request and read nothing."""
+    """Opens readers that send a request and read nothing."""
     services = loaded.system.services
     pids = {name: services[name].process.pid for name in ("gateway", "lookup")}
     before = {name: megabytes(pid) for name, pid in pids.items()}

@@ -23,11 +23,11 @@ from lookup.store.documents import UNITS
 from lookup.store.units import order_fields
 
 #: Connections of the client that sends expensive requests without a pause. With more, the gateway's
-#: own work on so many requests would be measured, whatever they ask.
+#: own work on so many requests would be measured, whatever they request.
 _CONNECTIONS = 4
 #: Companies with many units, and the units of each.
 _LARGE, _UNITS = 10, 8_000
-#: Names and expensive texts of each kind.
+#: Names, and expensive texts of each type.
 _TEXTS = 200
 _LETTERS = "abcdefghijklmnoprstuvyæøå"
 #: A ligature that normalisation unfolds to 18 letters.

@@ -28,7 +28,7 @@ class Figure:
 
 
 def in_turns(rounds: int, candidates: Mapping[K, Callable[[], V]]) -> dict[K, list[V]]:
-    """The measurements of each candidate in each round.
+    """Returns the measurements of each candidate in each round.
 
     Each takes a turn in every round, so that variations of the machine affect all of them.
     """
@@ -40,21 +40,21 @@ def in_turns(rounds: int, candidates: Mapping[K, Callable[[], V]]) -> dict[K, li
 
 
 def ratio(values: Sequence[float], others: Sequence[float]) -> float:
-    """The median of the ratios of the rounds: a slow round is slow for both."""
+    """Returns the median of the ratios of the rounds: a slow round is slow for both."""
     pairs = zip(values, others, strict=True)
-    # A busy machine may answer nothing in the second of a quick run: no goal is met then.
+    # A busy machine may answer nothing in a quick run's second; then no goal is met.
     return statistics.median(one / other if other else math.nan for one, other in pairs)
 
 
 def at_least(name: str, value: float, unit: str, goal: float | None) -> Figure:
-    """A figure with a minimum, if there is one."""
+    """Returns a figure with a minimum, if there is one."""
     if goal is None:
         return Figure(name, value, unit)
     return Figure(name, value, unit, f"≥ {goal:g}", value >= goal)
 
 
 def at_most(name: str, value: float, unit: str, goal: float | None) -> Figure:
-    """A figure with a maximum, if there is one."""
+    """Returns a figure with a maximum, if there is one."""
     if goal is None:
         return Figure(name, value, unit)
     return Figure(name, value, unit, f"≤ {goal:g}", value <= goal)
@@ -63,7 +63,7 @@ def at_most(name: str, value: float, unit: str, goal: float | None) -> Figure:
 def latencies(
     name: str, milliseconds: Sequence[float], *, p50: float | None = None, p99: float | None = None
 ) -> list[Figure]:
-    """Median and 99th percentile, with their goals."""
+    """Returns the figures of the median and the 99th percentile, with their goals."""
     return [
         at_most(f"{name}, p50", statistics.median(milliseconds), "ms", p50),
         at_most(f"{name}, p99", percentile_99(milliseconds), "ms", p99),
@@ -71,14 +71,14 @@ def latencies(
 
 
 def percentile_99(values: Sequence[float]) -> float:
-    """Linear between neighbours."""
+    """Returns the 99th percentile, linear between neighbours."""
     if len(values) == 1:
         return values[0]
     return statistics.quantiles(values, n=100, method="inclusive")[-1]
 
 
 def table(figures: Sequence[Figure]) -> str:
-    """A Markdown table."""
+    """Returns a Markdown table."""
     rows = ["| figure | value | goal | met |", "|---|---|---|---|"]
     for figure in figures:
         met = {True: "yes", False: "NO", None: ""}[figure.met]

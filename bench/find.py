@@ -42,7 +42,7 @@ _STATUSES = ["active", "ended", "bankrupt", "under_liquidation"]
 
 
 def companies(count: int) -> Iterator[Facts]:
-    """Invented companies; values are as unevenly spread as in a register."""
+    """Returns invented companies, with values as unevenly spread as in a register."""
     random = Random(_SEED)
     words = [
         "".join(random.choices("abdefgiklmnoprstuvø", k=random.randint(3, 10)))
@@ -75,7 +75,7 @@ def companies(count: int) -> Iterator[Facts]:
 
 
 def _common(random: Random) -> int:
-    """The place of a word: the first is in one name of fifteen, as `holding` in Denmark."""
+    """Returns the place of a word: the first is in one name of fifteen, as `holding` in Denmark."""
     return int(random.paretovariate(0.05) % _WORDS)
 
 
@@ -84,7 +84,7 @@ def _day(random: Random, first: int, last: int) -> str:
 
 
 def requests(sample: Sequence[Facts]) -> list[FindRequest]:
-    """One to four filters with the values of some company, in a random order, as first pages."""
+    """Yields first pages with one to four filters of some company, in a random order."""
     random = Random(_SEED + 1)
     owners = [owner for one in sample for owner in one.owners]
     made = []
@@ -130,7 +130,7 @@ _ORDERS = {
 
 
 def where(request: FindRequest) -> str:
-    """The filters in SQL."""
+    """Returns the filters in SQL."""
     parts = ["true"]
     parts += [f"industry like '{each}%'" for each in request.industries]
     parts += [f"municipality = '{each}'" for each in request.municipalities]
@@ -193,7 +193,7 @@ def _row(one: Facts) -> str:
 
 
 def _repeated(segment: Segment, times: int) -> list[Segment]:
-    """A segment of companies so many times, each time with other numbers."""
+    """Returns a segment of companies so many times, each time with other numbers."""
     step = len(segment)
     return [replace(segment, numbers=segment.numbers + time * step) for time in range(times)]
 
@@ -223,7 +223,7 @@ def _latencies(name: str, timed: Timed, *, p50: float | None, p99: float) -> Ite
 
 
 def measure(scale: Scale) -> Iterator[Figure]:
-    """The figures at each size, those of building an index, and over HTTP."""
+    """Yields the figures at each size, those of building an index, and over HTTP."""
     for count in scale.listed:
         with TemporaryDirectory(prefix="bench-find-") as folder:
             path = Path(folder)
@@ -236,7 +236,7 @@ def measure(scale: Scale) -> Iterator[Figure]:
 
 
 def _measured(count: int, folder: Path) -> Iterator[Figure]:
-    """The figures at one size: many companies are those of a smaller register several times."""
+    """Yields the figures at one size; large registers have companies several times."""
     size = f", {count:,} companies"
     different = list(companies(min(count, _DIFFERENT)))
     times = count // len(different)
@@ -295,7 +295,7 @@ def _peer(
 
 
 def with_words(sample: Sequence[Facts]) -> list[FindRequest]:
-    """One or two words of some company's name, by name, alone or with a status or a form."""
+    """Yields one or two words of some company's name, alone or with a status or a form."""
     random = Random(_SEED + 2)
     made = []
     for _ in range(_QUERIES):
@@ -331,7 +331,7 @@ def _counts(request: FindRequest) -> list[str]:
 
 
 def _later(segments: Segments, asked: Sequence[FindRequest]) -> list[FindRequest]:
-    """The same lists, each from a place in the middle of its order on."""
+    """Returns the same lists, each from a place in the middle of its order on."""
     segment = segments.parts[0].segment
     later = []
     for request in asked:

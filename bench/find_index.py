@@ -22,7 +22,7 @@ from lookup.search.find.segment import Segment
 from lookup.search.find.segments import joined, save
 from lookup.search.index.documents import Batch, StoredParts, written, written_parts
 from lookup.search.index.search_index import SearchIndex
-from lookup.search.indexed import IndexedCompany, NameKind
+from lookup.search.indexed import IndexedCompany, NameType
 from lookup.store.ranking import Rank
 
 T = TypeVar("T")
@@ -33,7 +33,7 @@ _STATUS = FIELDS.index("status")
 
 
 def named_index(folder: Path, different: Sequence[Facts], times: int) -> SearchIndex:
-    """An index of the companies by their names, so many times, each time with other numbers."""
+    """Returns an index of the companies by name, each so many times under other numbers."""
     folder.mkdir()
     index = SearchIndex.open(folder, Country.NO)
     step = len(different)
@@ -51,12 +51,12 @@ def named_index(folder: Path, different: Sequence[Facts], times: int) -> SearchI
 
 def _named(facts: Facts) -> IndexedCompany:
     rank = Rank(Status(facts.values[_STATUS]), 0, None, facts.number)
-    name = (facts.name.decode(), NameKind.CURRENT)
+    name = (facts.name.decode(), NameType.CURRENT)
     return IndexedCompany(CompanyKey(Country.NO, str(facts.number)), (name,), (), rank, facts)
 
 
 def measure_build(scale: Scale) -> Iterator[Figure]:
-    """Processor time of an index from stored companies, and what of it the columns take."""
+    """Yields the processor time of an index, and the share of it that the columns take."""
     documents = sample_companies(scale.companies * 10, scale.built)
     stored = [StoredParts(company_record(each).core, b"null") for each in documents]
     size = f", {len(stored):,} companies"
@@ -91,7 +91,7 @@ def _batched(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def measure_http(scale: Scale) -> Iterator[Figure]:
-    """Lists through gateway, broker, lookup service and database, over one and many connections."""
+    """Yields the latency of lists through all processes, over one and many connections."""
     size = f", {scale.companies:,} companies"
     with loaded_system(scale.companies) as loaded:
         paths = [f"/api/companies?{each}" for each in _queries(scale)]
@@ -113,7 +113,7 @@ def measure_http(scale: Scale) -> Iterator[Figure]:
 
 
 def _queries(scale: Scale) -> Iterator[str]:
-    """Filters with the values of some company of the register, twenty companies on a page."""
+    """Returns filters with the values of some company of the register, twenty on a page."""
     for each in sample_companies(scale.companies, scale.queries):
         place = each.get("forretningsadresse") or {}
         code = (each.get("naeringskode1") or {}).get("kode", "62")

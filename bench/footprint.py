@@ -14,7 +14,7 @@ _SETTLED = 10
 
 
 def measure(scale: Scale) -> Iterator[Figure]:
-    """Each service starts alone on an empty register; then all of them are idle."""
+    """Yields the start and the idle memory of each service on an empty register."""
     with empty_system() as system:
         for module in _SERVICES:
             started = time.monotonic()

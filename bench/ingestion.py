@@ -26,7 +26,7 @@ from register_samples.server.serving import listening
 
 
 def measure_imports(scale: Scale) -> list[Figure]:
-    """The same file twice: into an empty register, and when nothing has changed."""
+    """Returns the figures of a file on an empty register, and when nothing has changed."""
     with empty_system() as system:
         file = entities_file(system, scale.companies)
         first, second = import_entities(system, file), import_entities(system, file)
@@ -56,7 +56,7 @@ class Pass:
 
     @property
     def seconds(self) -> float:
-        """Without the start of Python."""
+        """The seconds of the pass, without the start of Python."""
         milliseconds: float = self.report["duration_ms"]
         return milliseconds / 1000
 
@@ -71,8 +71,8 @@ async def _sync(system: System, brreg: URL, **settings: str) -> Pass:
 
 
 async def _entries(system: System, entries: int) -> list[Figure]:
-    """Each entry names another company, which is fetched, compared, stored and published."""
-    registers = Registers(companies=int(entries * 1.2))  # some of which have ended
+    """Returns the figures of entries that each name another company, from fetch to event."""
+    registers = Registers(companies=int(entries * 1.2))  # some companies have ended
     async with serving(registers) as served:
         await _sync(system, served.brreg)
         active = [entity["organisasjonsnummer"] for entity in registers.no.entities.standing()]
@@ -90,7 +90,7 @@ async def _entries(system: System, entries: int) -> list[Figure]:
 
 
 async def _whole_file(system: System, entities: int) -> list[Figure]:
-    """The whole file twice: on an empty register, and when its comparison is due."""
+    """Returns the figures of the whole file: into an empty register, and when due again."""
     file = system.folder / "enheter.json.gz"
     active = (one for one in companies_no(entities) if "slettedato" not in one)
     with file.open("wb") as opened:
@@ -110,7 +110,7 @@ async def _whole_file(system: System, entities: int) -> list[Figure]:
 
 @asynccontextmanager
 async def _serving_file(file: Path) -> AsyncIterator[URL]:
-    """The file, newer at each request, and an empty feed."""
+    """Serves the file, newer at each request, and an empty feed."""
 
     async def whole(_request: web.Request) -> web.FileResponse:
         os.utime(file)

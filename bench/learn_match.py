@@ -2,7 +2,7 @@
 
 Needs the folder SHARED_DATA. The weights are those of a conditional logit: of a record's candidates
 in both registers, or none, one is right. They are learnt from half of the companies, printed, and
-measured on the other half; `lookup/search/match/weights.py` has a copy.
+measured on the other half; `lookup/search/match/weighing.py` has a copy.
 """
 
 import argparse
@@ -27,13 +27,13 @@ from lookup.search.index import SearchIndex
 from lookup.search.indexed import indexed_core
 from lookup.search.match.evidence import Features, Known, compared
 from lookup.search.match.record import read_record
-from lookup.search.match.weights import WEIGHTS
+from lookup.search.match.weighing import WEIGHTS
 
 Array = npt.NDArray[Any]
 
 #: Steps of the descent, its rate, and the penalty of a weight's square.
 _STEPS, _RATE, _PENALTY = 3_000, 0.05, 1e-5
-#: Decisions from these probabilities are compared on what was learnt from.
+#: Decisions from these probabilities are compared on the training half.
 _THRESHOLDS: Final = (0.6, 0.7, 0.75, 0.8, 0.9)
 
 
@@ -54,7 +54,7 @@ class Register:
     phones: dict[str, list[CompanyKey]]
 
     def candidates(self, labelled: Labelled) -> Iterator[Candidate]:
-        """The candidates that the lookup service compares, without its database."""
+        """Yields the candidates that the lookup service compares, without its database."""
         record = read_record(labelled.record, self.country)
         of_phone = self.phones.get(record.phone, [])
         keys = [*of_phone, *self.index.match_candidates(record)]
@@ -68,7 +68,7 @@ class Register:
 
 
 def register(country: Country, cores: dict[CompanyKey, bytes], folder: Path) -> Register:
-    """An index over a country's companies."""
+    """Returns an index over a country's companies."""
     index = SearchIndex.open(folder, country)
     index.rebuild((indexed_core(core) for core in cores.values()), b"")
     phones: defaultdict[str, list[CompanyKey]] = defaultdict(list)
@@ -98,13 +98,13 @@ class Fit:
         self.count = len(samples)
 
     def probabilities(self, weights: Array) -> Array:
-        """The probability of each row."""
+        """Returns the probability of each row."""
         odds = np.exp(np.clip(self.rows @ weights, -40, 40))
         shares: Array = odds / (1 + np.bincount(self.owner, odds, self.count))[self.owner]
         return shares
 
     def learnt(self, weights: Array) -> Array:
-        """The weights of the greatest likelihood, from these on (Adam)."""
+        """Returns the weights of the greatest likelihood, from these on (Adam)."""
         mean, square = np.zeros_like(weights), np.zeros_like(weights)
         for step in range(1, _STEPS + 1):
             error = self.probabilities(weights) - self.right
@@ -118,19 +118,19 @@ class Fit:
 
 
 class Outcome(NamedTuple):
-    """The decision about a record: whether it is matched, and rightly."""
+    """The decision about a record: whether it is matched, and correctly."""
 
     labelled: Labelled
     best: float
     is_right: bool
 
     def is_matched(self, threshold: float) -> bool:
-        """True if the record is decided `match`."""
+        """Returns True if the record is decided `match`."""
         return self.best >= threshold
 
 
 def outcomes(samples: Sequence[Sample], weights: Array) -> list[Outcome]:
-    """The decisions about records."""
+    """Returns the decisions about records."""
     found = []
     for one in samples:
         odds = np.exp(np.clip(one.rows @ weights, -40, 40))
@@ -142,7 +142,7 @@ def outcomes(samples: Sequence[Sample], weights: Array) -> list[Outcome]:
 
 
 def figures(found: Sequence[Outcome], threshold: float) -> Iterator[Figure]:
-    """The goals, and each kind of record by itself."""
+    """Yields the goals, and the figures of each type of record."""
     matched = [one for one in found if one.is_matched(threshold)]
     outside = [one for one in found if one.labelled.right is None]
     right = sum(one.is_right for one in matched) / max(len(matched), 1)
@@ -172,7 +172,7 @@ def _calibration(found: Sequence[Outcome]) -> Iterator[Figure]:
 def samples_of(
     labelled: Sequence[Labelled], registers: Sequence[Register]
 ) -> list[list[Candidate]]:
-    """The candidates of each record in the registers that it may be in."""
+    """Returns the candidates of each record in the registers that it may be in."""
     found: list[list[Candidate]] = [[] for _ in labelled]
     for each in registers:
         for place in of_country(labelled, each.country):
@@ -181,7 +181,7 @@ def samples_of(
 
 
 def main() -> None:
-    """Learns, prints the weights, and prints what they achieve on the other half."""
+    """Learns and prints the weights, and their results on the other half."""
     parser = argparse.ArgumentParser(prog="python -m bench.learn_match")
     parser.add_argument("--invented", type=int, default=15_000, help="companies among the real")
     parser.add_argument("--only-measure", action="store_true", help="the weights that there are")

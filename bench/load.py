@@ -10,8 +10,8 @@ from urllib.request import Request, urlopen
 
 from local_stack import packages
 
-#: wrk requests a random one of the given paths each time and prints its figures as JSON. Requests
-#: are written beforehand, because it shares the processors with the system under test.
+#: wrk requests a random path each time and prints its figures as JSON. Requests are written
+#: beforehand, because wrk shares the processors with the measured system.
 _SCRIPT = """
 local requests = {}
 init = function(args)
@@ -61,7 +61,7 @@ def ensure_wrk() -> None:
 
 
 def get(url: str, key: str | None = None) -> bytes | None:
-    """The body of a successful response, or None."""
+    """Returns the body of a successful response, or None."""
     headers = {"X-API-Key": key} if key else {}
     try:
         with urlopen(Request(url, headers=headers), timeout=5) as response:
@@ -72,12 +72,12 @@ def get(url: str, key: str | None = None) -> bytes | None:
 
 
 def load(base_url: str, paths: Sequence[str], *, key: str, connections: int, seconds: int) -> Load:
-    """Requests random paths over this many connections for this long."""
+    """Returns the figures of random paths over this many connections for this long."""
     return paced(base_url, paths, key=key, pace=Pace(connections), seconds=seconds)
 
 
 def paced(base_url: str, paths: Sequence[str], *, key: str, pace: Pace, seconds: int) -> Load:
-    """Requests random paths at a pace for this long."""
+    """Returns the figures of random paths at a pace for this long."""
     with NamedTemporaryFile("w") as listed, NamedTemporaryFile("w") as script:
         listed.write("\n".join(paths) + "\n")
         listed.flush()

@@ -1,9 +1,9 @@
 """Matching of records beside peers: `python -m bench.match --python PEERS`.
 
-Needs the folder SHARED_DATA, and PEERS, an interpreter with `bench/peers/match.txt`. All get the
-same records over the same registers, in one run. A peer has no decision of its own: it gets the
+Needs the folder SHARED_DATA, and PEERS, an interpreter with `bench/peers/match.txt`. All match the
+same records with the same registers, in one run. A peer has no decision of its own: it gets the
 threshold with the best F1 on the records of one half of the companies, and all are measured on the
-other half. Times are of the processor, as this compares libraries and no service.
+other half. Times are processor times, because this compares libraries and no service.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from bench.learn_match import Register, register
 from bench.match_records import SEED, Labelled, World, records, world
 from common.contracts.company import Country
 from gateway.lookups.matching import MATCHED
-from lookup.search.match.weights import log_odds
+from lookup.search.match.weighing import log_odds
 
 PEERS: Final = ("wratio", "name-matching", "nomenklatura", "splink")
 _KINDS: Final = ("name", "name, postal code", "name, address")
@@ -32,7 +32,7 @@ _TIMEOUT: Final = 1_200
 
 
 class Answer(NamedTuple):
-    """The best company of a record, by its key, and how good it is."""
+    """The best company of a record, by its key, and its score."""
 
     key: str
     score: float
@@ -47,7 +47,7 @@ class Scored(NamedTuple):
 
 
 def scored(labelled: Sequence[Labelled], answers: Mapping[str, Answer], least: float) -> Scored:
-    """How right the companies are that score at least so much."""
+    """Returns the figures of deciding for the companies with at least this score."""
     matched = right = inside = 0
     for one in labelled:
         inside += one.right is not None
@@ -60,7 +60,7 @@ def scored(labelled: Sequence[Labelled], answers: Mapping[str, Answer], least: f
 
 
 def best_threshold(labelled: Sequence[Labelled], answers: Mapping[str, Answer]) -> float:
-    """The score from which decisions have the best F1."""
+    """Returns the score from which decisions have the best F1."""
     levels = sorted({round(each.score, 4) for each in answers.values()})
     step = max(1, len(levels) // 200)
     return max(levels[::step], key=lambda least: scored(labelled, answers, least).f1)
@@ -69,7 +69,7 @@ def best_threshold(labelled: Sequence[Labelled], answers: Mapping[str, Answer]) 
 def ours(
     labelled: Sequence[Labelled], registers: Mapping[Country, Register]
 ) -> tuple[dict[str, Answer], float]:
-    """This service's answers, and the seconds of the processor."""
+    """Returns this service's answers, and the seconds of the processor."""
     found: dict[str, Answer] = {}
     began = time.process_time()
     for one in labelled:
@@ -111,7 +111,7 @@ def _document(made: World, labelled: Sequence[Labelled]) -> dict[str, Any]:
 
 
 def peer(python: str, name: str, file: Path) -> tuple[dict[str, Answer], float]:
-    """A peer's answers, and its seconds; raises CalledProcessError or TimeoutExpired."""
+    """Returns a peer's answers, and its seconds; raises CalledProcessError or TimeoutExpired."""
     script = Path(__file__).parent / "peers" / "match.py"
     done = subprocess.run(
         [python, str(script), name, str(file)],
@@ -128,7 +128,7 @@ def measured(
     seconds: float,
     threshold: float | None = None,
 ) -> Iterator[Figure]:
-    """The figures of one matcher."""
+    """Yields the figures of one matcher."""
     learning = [one for one in labelled if not one.is_test]
     test = [one for one in labelled if one.is_test]
     least = best_threshold(learning, answers) if threshold is None else threshold

@@ -1,11 +1,11 @@
-"""Records of customers as they are kept in spreadsheets, each with the company that it means.
+"""Records of customers as spreadsheets have them, each with the company that it means.
 
-The companies are the real ones of the folder SHARED_DATA among invented ones. What the real samples
-lack is invented by a seed: contacts, Danish addresses from a list of real ones, ended namesakes,
-chains of subsidiaries, and how customers' data differ. One company in eight is held out of the
-register, unless another has its name, so that records of it mean none; neither do those of the
-other country's companies. A foreign company that is registered beside its branch is no company of
-a record: the branch is meant.
+The companies are the real ones of the folder SHARED_DATA among invented ones. A seed invents what
+the real samples lack: contacts, ended namesakes, chains of subsidiaries, differences of customers'
+data, and Danish addresses from a list of real ones. One company in eight is held out of the
+register, unless another has its name, so that its records mean none; nor do those of the other
+country's companies. A foreign company that is registered beside its branch has no records: the
+branch is meant.
 """
 
 import csv
@@ -29,7 +29,7 @@ from register_samples import companies_no
 
 SEED: Final = 20_261_125
 _HELD_OUT: Final = 8
-#: The fields of a record beside its id; a kind with `country` says which register is meant.
+#: The fields of a record beside its id; a type with `country` names the register.
 KINDS: Final = {
     "name": ("name", "country"),
     "name, postal code": ("name", "postal_code", "country"),
@@ -56,12 +56,12 @@ _SHORT: Final = {
 
 
 class Labelled(NamedTuple):
-    """A record, its kind, and the company that it means; None for one of no register."""
+    """A record, its type, and the company that it means; None for one of no register."""
 
     record: MatchRecord
     kind: str
     right: CompanyKey | None
-    #: Halves to learn from and to measure on; a company is in one of them.
+    #: Halves for learning and for measuring; a company is in one of them.
     is_test: bool
 
 
@@ -81,12 +81,12 @@ class World:
             self.real.append(company)
 
     def cores(self, country: Country) -> dict[CompanyKey, bytes]:
-        """The stored JSON of a country's companies."""
+        """Returns the stored JSON of a country's companies."""
         return {key: dump(one) for key, one in self.companies.items() if key.country is country}
 
 
 def world(shared: Path, invented: int) -> World:
-    """The registers with the real companies, and so many invented Norwegian ones."""
+    """Returns the registers with the real companies, and so many invented Norwegian ones."""
     random, made = Random(SEED), World()
     real = [*_norwegian(shared), *_danish(shared, random)]
     names = Counter(fold_name(company.name).key for company in real)
@@ -99,7 +99,7 @@ def world(shared: Path, invented: int) -> World:
         known = _with_history(known, made, random)
         made.add(known, is_real=not _is_foreign(known))
         for other in _namesakes(known, random, len(made.companies)):
-            # Nothing tells the members of a chain apart by name: records are of its first.
+            # The members of a chain have the same name, so only the first has records.
             made.add(other, is_real=False)
     for document in companies_no(invented):
         company = Company.model_validate_json(company_record(document).core)
@@ -153,7 +153,7 @@ def _with_contacts(company: Company, random: Random) -> Company:
 
 
 def _with_history(company: Company, made: World, random: Random) -> Company:
-    """Some have another name than before: that of a company that is no more."""
+    """Returns the company, some with a former name: that of a company that no longer exists."""
     if random.random() < 0.08 and made.outside:
         former = random.choice(made.outside).name.split()
         own = company.name.split()
@@ -163,7 +163,7 @@ def _with_history(company: Company, made: World, random: Random) -> Company:
 
 
 def _namesakes(company: Company, random: Random, number: int) -> Iterator[Company]:
-    """An ended namesake, the subsidiaries of a chain, or another company of the same name."""
+    """Yields an ended namesake, subsidiaries of a chain, or another company of the same name."""
     chance = random.random()
     first = 30_000_000 if company.country is Country.DK else 700_000_000
     bare = {"phone": None, "email": None, "website": None, "former_names": ()}
@@ -181,7 +181,7 @@ def _namesakes(company: Company, random: Random, number: int) -> Iterator[Compan
 
 
 def _moved(address: Address | None, random: Random) -> Address | None:
-    """In a street of the same name with another number, mostly elsewhere in the country."""
+    """Returns an address with the same street and another number, mostly elsewhere."""
     if address is None:
         return None
     street = (address.street or "Storgata 1").rstrip("0123456789ABCDEFG ") or "Storgata"
@@ -196,7 +196,7 @@ def _moved(address: Address | None, random: Random) -> Address | None:
 
 
 def records(made: World) -> list[Labelled]:
-    """The records of the real companies, of every kind that a company's data allow."""
+    """Returns the records of the real companies, of every type that a company's data allow."""
     random = Random(SEED + 1)
     found: list[Labelled] = []
     of: list[tuple[Company, CompanyKey | None]] = [
@@ -212,7 +212,7 @@ def records(made: World) -> list[Labelled]:
 
 
 def _foreign(made: World, random: Random, first: int) -> Iterable[Labelled]:
-    """Records of one country's companies that are looked for in the other's register."""
+    """Yields records of one country's companies that are searched in the other's register."""
     for number, company in enumerate(random.sample(made.real, len(made.real) // 8)):
         kind = random.choice(["name", "name, postal code", "name, town", "name, address"])
         record = _record(company, kind, f"{first + number}", made, random)
@@ -227,7 +227,7 @@ def _record(
 ) -> MatchRecord | None:
     wanted, address = KINDS[kind], company.address
     if random.random() < 0.06:
-        # Moved since.
+        # The company has moved since.
         address = random.choice(made.real).address
     known = {
         "country": company.country,
@@ -245,7 +245,7 @@ def _record(
     if {"phone", "email", "website"}.intersection(wanted[:2]) - given.keys():
         return None
     if kind == "number, name" and random.random() < 0.1:
-        # Called otherwise since, or by a trade name that its register has not.
+        # The company was renamed since, or has a trade name that its register lacks.
         given["name"] = random.choice(made.outside).name
     if "weak" in given:
         given["name"] = given.pop("weak")
@@ -257,7 +257,7 @@ def _record(
 
 
 def _other(company: Company, field: str, kind: str, made: World, random: Random) -> str:
-    """The contact of a company, or one that its register has not; right beside a weak name."""
+    """Returns the company's contact, or an unregistered one; never beside a weak name."""
     share = 0.3 if kind.startswith(("name", "all")) else 0.0
     return _else(company, field, share, made, random) or ""
 
@@ -270,7 +270,7 @@ def _else(company: Company, field: str, share: float, made: World, random: Rando
 
 
 def _number(number: str, made: World, random: Random) -> str:
-    """With a wrong digit, or that of another company, now and then."""
+    """Returns the number, sometimes with a wrong digit, or of another company."""
     chance, place = random.random(), random.randrange(len(number))
     if chance < 0.04:
         return number[:place] + random.choice("0123456789") + number[place + 1 :]
@@ -278,12 +278,12 @@ def _number(number: str, made: World, random: Random) -> str:
 
 
 def _code(code: str, random: Random) -> str:
-    """That of the next street, now and then."""
+    """Returns the postal code, sometimes that of the next street."""
     return f"{code[:-1]}{random.randrange(10)}" if random.random() < 0.05 else code
 
 
 def written(name: str, random: Random) -> str:
-    """A name as somebody else writes it."""
+    """Returns a name as another person writes it."""
     text = _cased(name, random)
     if random.random() < 0.45:
         text = fold_name(text).spelled if random.random() < 0.3 else _without_form(text)
@@ -315,7 +315,7 @@ def _cased(text: str, random: Random) -> str:
 
 
 def _weak(name: str, random: Random) -> str:
-    """The rest of a name in a note: its first word, or half of it, and a word of one's own."""
+    """Returns a part of a name as in a note: its first word or half of it, and another word."""
     words = fold_text(name).spelled.split()
     some = words[: max(1, len(words) // 2)]
     return " ".join([*some, random.choice(["kunde", "aps", "v/ chefen", "afd. 2", ""])]).strip()
@@ -340,5 +340,5 @@ def _email(email: str, random: Random) -> str:
 
 
 def of_country(labelled: Sequence[Labelled], country: Country) -> list[int]:
-    """The places of the records that a country's register is asked about."""
+    """Returns the places of the records that are matched with a country's register."""
     return [n for n, one in enumerate(labelled) if one.record.country in (None, country)]

@@ -30,8 +30,8 @@ class Usage:
 
 
 def run_measured(*command: str, environment: Mapping[str, str]) -> tuple[list[str], Usage]:
-    """The output lines of a Python module's command, and its resource usage."""
-    # A process inherits the peak memory of the process that starts it, so that is a small one.
+    """Returns the output lines of a Python module's command, and its resource usage."""
+    # A process inherits the peak memory of its parent, so a small process starts it.
     python = (sys.executable, "-m")
     done = subprocess.run(
         [*python, "bench.processes", *python, *command],
@@ -46,12 +46,12 @@ def run_measured(*command: str, environment: Mapping[str, str]) -> tuple[list[st
 
 
 def processor_seconds(pid: int) -> float:
-    """User and system time of a process and its descendants, including those that have ended."""
+    """Returns user and system time of a process and its descendants, also of ended ones."""
     return sum(map(_ticks, family(pid))) / _TICKS
 
 
 class Used:
-    """Processor time of processes and their descendants since it was made."""
+    """The processor time of processes and their descendants since this object was created."""
 
     def __init__(self, pids: Mapping[str, int]) -> None:
         self._pids = pids
@@ -59,11 +59,11 @@ class Used:
         self._started = time.monotonic()
 
     def seconds(self) -> dict[str, float]:
-        """By the name of the process."""
+        """Returns the seconds by the name of the process."""
         return {name: each - self._before[name] for name, each in self._now().items()}
 
     def cores(self) -> dict[str, float]:
-        """The cores that each has used on average."""
+        """Returns the average cores of each."""
         passed = time.monotonic() - self._started
         return {name: each / passed for name, each in self.seconds().items()}
 
@@ -72,18 +72,18 @@ class Used:
 
 
 def megabytes(pid: int) -> float:
-    """Private memory of a process and its descendants, and their share of shared memory."""
+    """Returns private memory of a process and its descendants, and their share of shared memory."""
     return sum(_field(f"/proc/{each}/smaps_rollup", "Pss") for each in family(pid))
 
 
 def resident_megabytes() -> dict[str, float]:
-    """Private memory of this process, and mapped files, whose pages the system can reclaim."""
+    """Returns this process's private memory and mapped files, which can be reclaimed."""
     fields = {"private": "RssAnon", "mapped files": "RssFile"}
     return {label: _field("/proc/self/status", name) for label, name in fields.items()}
 
 
 def family(pid: int) -> list[int]:
-    """A process and its descendants, which any of its threads may have started."""
+    """Returns a process and its descendants, which any of its threads may have started."""
     threads = Path(f"/proc/{pid}/task").iterdir()
     children = [child for each in threads for child in _children(each)]
     return [pid, *(each for child in children for each in family(int(child)))]
@@ -103,7 +103,7 @@ def _ticks(pid: int) -> int:
 
 
 def _field(path: str, name: str) -> float:
-    """A field in kilobytes, as megabytes."""
+    """Returns a field in kilobytes, as megabytes."""
     for line in Path(path).read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) / 1024

@@ -1,4 +1,4 @@
-"""Events from the outbox to the broker: how many a second, what each costs, and how soon."""
+"""Events from the outbox to the broker: their rate, cost and delay."""
 
 import asyncio
 import time
@@ -23,15 +23,15 @@ from lookup.store.documents import EVENT_BATCHES, OUTBOX
 _GOAL = 8_000
 #: Events of one insert, as an import stores them.
 _STORED = 1_000
-#: Seconds between two inserts at a steady rate, and of those that come first and do not count: the
-#: publisher is idle when they begin, and may look for events only 0.2 s later.
+#: Seconds between two inserts at a steady rate, and of the first ones, which do not count: the
+#: publisher is idle when they begin, and may check for events only 0.2 s later.
 _EVERY = 0.02
 _WARM_UP = 1.0
 _TIMEOUT = timedelta(seconds=60)
 
 
 def measure(scale: Scale) -> list[Figure]:
-    """A lookup service publishes to the dispatcher's queue, which nobody consumes."""
+    """Returns the figures of publishing to the dispatcher's queue without a consumer."""
     with empty_system() as system:
         return asyncio.run(_figures(system, scale))
 
@@ -64,7 +64,7 @@ class Backlog:
 
 
 async def _backlog(system: System, register: Database, count: int) -> Backlog:
-    """Another process has the lease until all events are stored."""
+    """Returns the figures of a backlog: another process has the lease until all is stored."""
     lease = StoredLeases(register, holder="bench")
     await lease.take("outbox", span=timedelta(hours=1))
     await asyncio.to_thread(system.start("lookup").wait_until_ready)
@@ -81,7 +81,7 @@ async def _backlog(system: System, register: Database, count: int) -> Backlog:
 
 
 async def _delays(register: Database, *, rate: int, seconds: float) -> float:
-    """Milliseconds at the 99th percentile, from the insert's reply to the confirm of its batch."""
+    """Returns the 99th percentile in milliseconds, from the insert's reply to the confirm."""
     inserts, uncounted = int((_WARM_UP + seconds) / _EVERY), int(_WARM_UP / _EVERY)
     size = int(rate * _EVERY)
     rows = [outbox_rows(range(n * size, (n + 1) * size), revision=n + 2) for n in range(inserts)]
@@ -100,7 +100,7 @@ async def _delays(register: Database, *, rate: int, seconds: float) -> float:
 
 
 async def _until_published(register: Database) -> None:
-    # Polled seldom: each costs processor time that is measured.
+    # Polled seldom: each poll costs processor time that is measured.
     while await register[OUTBOX].find_one({"published_at": None}, {"_id": 1}):  # noqa: ASYNC110
         await asyncio.sleep(0.25)
 

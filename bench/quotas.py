@@ -1,7 +1,7 @@
-"""Processor time of the quotas, in a gateway and in MongoDB, at the rates that are the default.
+"""Processor time of the quotas at the default rates, in a gateway and in MongoDB.
 
-Several gateways share this process and one MongoDB. In each round every load is made with quotas
-that all gateways share and with ones that each counts alone, whose processor time is subtracted.
+Several gateways share this process and one MongoDB. In each round every load runs with quotas that
+all gateways share and with ones that each counts alone, whose processor time is subtracted.
 """
 
 import asyncio
@@ -27,9 +27,9 @@ from gateway.access.quotas import MongoQuotas
 #: 3 % of what a lookup costs all processes together in long batches, in microseconds.
 _GOAL: Final = 11
 _GATEWAYS = (1, 3, 10)
-#: Seconds for a lease: on a busy machine no gateway may count alone, which costs nothing.
+#: Seconds for a lease: no gateway of a busy machine may count alone, which costs nothing.
 _TIMEOUT: Final = 10.0
-#: Requests at once.
+#: Concurrent requests.
 _CONNECTIONS = 256
 ADDRESS, KEY = Rate(60, 60), Rate(1200, 60)
 
@@ -54,7 +54,7 @@ def _loads(clients: int) -> list[_Load]:
         _Load("a third of the rate of {} keys", KEY, clients // 100, 400),
         _Load("all of the rate of {} keys", KEY, clients // 500, 1200),
         _Load("200 times the rate of {} key", KEY, 1, 200 * 1200),
-        # A write for each dozen requests would be too much, and these are fewer: no goal.
+        # A write for each dozen requests would be too much; these clients have fewer, so no goal.
         _Load(
             "all of the rate of {} addresses, each at one gateway",
             ADDRESS,
@@ -92,7 +92,7 @@ async def _measured(scale: Scale, url: str, mongod: int, gateways: int) -> list[
 
 
 async def _cost(load: _Load, gateways: int, mongod: int, client: Client | None) -> float:
-    """Microseconds of a request, of this process and of MongoDB."""
+    """Returns the microseconds of a request, of this process and of MongoDB."""
     clock = time.monotonic
     if client is None:
         limiters = [RateLimiter("bench", load.rate, clock=clock) for _ in range(gateways)]
@@ -105,7 +105,7 @@ async def _cost(load: _Load, gateways: int, mongod: int, client: Client | None) 
     ]
     await quotas[0].create_indexes()
     for each in quotas:
-        # Counted alone first, each has its share in the window under way.
+        # Counted alone first, so that each has its share in the current window.
         await access["gateways"].delete_many({})
         await each.count_gateways()
     for each in [*quotas, *quotas]:

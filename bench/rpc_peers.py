@@ -16,14 +16,14 @@ from local_stack.system import System
 
 _PEERS = Path(__file__).parent / "peers"
 _ENVIRONMENTS = Path(__file__).resolve().parents[1] / ".bench" / "environments"
-#: Seconds for a peer to serve, and to be installed.
+#: Seconds for a peer to start, and to be installed.
 _READY, _INSTALLED = 30.0, 300.0
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
     name: str
-    #: In the order of their start; the last one serves HTTP.
+    #: The processes in the order of their start; the last one serves HTTP.
     commands: tuple[str, ...]
     #: Minimum of our rate as a multiple of its rate, by connections.
     goals: Mapping[int, float]
@@ -60,7 +60,7 @@ PEERS = (
 
 @contextmanager
 def served(peer: Peer, system: System, *, path: str, response_size: int) -> Iterator[str]:
-    """The base URL of a peer that has answered its first request."""
+    """Starts a peer; yields its base URL when it has answered its first request."""
     [port] = map(str, ports.free_ports(1))
     base_url = f"http://127.0.0.1:{port}"
     programs = _installed(peer.requirements) if peer.requirements else Path(sys.executable).parent
@@ -84,7 +84,7 @@ def served(peer: Peer, system: System, *, path: str, response_size: int) -> Iter
 
 
 def _installed(requirements: Path) -> Path:
-    """The `bin` folder of a virtual environment with these packages, kept for further runs."""
+    """Returns the `bin` folder of a virtual environment that is kept for further runs."""
     digest = sha256(requirements.read_bytes()).hexdigest()[:16]
     folder = _ENVIRONMENTS / f"{requirements.stem}-{digest}"
     programs, complete = folder / "bin", folder / "installed"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-#: Of every random choice.
+#: The seed of every random choice.
 SEED = 1
 
 

@@ -18,7 +18,7 @@ from lookup.search.alignment import word_similarity
 from lookup.search.folding import collapsed, fold_name, one_line, refolded
 from lookup.search.hits import SearchHit
 from lookup.search.index.documents import place_words
-from lookup.search.indexed import IndexedCompany, NameKind, order_of, rank_order
+from lookup.search.indexed import IndexedCompany, NameType, order_of, rank_order
 from lookup.search.scoring import (
     ACCEPTED_SCORE,
     MAX_WHOLE_EDITS,
@@ -63,7 +63,7 @@ class Scan:
         self._similar_to = lru_cache(maxsize=10_000)(self._all_similar_to)
         self.names = len(self._lines)
 
-    def _add(self, company: IndexedCompany, text: str, kind: NameKind, places: str) -> None:
+    def _add(self, company: IndexedCompany, text: str, kind: NameType, places: str) -> None:
         name, order = fold_name(text), order_of(kind, rank_order(company.rank))
         spelled = name.spelled.split(" ")
         for word in {*spelled, *map(collapsed, spelled)}:
@@ -73,7 +73,7 @@ class Scan:
         self._lines.append("\t".join(cells))
 
     def search_name(self, term: str) -> SearchHit | None:
-        """The best of all names."""
+        """Returns the best of all names."""
         query = read_query(term, self._country)
         near = self._similar_whole(query) | self._with_words(query)
         ranked = (self._match(query, number) for number in near)
@@ -92,7 +92,7 @@ class Scan:
         return slipped | {number for _, _, number in found}
 
     def _with_words(self, query: Query) -> set[int]:
-        """Every name with one of the words of which an accepted name must have one."""
+        """Returns every name with one of the words of which an accepted name must have one."""
         words = list(dict.fromkeys(map(collapsed, query.name.tokens)))
         own = [collapsed(word) for word in query.name.tokens if word not in query.context]
         here = [word for word in own if word not in self._places]
@@ -109,7 +109,7 @@ class Scan:
         return found
 
     def _needed(self, words: list[str]) -> list[str]:
-        """The rarest words, until the others alone weigh too little for an accepted name."""
+        """Returns the rarest words, until the rest weighs too little for an accepted name."""
         by_weight = sorted(words, key=self._weigh, reverse=True)
         weights = [self._weigh(word) for word in by_weight]
         left = (sum(weights) - taken for taken in accumulate(weights))
@@ -129,7 +129,7 @@ class Scan:
 
     def _match(self, query: Query, number: int) -> tuple[NameMatch, CompanyKey, str | None]:
         kind, order, company, spelled, places, text = self._lines[number].split("\t")
-        of_kind = NameKind(int(kind))
+        of_kind = NameType(int(kind))
         name = Name(of_kind, refolded(spelled), text, frozenset(places.split(" ")))
         match = match_name(query, name, int(order), self._weigh)
-        return match, CompanyKey.parse(company), None if of_kind is NameKind.CURRENT else text
+        return match, CompanyKey.parse(company), None if of_kind is NameType.CURRENT else text

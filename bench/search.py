@@ -56,7 +56,7 @@ def _unchanged(text: str, _: Random) -> str:
 
 
 def _first_words(count: int) -> Edit:
-    """The first words of a name that has more."""
+    """Returns the first words of a name that has more."""
 
     def edit(name: str, _: Random) -> str | None:
         words = name.split()
@@ -66,7 +66,7 @@ def _first_words(count: int) -> Edit:
 
 
 def _in_street(edit: Edit) -> Edit:
-    """Edits only the text before the first digit: another number is another address."""
+    """Returns the address with an edit before the first digit: a number is never misspelt."""
 
     def edited(line: str, random: Random) -> str:
         end = next((place for place, letter in enumerate(line) if letter.isdigit()), len(line))
@@ -147,7 +147,7 @@ def measure(scale: Scale) -> Iterator[Figure]:
 
 
 def _indexed(system: System, size: str) -> Iterator[Figure]:
-    """A lookup service from its start until it is ready."""
+    """Yields the seconds from the start of a lookup service until it is ready."""
     for label, goal in (("built from MongoDB", 90), ("opened from its saved copy", 15)):
         started = time.monotonic()
         service = system.start("lookup")
@@ -159,7 +159,7 @@ def _indexed(system: System, size: str) -> Iterator[Figure]:
 
 
 def _memory(megabytes: Mapping[str, float], size: str) -> Iterator[Figure]:
-    """Goals for 3 million companies hold at every size."""
+    """Yields the memory, whose goals for 3 million companies hold at every size."""
     name = f"index memory, {size}"
     yield at_most(f"{name}, searches included", sum(megabytes.values()), "MB", 700)
     for label, value in megabytes.items():
@@ -167,7 +167,7 @@ def _memory(megabytes: Mapping[str, float], size: str) -> Iterator[Figure]:
 
 
 def _queries(companies: int, count: int) -> Queries:
-    """Queries made of random companies of the register."""
+    """Returns queries made of random companies of the register."""
     documents = list(sample_companies(companies, count))
     names = [document["navn"] for document in documents]
     addresses = [line for document in documents if (line := _address(document))]
@@ -181,7 +181,7 @@ def _queries(companies: int, count: int) -> Queries:
 
 
 def _address(document: Mapping[str, Any]) -> str | None:
-    """The business address on one line, if it has a street."""
+    """Returns the business address on one line, if it has a street."""
     place = document.get("forretningsadresse") or {}
     street = ", ".join(place.get("adresse") or [])
     town = " ".join(part for part in (place.get("postnummer"), place.get("poststed")) if part)
@@ -191,7 +191,7 @@ def _address(document: Mapping[str, Any]) -> str | None:
 def _in_new_process(
     folder: Path, queries: Queries
 ) -> tuple[Mapping[str, Results], Mapping[str, float]]:
-    """Runs the queries where memory and processor time are those of the index alone."""
+    """Runs the queries in a process that has the memory and processor time of the index alone."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(_run_queries, folder, queries).result()
 
@@ -199,7 +199,7 @@ def _in_new_process(
 def _run_queries(
     folder: Path, queries: Queries
 ) -> tuple[Mapping[str, Results], Mapping[str, float]]:
-    """The results of each query type, and the growth of this process in megabytes."""
+    """Returns the results of each query type, and the growth of this process in megabytes."""
     before = resident_megabytes()
     with closing(SearchIndex.open(folder, Country.NO)) as index:
         results = {each.label: _timed(index, each, queries[each.label]) for each in _QUERY_TYPES}
@@ -208,7 +208,7 @@ def _run_queries(
 
 
 def _timed(index: SearchIndex, query_type: QueryType, queries: Sequence[str]) -> Results:
-    """One query after the other."""
+    """Returns the results and times of the queries, one after the other."""
     for query in queries[:_WARM_UP]:
         query_type.search(index, query)
     hits, elapsed, processor = [], [], []
@@ -223,7 +223,7 @@ def _timed(index: SearchIndex, query_type: QueryType, queries: Sequence[str]) ->
 def _exactness(
     system: System, queries: Queries, results: Mapping[str, Results], count: int
 ) -> Iterator[Figure]:
-    """How often the index returns the same company with the same score as a scan, or both none."""
+    """Yields how often index and scan agree on the company and its score, or find none."""
     with (
         MongoClient[dict[str, Any]](system.mongo_url) as client,
         closing(SearchIndex.open(Path(system.folder, "index"), Country.NO)) as index,
@@ -245,7 +245,7 @@ def _stored_companies(client: MongoClient[dict[str, Any]]) -> Iterator[IndexedCo
 
 
 def _interference(loaded: LoadedSystem, names: Sequence[str], scale: Scale) -> Iterator[Figure]:
-    """Lookups by number over one connection, alone and while another searches names."""
+    """Yields the latency of lookups over one connection, alone and beside searches by name."""
     for module in ("lookup", "gateway"):
         loaded.system.start(module).wait_until_ready()
     searches = Beside([f"/api/name?country=no&q={quote(name)}" for name in names], loaded.key)

@@ -39,13 +39,13 @@ class Servers:
 
     @property
     def management(self) -> Management:
-        """The broker's HTTP API."""
+        """Returns the broker's HTTP API."""
         return Management(self.broker.management_url)
 
 
 @contextmanager
 def servers() -> Iterator[Servers]:
-    """RabbitMQ and MongoDB; their data end with them."""
+    """Starts RabbitMQ and MongoDB, whose data end with them."""
     mongodb.ensure_runs()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="bench-")))
@@ -61,7 +61,7 @@ def servers() -> Iterator[Servers]:
 
 @contextmanager
 def empty_system(**settings: str) -> Iterator[System]:
-    """A system on servers of its own, with its indexes but no service; settings in lower case."""
+    """Prepares a system on its own servers, with indexes but no service; settings in lower case."""
     with servers() as own:
         environment = {
             "WEBHOOK_SECRET_KEYS": sealing_key(own.folder),
@@ -79,7 +79,7 @@ def empty_system(**settings: str) -> Iterator[System]:
 
 
 def entities_file(found: System, companies: int) -> Path:
-    """A file of so many Norwegian companies."""
+    """Returns a file of so many Norwegian companies."""
     file = found.folder / "no-enheter.json.gz"
     with file.open("wb") as opened:
         write_gzipped_array(opened, companies_no(companies))
@@ -93,7 +93,7 @@ def import_entities(found: System, file: Path) -> Usage:
 
 
 def sample_companies(companies: int, count: int) -> Iterator[dict[str, Any]]:
-    """Random documents of a register of so many companies, without the showcase."""
+    """Returns random documents of a register of so many companies, without the showcase."""
     positions = range(SHOWCASE_SIZE, companies)
     for start in Random(SEED).sample(positions, min(count, len(positions))):
         yield from companies_no(1, start=start)
@@ -127,7 +127,7 @@ class LoadedSystem:
         seconds: int,
         beside: Beside | None = None,
     ) -> Load:
-        """Requests paths, lookups by number by default, alone or beside another client."""
+        """Returns the figures of paths, by default lookups by number, perhaps beside another."""
         url = self.system.base_url
         measure = partial(load, url, paths or self.paths, key=self.key, connections=connections)
         if beside is None:
@@ -157,18 +157,18 @@ def loaded_system(companies: int) -> Iterator[LoadedSystem]:
 
 
 def number_paths(companies: int) -> list[str]:
-    """Lookups by number of random companies."""
+    """Returns lookups by number of random companies."""
     numbers = (one["organisasjonsnummer"] for one in sample_companies(companies, _REQUESTED))
     return [f"/api/vat?country=no&q={number}" for number in numbers]
 
 
 def pids_of(system: System) -> dict[str, int]:
-    """The processes of each service and of both servers."""
+    """Returns the processes of each service and of both servers."""
     pids = {name: service.process.pid for name, service in system.services.items()}
     programs = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in family(os.getpid())}
     return pids | {"RabbitMQ": programs["beam.smp"], "MongoDB": programs["mongod"]}
 
 
 def unique_name() -> str:
-    """A name for a database and a virtual host."""
+    """Returns a name for a database and a virtual host."""
     return f"bench-{uuid.uuid4().hex[:8]}"

@@ -1,4 +1,4 @@
-"""Names as people type them: the ways in which they differ from the registered name."""
+"""Names as people type them, by their differences from the registered name."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -24,13 +24,13 @@ class Words:
         self._counts = Counter(word for name in names for word in set(fold_name(name).tokens))
 
     def parts(self, name: str) -> list[str]:
-        """The words as written, without legal forms after the first word."""
+        """Returns the words as written, without legal forms after the first word."""
         parts = [part for part in name.split() if any(map(str.isalnum, part))]
         own = (part for part in parts[1:] if fold_text(part).spelled not in _FORMS)
         return [*parts[:1], *own]
 
     def is_rare(self, word: str) -> bool:
-        """True if one name has the word and the word is distinctive."""
+        """Returns True if one name has the word and the word is distinctive."""
         folded = fold_name(word).tokens[0]
         return self._counts[folded] == 1 and folded not in GENERIC
 
@@ -40,7 +40,7 @@ Way = Callable[[list[str], Words, Random], str | None]
 
 
 def town_of(parts: Sequence[str]) -> str:
-    """The town of the company with this name; the samples name none for Danish companies."""
+    """Returns the town of a company with this name; the samples name no Danish towns."""
     return _TOWNS[sum(map(len, parts)) % len(_TOWNS)]
 
 
@@ -144,7 +144,7 @@ UNREGISTERED: Final[Mapping[str, Way]] = {
 
 
 def typed_names(words: Words) -> dict[str, Edit]:
-    """The ways of typing names, as edits of names with these words."""
+    """Returns the ways of typing names, as edits of names with these words."""
 
     def edited(way: Way, name: str, random: Random) -> str | None:
         parts = words.parts(name)

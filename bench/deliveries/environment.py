@@ -55,11 +55,11 @@ class Receiver:
     ca_file: Path
 
     def url(self, number: int, path: str) -> str:
-        """The URL of the webhook of this number."""
+        """Returns the URL of the webhook of this number."""
         return f"https://{HOSTS[number % len(HOSTS)]}:{self.port}{path}"
 
     async def latencies(self) -> list[float]:
-        """Milliseconds from event to receipt, of the deliveries since the last call."""
+        """Returns milliseconds from event to receipt, of the deliveries since the last call."""
         context = ssl.create_default_context(cafile=self.ca_file)
         async with (
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
@@ -89,12 +89,12 @@ class Environment:
             await self._registrations.create(registered, call_id=uuid.uuid4(), limit=1000)
 
     def event(self, vat: str, *, occurred_at: datetime | None = None) -> RegistryEvent:
-        """The next change of a company."""
+        """Returns the next change of a company."""
         revision = self._revisions[vat] = self._revisions.get(vat, 0) + 1
         return renamed(vat, revision, occurred_at or datetime.now(UTC))
 
     async def publish(self, event: RegistryEvent) -> None:
-        """Returns when the broker has confirmed it."""
+        """Publishes an event; returns when the broker has confirmed it."""
         await self._publisher.publish(
             encode_event(event),
             exchange=EVENTS_EXCHANGE,
@@ -111,17 +111,17 @@ class Environment:
         return service
 
     async def attempts(self) -> int:
-        """The number of recorded attempts."""
+        """Returns the number of recorded attempts."""
         return await self.db["attempts"].estimated_document_count()
 
-    async def until_recorded(self, attempts: int, *, seconds: float = 300) -> None:
-        async with asyncio.timeout(seconds):
+    async def until_recorded(self, attempts: int) -> None:
+        async with asyncio.timeout(300):
             while await self.attempts() < attempts:  # noqa: ASYNC110 (polled)
                 await asyncio.sleep(0.05)
 
 
 def filters_by_company(fan_out: int) -> list[WebhookFilter]:
-    """Filters of all the webhooks: each company's events are for `fan_out` of them."""
+    """Returns the filters of all webhooks: each company's events are for `fan_out` of them."""
     return [WebhookFilter(companies=(key_of(number // fan_out),)) for number in range(WEBHOOKS)]
 
 
@@ -142,7 +142,7 @@ def new_webhook(owner: str, url: str, host: str, wanted: WebhookFilter | None) -
 
 @asynccontextmanager
 async def environment(own: Servers) -> AsyncIterator[Environment]:
-    """Dispatchers that are started in it end with it."""
+    """Starts the environment; its dispatchers end with the body."""
     name = unique_name()
     folder = own.folder / name
     folder.mkdir()

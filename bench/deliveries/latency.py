@@ -1,4 +1,4 @@
-"""From event to receipt, also while another receiver hangs."""
+"""Latency from event to receipt, also while another receiver hangs."""
 
 import asyncio
 import time
@@ -23,7 +23,7 @@ _WARM_UP = 2.0
 
 
 async def measure(own: Servers, scale: Scale, *, half: float) -> AsyncIterator[Figure]:
-    """At half of the dispatcher's capacity, and at 500 a second."""
+    """Yields the latency at half of the dispatcher's capacity and at 500 deliveries a second."""
     async with environment(own) as env:
         await env.subscribe(filters_by_company(FAN_OUT))
         await env.start_dispatcher()
@@ -35,7 +35,7 @@ async def measure(own: Servers, scale: Scale, *, half: float) -> AsyncIterator[F
 
 
 async def measure_with_hanging_receiver(own: Servers, scale: Scale) -> AsyncIterator[Figure]:
-    """Latency of the other webhooks with and without a receiver that never responds, in turns."""
+    """Yields the latency of other webhooks with and without a receiver that hangs, in turns."""
     found: dict[bool, list[float]] = {False: [], True: []}
     for hangs in (False, True) * scale.rounds:
         async with environment(own) as env:
@@ -52,7 +52,7 @@ async def measure_with_hanging_receiver(own: Servers, scale: Scale) -> AsyncIter
 
 
 async def _latencies(env: Environment, *, rate: float, seconds: float) -> list[float]:
-    """Milliseconds from event to receipt, of events at random times at this rate."""
+    """Returns milliseconds from event to receipt, of events at random times at this rate."""
     await env.receiver.latencies()
     random = Random(SEED)
     events = max(int(rate * seconds / FAN_OUT), 1)

@@ -1,6 +1,6 @@
 """The time to find an event's webhooks, by the number of webhooks.
 
-With webhooks that follow companies, with webhooks of every kind of filter, and with these beside
+With webhooks that follow companies, with webhooks of every type of filter, and with these beside
 webhooks that follow watchlists.
 """
 
@@ -32,9 +32,9 @@ from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.secrets import SecretKeys
 from webhook_store.webhooks.sending import Webhooks
 
-#: Companies that a webhook follows, of so many.
+#: Companies that a webhook follows, and the number of companies.
 _FOLLOWED, _COMPANIES = 50, 1_000_000
-#: Maximum number of webhooks that nearly every event is for.
+#: Maximum number of webhooks that match nearly every event.
 _UNSELECTIVE = 200
 #: Industry divisions, groups in each, municipalities: about as many as the registers have.
 _DIVISIONS, _GROUPS, _MUNICIPALITIES = 88, 10, 450
@@ -50,7 +50,7 @@ _KEYS = SecretStr("bench:" + "A" * 43 + "=")
 class Filters:
     """The filters of stored webhooks."""
 
-    #: One of these for the webhooks that nearly every event is for.
+    #: One of these, for the webhooks that match nearly every event.
     unselective: Sequence[WebhookFilter | None]
     selective: Callable[[Random], WebhookFilter]
 
@@ -83,7 +83,7 @@ async def _matched(db: Database, events: int, companies: int, label: str) -> lis
     webhooks = Webhooks(db, SecretKeys.parse(_KEYS, random_bytes=secrets.token_bytes))
     random = Random(SEED)
     subjects = [_subject(random, companies) for _ in range(events)]
-    # The first has the index built.
+    # The first event makes the dispatcher build its index.
     before, started = _resident(), time.perf_counter()
     await webhooks.matching(subjects[:1])
     built, taken = time.perf_counter() - started, _resident() - before
@@ -135,7 +135,7 @@ async def _watch(db: Database, lists: Sequence[WatchlistId], watched: int) -> in
 
 
 def _subject(random: Random, companies: int) -> Subject:
-    """A change of one of the companies, which are more in some industries and places."""
+    """Returns a change of a company; some industries and places have more companies."""
     return Subject(
         EventType.COMPANY_UPDATED,
         Country.NO,
@@ -177,7 +177,7 @@ def _companies(random: Random) -> WebhookFilter:
 
 
 def _anything(random: Random) -> WebhookFilter:
-    """Companies, an industry, a municipality, both, or all of it."""
+    """Returns companies, an industry, a municipality, both, or all of it."""
     place, fields = (_municipality(random),), (random.choice(_FIELDS),)
     forms, industry = (random.choice(_FORMS),), (_industry(random)[: random.choice((2, 5))],)
     return random.choice(
@@ -192,7 +192,7 @@ def _anything(random: Random) -> WebhookFilter:
 
 
 def _industry(random: Random) -> str:
-    """A code of five digits; the first divisions have most of the companies."""
+    """Returns a code of five digits; the first divisions have most of the companies."""
     division = 10 + int(random.betavariate(1, 3) * _DIVISIONS)
     return f"{division}.{random.randrange(_GROUPS)}00"
 

@@ -29,7 +29,7 @@ class Connection(asyncio.Protocol):
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's TLS transport is one without saying so.
+        # uvloop's TLS transport is a Transport without declaring so.
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
@@ -38,7 +38,7 @@ class Connection(asyncio.Protocol):
             self._respond(*request)
 
     def _next_request(self) -> tuple[bytes, bytes] | None:
-        """Head and body once both are complete."""
+        """Returns head and body once both are complete."""
         end = self._buffer.find(_HEAD_END)
         if end < 0:
             return None

@@ -42,7 +42,7 @@ class Throughput:
 
 
 async def measure(own: Servers, scale: Scale) -> AsyncIterator[Figure]:
-    """The first figure is the rate of one dispatcher."""
+    """Yields the rates of deliveries, that of one dispatcher first."""
     name = "deliveries recorded"
     rounds = [await _recorded(own, scale.deliveries) for _ in range(scale.rounds)]
     rate = median(one.per_second for one in rounds)
@@ -61,7 +61,7 @@ async def measure(own: Servers, scale: Scale) -> AsyncIterator[Figure]:
 async def _recorded(
     own: Servers, deliveries: int, *, fan_out: int = FAN_OUT, dispatchers: int = 1
 ) -> Throughput:
-    """All events wait in the broker before they are fanned out, posted and recorded."""
+    """Returns the throughput of a backlog of events that is fanned out, posted and recorded."""
     async with environment(own) as env:
         await env.subscribe(filters_by_company(fan_out))
         companies = [number % (WEBHOOKS // fan_out) for number in range(deliveries // fan_out)]
@@ -75,7 +75,7 @@ async def _recorded(
 
 
 async def _duration(env: Environment) -> float:
-    """Seconds from the first event's record to that of the last delivery."""
+    """Returns the seconds from the first event's record to that of the last delivery."""
     first = await env.db[EVENTS].find_one({}, sort=[("review_at", 1)])
     last = await env.db[DELIVERIES].find_one({}, sort=[("expires_at", -1)])
     assert first is not None
@@ -88,7 +88,7 @@ async def measure_memory(own: Servers, scale: Scale) -> AsyncIterator[Figure]:
     async with environment(own) as env:
         await env.subscribe(filters_by_company(FAN_OUT))
         service = await env.start_dispatcher()
-        # As much work as it needs to have been busy once.
+        # The baseline is the memory of a dispatcher that has been busy.
         await env.publish_all([env.event(vat_of(number % FAN_OUT)) for number in range(500)])
         await env.until_recorded(500 * FAN_OUT)
         before = megabytes(service.process.pid)
@@ -109,7 +109,7 @@ async def measure_memory(own: Servers, scale: Scale) -> AsyncIterator[Figure]:
 
 
 async def _insert_due(env: Environment, count: int) -> None:
-    """Overdue deliveries of one event."""
+    """Inserts overdue deliveries of one event."""
     event, at = env.event(vat_of(0)), datetime.now(UTC) - _AGE
     await env.db[EVENTS].insert_one(
         {"_id": event.id, "type": event.type, "company": None, "body": encode_event(event)}

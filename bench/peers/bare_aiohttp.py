@@ -1,4 +1,4 @@
-"""`python -m bench.peers.bare_aiohttp`: the least that an aiohttp server can do.
+"""`python -m bench.peers.bare_aiohttp`: the minimum of an aiohttp server.
 
 A ready response from memory, on uvloop, without RPC, middleware or log: the upper bound for an
 aiohttp gateway on this machine.

@@ -1,8 +1,8 @@
 """Peers of the matching, in an environment of their own: `python match.py PEER FILE`.
 
-FILE has companies and records; the last line of the output has for each record the best company and
-its score, and the seconds of the processor. Each is used as its documentation shows, with the data
-of one country at a time. Where a library has no blocking of its own, candidates are those that
+FILE has companies and records; the last line of the output has the best company and its score for
+each record, and the seconds of the processor. Each peer is used as its documentation shows, with
+the data of one country at a time. For a library without blocking, candidates are the companies that
 share most trigrams of the name.
 """
 
@@ -24,7 +24,7 @@ _COUNTRIES = ("dk", "no")
 
 
 def trigrams(name: str) -> set[str]:
-    """The trigrams of a name's words, with their ends."""
+    """Returns the trigrams of a name's words, with their ends."""
     text = "  ".join(re.findall(r"\w+", name.lower()))
     padded = f"  {text} "
     return {padded[place : place + 3] for place in range(len(padded) - 2)}
@@ -41,7 +41,7 @@ class Blocking:
                 self.places[gram].append(place)
 
     def candidates(self, name: str) -> list[One]:
-        """The companies with the most trigrams of a name, rare ones counting more."""
+        """Returns the companies with the most trigrams of a name, rare ones counting more."""
         counts: Counter[int] = Counter()
         for gram in trigrams(name):
             found = self.places.get(gram, ())
@@ -53,7 +53,7 @@ class Blocking:
 def by_pairs(
     companies: Sequence[One], records: Sequence[One], score: Callable[[One, One], float]
 ) -> Answers:
-    """The best candidate of each record by a score; of equal ones that in the same place."""
+    """Returns the best candidate of each record by a score; of equal ones, one in its place."""
     blocking = Blocking(companies)
     answers: Answers = {}
     for record in records:
@@ -70,7 +70,7 @@ def by_pairs(
 
 
 def wratio(companies: Sequence[One], records: Sequence[One]) -> Answers:
-    """rapidfuzz's WRatio over the name, and the place where both have one."""
+    """Returns the answers of rapidfuzz's WRatio over the name, and the place if both have one."""
     from rapidfuzz import fuzz, utils
 
     def text(one: One, *, with_place: bool) -> str:
@@ -88,7 +88,7 @@ def wratio(companies: Sequence[One], records: Sequence[One]) -> Answers:
 
 
 def nomenklatura(companies: Sequence[One], records: Sequence[One]) -> Answers:
-    """nomenklatura's `logic-v2` over companies with their addresses."""
+    """Returns the answers of nomenklatura's `logic-v2` over companies with their addresses."""
     from followthemoney import model  # type: ignore[import-not-found]
     from nomenklatura.matching import LogicV2  # type: ignore[import-not-found]
 
@@ -114,7 +114,7 @@ def nomenklatura(companies: Sequence[One], records: Sequence[One]) -> Answers:
 
 
 def name_matching(companies: Sequence[One], records: Sequence[One]) -> Answers:
-    """name-matching's NameMatcher with its own choice of candidates."""
+    """Returns the answers of name-matching's NameMatcher with its own choice of candidates."""
     import pandas as pd  # type: ignore[import-untyped]
     from name_matching.name_matcher import NameMatcher  # type: ignore[import-not-found]
 
@@ -137,7 +137,7 @@ def name_matching(companies: Sequence[One], records: Sequence[One]) -> Answers:
 
 
 def splink(companies: Sequence[One], records: Sequence[One]) -> Answers:
-    """Splink in DuckDB: Fellegi and Sunter with levels of similar names, learnt from the data."""
+    """Returns the answers of Splink in DuckDB: Fellegi and Sunter with levels of similar names."""
     import pandas as pd
     import splink.comparison_library as cl  # type: ignore[import-not-found]
     from splink import DuckDBAPI, Linker, SettingsCreator, block_on

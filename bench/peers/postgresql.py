@@ -1,4 +1,4 @@
-"""A private PostgreSQL on a Unix socket, driven by `psql`, whose clock is read."""
+"""A private PostgreSQL on a Unix socket, driven by `psql`, whose clock times the queries."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def is_installed() -> bool:
-    """True if the programs of a server are there."""
+    """Returns True if the server's programs are installed."""
     return any(_folders())
 
 
@@ -64,12 +64,12 @@ class PostgreSql:
         file.unlink()
 
     def size(self, *tables: str) -> float:
-        """Megabytes of tables with their indexes."""
+        """Returns the megabytes of tables with their indexes."""
         sizes = " + ".join(f"pg_total_relation_size('{each}')" for each in tables)
         return int(self.sql(f"select {sizes}")) / 1e6
 
     def timed(self, queries: Sequence[Sequence[str]]) -> tuple[list[float], list[list[str]]]:
-        """The milliseconds of each group of queries, and what each group answered."""
+        """Returns the milliseconds and the answers of each group of queries."""
         lines = ["\\timing on"]
         for group in queries:
             lines += ["\\echo GROUP", *(f"{query};" for query in group)]

@@ -1,6 +1,6 @@
 """Makes a MongoDB replica set: python replica_set.py <its name> <host:port of a member> ….
 
-It ends when the set has a member that takes writes. An existing set is not changed.
+Ends when the set has a primary. An existing set is not changed.
 """
 
 import sys
@@ -9,7 +9,7 @@ import time
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
-#: Seconds for everything.
+#: Seconds for the whole run.
 LIMIT = 120
 _NOT_YET_INITIATED = 94
 

@@ -5,7 +5,7 @@ from datetime import date
 from common.contracts.company import CompanyKey, Country, Status
 from lookup.search.find.facts import facts_of
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany, NameKind
+from lookup.search.indexed import AddressType, IndexedAddress, IndexedCompany, NameType
 from lookup.store.ranking import Rank
 
 
@@ -22,16 +22,16 @@ def an_indexed_company(
     founded: date | None = None,
     contacts: tuple[str, ...] = (),
 ) -> IndexedCompany:
-    names = [(name, NameKind.CURRENT)]
-    names += [(text, NameKind.TRADE) for text in trade_names]
-    names += [(text, NameKind.FORMER) for text in former_names]
+    names = [(name, NameType.CURRENT)]
+    names += [(text, NameType.TRADE) for text in trade_names]
+    names += [(text, NameType.FORMER) for text in former_names]
     rank = Rank(status=status, employees=employees, founded=founded, number=number)
     facts = facts_of({"vat": str(number), "name": name, "status": status})
     key = CompanyKey(country, str(number))
     return IndexedCompany(key, tuple(names), addresses, rank, facts, contacts)
 
 
-def an_indexed_address(line: str, *, kind: AddressKind = AddressKind.BUSINESS) -> IndexedAddress:
+def an_indexed_address(line: str, *, kind: AddressType = AddressType.BUSINESS) -> IndexedAddress:
     """From `<street and dwelling>[, <district>], <postcode> <town>`."""
     street, _, area = line.rpartition(", ")
     postal_code, _, city = area.partition(" ")

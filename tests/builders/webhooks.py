@@ -45,11 +45,11 @@ def a_webhook(**fields: Any) -> Webhook:
 def is_for(webhook: Webhook, subject: Subject) -> bool:
     """True if an event is for a webhook: the reference implementation of the rule."""
     limits = webhook.filter or WebhookFilter()
-    family = subject.kind.split(".")[0]
+    family = subject.event_type.split(".")[0]
     prefixes = [prefix.replace(".", "") for prefix in limits.industries]
     towns = [name.lower() for name in limits.municipalities]
     return (
-        any(pattern in (subject.kind, f"{family}.*", "*") for pattern in webhook.events)
+        any(pattern in (subject.event_type, f"{family}.*", "*") for pattern in webhook.events)
         and (not limits.countries or subject.country in limits.countries)
         and (
             not (limits.companies or limits.watchlists)

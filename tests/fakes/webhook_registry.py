@@ -25,10 +25,8 @@ from webhook_registry.destinations.checks import Destinations
 from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations
 from webhook_registry.watchlists.companies import ManageWatched, WatchedLimits
-from webhook_registry.watchlists.manage import ManageWatchlists
-from webhook_registry.watchlists.removing import Removing
-from webhook_registry.webhooks.manage import ManageWebhooks
-from webhook_registry.webhooks.used_watchlists import UsedWatchlists
+from webhook_registry.watchlists.manage import ManageWatchlists, Removing
+from webhook_registry.webhooks.manage import ManageWebhooks, UsedWatchlists
 from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, new_document
 from webhook_store.deliveries.health import Health
 from webhook_store.deliveries.owned import OwnedDeliveries

@@ -1,4 +1,4 @@
-"""Starts a RabbitMQ, a MongoDB and the services on this machine, and what belongs to them."""
+"""Starts a RabbitMQ, a MongoDB and the services on this machine."""
 
 import argparse
 import os
@@ -68,7 +68,7 @@ def _obey(chosen: argparse.Namespace) -> None:
 
 def _beside_servers(command: Sequence[str]) -> int:
     """Runs a command with the URLs of both servers in its environment; returns its exit status."""
-    # Before several test processes want it at once.
+    # Installed before several test processes need it at the same time.
     packages.chromium()
     with servers.folder_of_servers() as folder, ExitStack() as stack:
         urls: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _beside_servers(command: Sequence[str]) -> int:
 
 
 def _install() -> None:
-    """The programs that the tests need: none for a server that is given by URL."""
+    """Installs the programs that the tests need, but for servers that are given by URL."""
     if not os.environ.get("AMQP_URL"):
         rabbitmq.ensure_installed()
     if not os.environ.get("MONGO_URL"):

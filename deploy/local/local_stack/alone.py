@@ -13,26 +13,26 @@ from local_stack import SetupError
 from local_stack.processes import STOP_TIMEOUT, Process, wait_for
 from local_stack.run_files import remove_env_file
 
-#: Seconds that a whole stack has to stop in.
+#: Seconds for a whole stack to stop.
 _RUN_STOP_TIMEOUT = 60.0
-#: Seconds between two looks at the processes.
+#: Seconds between two checks of the processes.
 _PAUSE = 0.5
 
 
 class Watch:
-    """Tracks every process of a run: all have to run until the end."""
+    """The processes of a run, all of which have to run until its end."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._processes: list[Process] = []
 
     def add(self, *processes: Process) -> None:
-        """From now on its end is the end of the run, and a killed run's successor ends it."""
+        """Adds processes, whose end ends the run; if it is killed, the next run ends them."""
         self._processes += processes
         note_children(self._folder, (process.pid for process in self._processes))
 
     def follow(self) -> None:
-        """Never returns: SetupError, with the tail of its log, when one of them has ended."""
+        """Waits until a process ends; raises SetupError with the tail of its log."""
         while True:
             for process in self._processes:
                 if process.exit_status is not None:
@@ -42,7 +42,7 @@ class Watch:
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
-    """Holds the folder for the body's time; SetupError when another run holds it."""
+    """Holds the folder during the body; raises SetupError when another run holds it."""
     folder.mkdir(parents=True, exist_ok=True)
     with _lock_file(folder) as file:
         if not _taken(file):
@@ -55,7 +55,7 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def stop(folder: Path) -> bool:
-    """Ends the run that holds the folder and processes of a killed one; True if there were any."""
+    """Ends a folder's run and the processes of killed ones; returns True if there were any."""
     if not folder.exists():
         return False
     with _lock_file(folder) as file:
@@ -76,13 +76,13 @@ def stop(folder: Path) -> bool:
 
 
 def note_children(folder: Path, pids: Iterable[int]) -> None:
-    """Writes down what runs, for the case that we are killed."""
+    """Writes the list of running processes, in case this one is killed."""
     lines = (f"{pid} {started}\n" for pid in pids if (started := start_of(pid)) is not None)
     _children(folder).write_text("".join(lines))
 
 
 def end_leftovers(folder: Path) -> bool:
-    """Ends processes that a killed run has left, and removes their list; True if there were any."""
+    """Ends processes that a killed run has left, and deletes their list; True if there were any."""
     noted = [line.split() for line in _read(_children(folder)).splitlines()]
     left = [int(pid) for pid, started in noted if start_of(int(pid)) == started]
     # They received a signal when their run was killed, and may need some more seconds.
@@ -98,13 +98,13 @@ def end_leftovers(folder: Path) -> bool:
 
 
 def start_of(pid: int) -> str | None:
-    """Start time of a running process, in the kernel's ticks; None when there is none.
+    """Returns the start of a running process in the kernel's ticks; None if there is none.
 
-    Numbers of processes are used again; number and beginning together are not.
+    Process ids are reused, but an id together with a start is unique.
     """
     # The name, in parentheses, may hold anything; the start is the 20th field after it.
     fields = _read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
-    # A zombie has ended: it waits only for its parent to look.
+    # A zombie has ended: only its parent has not yet read its status.
     return None if not fields or fields[0] == "Z" else fields[19]
 
 
@@ -117,7 +117,7 @@ def _lock_file(folder: Path) -> IO[str]:
 
 
 def _taken(file: IO[str]) -> bool:
-    """Takes the lock; False when another process holds it. The file is left at its beginning."""
+    """Locks the file, left at its beginning; returns False if another process holds the lock."""
     file.seek(0)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

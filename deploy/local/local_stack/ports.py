@@ -1,4 +1,4 @@
-"""Ports of this machine: free ones, taken ones, and answers at them."""
+"""Ports of this machine: whether they are free, and HTTP requests to them."""
 
 import http.client
 import random
@@ -9,8 +9,8 @@ from local_stack import SetupError
 
 HOST = "127.0.0.1"
 
-# Below the range that the kernel hands to outgoing connections (from 32768), so that no client's
-# port takes a server's place while the server is being restarted.
+# Below the range of outgoing connections (from 32768), so that no client takes a server's port
+# while the server is being restarted.
 _RANGE = range(20_000, 32_000)
 
 
@@ -27,7 +27,7 @@ REFUSED_BY_BROWSERS = frozenset(
 
 
 def is_free(port: int, host: str = HOST) -> bool:
-    """True if a server could listen there now."""
+    """Returns True if a server could listen there now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -38,8 +38,8 @@ def is_free(port: int, host: str = HOST) -> bool:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """That many different ports without a listener."""
-    # Chosen by chance so that two test runs on one machine seldom meet; nothing secret hangs on it.
+    """Returns this many different ports without a listener."""
+    # Random, so that two test runs seldom choose the same ports; not a secret.
     candidates = random.SystemRandom().sample(_RANGE, k=len(_RANGE))
     found = tuple(port for port, _ in zip(filter(is_free, candidates), range(count), strict=False))
     if len(found) < count:
@@ -48,7 +48,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 
 def require_free(ports: Mapping[str, int], host: str = HOST) -> None:
-    """Raises SetupError that names the first taken port and the setting that changes it."""
+    """Raises SetupError with the first taken port and the setting that changes it."""
     for setting, port in ports.items():
         if not is_free(port, host):
             raise SetupError(
@@ -58,7 +58,7 @@ def require_free(ports: Mapping[str, int], host: str = HOST) -> None:
 
 
 def http_get(port: int, path: str) -> tuple[int, bytes]:
-    """Status and body of an HTTP answer; status 0 when there is none."""
+    """Returns status and body of an HTTP answer; status 0 without one."""
     connection = http.client.HTTPConnection(HOST, port, timeout=2)
     try:
         connection.request("GET", path)

@@ -1,4 +1,4 @@
-"""Child processes that are waited for with a limit, log to a file and never outlive us."""
+"""Child processes: they are awaited with a timeout, log to a file and end with this process."""
 
 import os
 import signal
@@ -13,20 +13,20 @@ from pathlib import Path
 
 from local_stack import SetupError
 
-#: Seconds between two looks at something that is awaited.
+#: Seconds between two checks of an awaited condition.
 POLL = 0.05
-#: Seconds that a process has to end after SIGTERM; RabbitMQ itself takes 6.
+#: Seconds for a process to end after SIGTERM; RabbitMQ itself takes 6.
 STOP_TIMEOUT = 20.0
 
-# Ends a child whose parent died before `setpriv` had its say; becomes the program otherwise.
+# Ends a child whose parent died before `setpriv` took effect; otherwise becomes the program.
 _UNLESS_ORPHANED = '[ "$PPID" = "$1" ] || exit 1; shift; exec "$@"'
-# To the kernel our death is the end of the thread that started the child, so that has to be one
-# which lasts as long as we do.
+# For the kernel the parent has died when the thread that started the child ends, so a thread that
+# lasts as long as this process starts every child.
 _STARTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="processes")
 
 
 def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
-    """True if the condition held in time."""
+    """Returns True if the condition held in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -37,7 +37,7 @@ def wait_for(condition: Callable[[], bool], *, seconds: float) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program to start: `environment` is added to ours, output is appended to `log`."""
+    """A program to start: `environment` is added to this process's, output is appended to `log`."""
 
     name: str
     command: Sequence[str]
@@ -46,7 +46,7 @@ class Program:
 
 
 class Process:
-    """A program that runs in a separate process group, so that Ctrl-C does not reach it."""
+    """A program in a process group of its own, so that Ctrl-C does not reach it."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -67,7 +67,7 @@ class Process:
         return status if status is None or status >= 0 else 128 - status
 
     def wait_until(self, ready: Callable[[], bool], *, seconds: float) -> None:
-        """Waits until it is ready; raises SetupError with the end of its log if it fails to be."""
+        """Waits until it is ready; raises SetupError with the end of its log if it never is."""
         if wait_for(lambda: self.exit_status is not None or ready(), seconds=seconds):
             if self.exit_status is None:
                 return
@@ -133,20 +133,20 @@ class Server(ABC):
         self.ready()
 
     def stop(self) -> None:
-        """Ends it in order, so that it loses nothing."""
+        """Stops it in order, without a loss."""
         for process in reversed(self._running):
             process.stop()
         self._running = []
 
     def kill(self) -> None:
-        """Ends it as a power cut would."""
+        """Kills it, like a power failure."""
         for process in reversed(self._running):
             process.kill()
         self._running = []
 
 
 def complete(command: Sequence[str], environment: Mapping[str, str], *, seconds: float) -> str:
-    """Runs a command to its end and returns its output; SetupError when it failed."""
+    """Runs a command to its end and returns its output; raises SetupError if it failed."""
     shown = " ".join([Path(command[0]).name, *command[1:]])
     try:
         done = subprocess.run(
@@ -168,9 +168,9 @@ def complete(command: Sequence[str], environment: Mapping[str, str], *, seconds:
 
 
 def _dying_with_us(command: Sequence[str]) -> list[str]:
-    """The command as the kernel ends it, by SIGTERM, when we die, however we die."""
-    # `setpriv` asks for that in the child itself; Popen's preexec_fn, the other way, may hang in a
-    # process with threads.
+    """Returns the command that the kernel ends with SIGTERM when this process ends."""
+    # `setpriv` sets that in the child itself; Popen's preexec_fn may hang in a process with
+    # threads.
     to_end = ["setpriv", "--pdeathsig", "TERM"]
     return [*to_end, "sh", "-c", _UNLESS_ORPHANED, "sh", str(os.getpid()), *command]
 

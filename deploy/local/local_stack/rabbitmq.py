@@ -1,6 +1,6 @@
 """A private RabbitMQ from Debian's package: own folder, node name, ports and port mapper.
 
-Nothing of it meets a RabbitMQ that runs system-wide, and nothing of it stays behind.
+It is separate from a RabbitMQ that runs system-wide, and leaves nothing behind.
 """
 
 import shutil
@@ -23,7 +23,7 @@ START_TIMEOUT = 90.0
 #: Seconds for a command of rabbitmqctl.
 _CONTROL_TIMEOUT = 60.0
 
-#: The longest message is RabbitMQ 4's default, an eighth of that of 3.10.
+#: The maximum message size is RabbitMQ 4's default, an eighth of that of 3.10.
 _CONFIGURATION = """\
 listeners.tcp.1 = 127.0.0.1:{amqp}
 management.tcp.ip = 127.0.0.1
@@ -32,7 +32,7 @@ max_message_size = 16777216
 log.file = false
 log.console = true
 """
-#: The cluster that a new node joins when it starts.
+#: The cluster that a new node joins at its start.
 _CLUSTER = "cluster_formation.classic_config.nodes.1 = {name}\n"
 
 _ON_LOOPBACK = "-kernel inet_dist_use_interface {127,0,0,1}"
@@ -45,7 +45,7 @@ _NAMES = '{host, {127,0,0,1}, ["localhost"]}.\n{lookup, [file]}.\n'
 class RabbitPorts:
     amqp: int
     management: int
-    #: Erlang's distribution, which RabbitMQ insists on, and its port mapper (epmd).
+    #: Erlang's distribution, which RabbitMQ requires, and its port mapper (epmd).
     distribution: int
     mapper: int
 
@@ -55,7 +55,7 @@ class RabbitPorts:
 
 
 def ensure_installed() -> None:
-    """Installs the package when it is missing."""
+    """Installs the package if it is missing."""
     if not _SERVER.exists() or shutil.which(_EPMD) is None:
         packages.install(["rabbitmq-server"], why="RabbitMQ is missing.")
 
@@ -63,9 +63,9 @@ def ensure_installed() -> None:
 class RabbitMQ(Server):
     """The broker and its port mapper.
 
-    Killed as by a power cut, RabbitMQ 3.10 loses a quorum queue that was declared less than a
-    second or two before: the queue is there again, and never has a leader.
-    A second node `joins` the cluster of a first one, whose port mapper and cookie it uses.
+    RabbitMQ 3.10 that is killed, as by a power failure, loses a quorum queue that was declared up
+    to two seconds before: the queue still exists but never has a leader. A second node `joins` the
+    cluster of a first one, whose port mapper and cookie it uses.
     """
 
     def __init__(self, where: Path, ports: RabbitPorts, *, joins: "RabbitMQ | None" = None) -> None:
@@ -80,7 +80,7 @@ class RabbitMQ(Server):
 
     @property
     def amqp_url(self) -> str:
-        """Without a virtual host: `amqp_url + "/" + vhost` is complete."""
+        """The URL without a virtual host: `amqp_url + "/" + vhost` is complete."""
         return f"amqp://guest:guest@127.0.0.1:{self.ports.amqp}"
 
     @property
@@ -90,7 +90,7 @@ class RabbitMQ(Server):
     def begin(self) -> None:
         self._write_files()
         if self._joins is None:
-            # Started here, and not by Erlang, which would leave it running for ever.
+            # Started here, because Erlang would leave it running.
             mapper = Process(
                 Program(
                     "epmd",
@@ -109,11 +109,11 @@ class RabbitMQ(Server):
         )
 
     def ready(self) -> None:
-        """Waits until clients may come."""
+        """Waits until clients may connect."""
         self._running[-1].wait_until(self._serves, seconds=START_TIMEOUT)
 
     def set_memory_alarm(self, *, raised: bool) -> None:
-        """Makes it short of memory, so that it takes no messages, or no longer."""
+        """Raises or ends a memory alarm, during which the broker accepts no messages."""
         watermark = "0.000001" if raised else "0.4"
         command = [str(_CONTROL), "set_vm_memory_high_watermark", watermark]
         complete(command, self._environment(), seconds=_CONTROL_TIMEOUT)

@@ -1,4 +1,4 @@
-"""A receiver of webhooks to try with: it verifies each delivery, and prints it."""
+"""A webhook receiver for trials: it verifies each delivery, and prints it."""
 
 import importlib.util
 import json
@@ -21,9 +21,9 @@ Verify = Callable[[str, Mapping[str, str], bytes], bool]
 
 
 def receive(certificates: Certificates, *, host: str, port: int, secret: str) -> None:
-    """Serves HTTPS until Ctrl-C; SetupError when the port is taken.
+    """Serves HTTPS until Ctrl-C; raises SetupError when the port is taken.
 
-    Without a secret every delivery is accepted, and said to be unverified.
+    Without a secret every delivery is accepted and printed as unverified.
     """
     if not ports.is_free(port):
         raise SetupError(f"Port {port} is taken by another program: choose one with --port …")

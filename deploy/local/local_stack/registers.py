@@ -1,4 +1,4 @@
-"""Sample registers: invented companies, loaded the way that real registers are."""
+"""Sample registers: invented companies, loaded like real registers."""
 
 import hashlib
 import shutil
@@ -14,17 +14,17 @@ _TIMEOUT = 900.0
 
 
 def make_samples(folder: Path, *, companies: int) -> dict[str, Path]:
-    """Files of invented companies by kind: the same for the same number of companies."""
+    """Returns files of invented companies by source, the same for the same number of companies."""
     shutil.rmtree(folder, ignore_errors=True)
     options = ["--out", str(folder), "--companies", str(companies)]
     made = complete([sys.executable, "-m", "register_samples", *options], {}, seconds=_TIMEOUT)
-    # A line for each, companies before what belongs to them.
+    # A line for each, companies before their other records.
     named = (line.split(maxsplit=1) for line in made.splitlines())
     return {kind: Path(path) for kind, path in named}
 
 
 def load_sample(kind: str, file: Path, state: State, system: System) -> bool:
-    """Loads a file and notes that in the state, unless it is the last one loaded of its kind."""
+    """Loads a file and notes that in the state, unless it is the last loaded one of its source."""
     with file.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     if state.loaded.get(kind) == digest:

@@ -1,4 +1,4 @@
-"""A MongoDB replica set, of one member or more: transactions and change streams need one."""
+"""A MongoDB replica set, of one member or more, as transactions and change streams need it."""
 
 import time
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ _NOT_YET_INITIATED = 94
 
 
 class ReplicaSet:
-    """Mongods that hold the same data; each can be stopped and started again by itself."""
+    """Members with the same data; each can be stopped and started again by itself."""
 
     def __init__(self, members: Sequence[Mongod], *, election_timeout: float = 10) -> None:
-        """`election_timeout` in seconds: the wait for an unavailable primary."""
+        """`election_timeout` is the wait for an unavailable primary in seconds."""
         self.members = tuple(members)
         self._election_timeout = election_timeout
 
@@ -32,13 +32,13 @@ class ReplicaSet:
         return all(member.running for member in self.members)
 
     def begin(self) -> None:
-        """Starts the members that do not run, and does not wait for them to be ready."""
+        """Starts the members that do not run, and does not wait until they are ready."""
         for member in self.members:
             if not member.running:
                 member.begin()
 
     def ready(self) -> None:
-        """Waits until writes are taken, and every member follows."""
+        """Waits until there is a primary, and every member follows."""
         for member in self.members:
             member.ready()
         self._configure()
@@ -59,7 +59,7 @@ class ReplicaSet:
             member.kill()
 
     def primary(self, *, other_than: Mongod | None = None) -> Mongod:
-        """The member that takes writes; waits for one while there is none."""
+        """Returns the primary; waits while there is none."""
         deadline = time.monotonic() + START_TIMEOUT
         while time.monotonic() < deadline:
             for member in self.members:
@@ -69,7 +69,7 @@ class ReplicaSet:
         raise SetupError(f"MongoDB had no primary within {START_TIMEOUT:.0f} s.")
 
     def step_down(self) -> Mongod:
-        """Makes another member the primary, and answers which."""
+        """Makes another member the primary; returns that member."""
         former = self.primary()
         # The server may close the connection that requested this.
         with suppress(AutoReconnect):

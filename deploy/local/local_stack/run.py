@@ -33,7 +33,7 @@ class _Stopped(BaseException):
 
 
 def run(settings: StackSettings) -> None:
-    """Returns after a request to stop; exits with 1 if a process of it failed."""
+    """Runs until it is requested to stop; exits with 1 if one of its processes failed."""
     signal.signal(signal.SIGINT, _stop)
     signal.signal(signal.SIGTERM, _stop)
     try:
@@ -41,11 +41,11 @@ def run(settings: StackSettings) -> None:
             try:
                 _live(settings, stack)
             except SetupError as error:
-                # Said before everything is stopped, which takes some seconds.
+                # Printed before everything is stopped, which takes some seconds.
                 sys.stderr.write(f"{error}\n")
                 sys.exit(1)
             finally:
-                # A second Ctrl-C would leave half of it running.
+                # A second Ctrl-C would leave processes running.
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 signal.signal(signal.SIGTERM, signal.SIG_IGN)
     except _Stopped:
@@ -60,7 +60,7 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
     begun = time.monotonic()
     run = Run(settings, stack, Watch(settings.run_dir))
     check(settings)
-    # Messages of an earlier run would mislead the reader of this one's.
+    # The logs of an earlier run could be mistaken for this one's.
     shutil.rmtree(run.logs, ignore_errors=True)
     _say("Starting MongoDB and RabbitMQ …")
     mongodb, rabbitmq = begin_mongodb(run), begin_rabbitmq(run)
@@ -69,7 +69,7 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
     system = System(run.logs, urls["AMQP_URL"], urls["MONGO_URL"], {}, base_port=settings.http_port)
     samples = make_samples(settings.run_dir / "samples", companies=settings.sample_companies)
     mongodb.ready()
-    # RabbitMQ takes longest to start, and nothing needs it before the services do.
+    # RabbitMQ takes longest to start, and only the services need it.
     make_indexes(system)
     _say(f"Loading the sample registers ({counted(settings.sample_companies, 'company')} each) …")
     api_key = prepare(settings.run_dir, system, samples)
@@ -86,7 +86,7 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
 
 
 def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str) -> dict[str, str]:
-    """The addresses and keys that scripts need."""
+    """Returns the addresses and keys that scripts need."""
     admin = {
         service.admin_url_name: f"http://127.0.0.1:{service.port(settings)}"
         for service in (*SERVICES, SYNC, PORTAL)

@@ -1,4 +1,4 @@
-"""Files of a run in its folder: keys, addresses, and what the next run need not do again."""
+"""Files of a run in its folder: keys, addresses, and completed steps."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ _ENV = "env"
 
 
 def write_private(path: Path, content: str) -> None:
-    """Writes a file whole or not at all, readable for its owner only."""
+    """Writes a file atomically, readable for its owner only."""
     unfinished = path.with_suffix(".new")
     unfinished.unlink(missing_ok=True)
     with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
@@ -24,12 +24,12 @@ def write_private(path: Path, content: str) -> None:
 
 
 def sealing_key(run_dir: Path) -> str:
-    """`local:<base64 of 32 bytes>`; made once, since no other key opens secrets sealed with it."""
+    """Returns `local:<base64 of 32 bytes>`; kept, since other keys cannot open sealed secrets."""
     return _kept_key(run_dir / "sealing-key", prefix="local:")
 
 
 def session_key(run_dir: Path) -> str:
-    """Base64 of 32 bytes; made once, so that people stay signed in to the portal."""
+    """Returns base64 of 32 bytes; kept, so that people stay signed in to the portal."""
     return _kept_key(run_dir / "session-key")
 
 
@@ -43,9 +43,9 @@ def _kept_key(path: Path, *, prefix: str = "") -> str:
 
 @contextmanager
 def env_file(run_dir: Path, values: Mapping[str, str]) -> Iterator[None]:
-    """`.run/env`: addresses and the key of a run in shell syntax, until the end of the body.
+    """Writes `.run/env`, addresses and the key of a run in shell syntax, during the body.
 
-    It exists only while all is ready, and is whole from its first moment.
+    It is written atomically, and exists only while everything is ready.
     """
     lines = [f"export {name}={shlex.quote(value)}\n" for name, value in values.items()]
     write_private(run_dir / _ENV, "".join(lines))
@@ -62,11 +62,11 @@ def remove_env_file(run_dir: Path) -> None:
 
 @dataclass(slots=True)
 class State:
-    """Completed steps, true of one database; another one begins with nothing."""
+    """The completed steps for one database; for another database there are none."""
 
     database: str
     api_key: str | None = None
-    #: The digest of the file that was last loaded whole, by its kind.
+    #: The digest of the file that was last loaded whole, by source.
     loaded: dict[str, str] = field(default_factory=dict)
 
     @classmethod

@@ -1,6 +1,6 @@
 """Servers for tests: at the URLs in the environment, or else started from local programs.
 
-Missing programs are an error and never a skip: a test that did not run has proved nothing.
+Missing programs are an error and never a skip: a test that did not run proves nothing.
 """
 
 import shutil
@@ -17,7 +17,7 @@ from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from local_stack.replica_set import ReplicaSet
 
 _MEMORY: Final = Path("/dev/shm")  # noqa: S108 (each folder in it is a new one)
-#: Free bytes that it must have; a run of all tests takes a small part of them.
+#: Minimum free bytes of a folder in memory; a run of all tests needs a small part of them.
 _ROOM: Final = 2 * 1024**3
 
 
@@ -28,12 +28,12 @@ class BrokerAddress:
     management_url: str
 
     def vhost_url(self, name: str) -> str:
-        """The AMQP URL of a virtual host."""
+        """Returns the AMQP URL of a virtual host."""
         return f"{self.amqp_url}/{name}"
 
 
 def given_broker(environment: Mapping[str, str]) -> BrokerAddress | None:
-    """The broker of AMQP_URL and AMQP_MANAGEMENT_URL; None when there is none."""
+    """Returns the broker of AMQP_URL and AMQP_MANAGEMENT_URL; None when there is none."""
     url = environment.get("AMQP_URL")
     if not url:
         return None
@@ -48,15 +48,15 @@ def given_broker(environment: Mapping[str, str]) -> BrokerAddress | None:
 
 
 def given_database(environment: Mapping[str, str]) -> str | None:
-    """The URL of the replica set of MONGO_URL; None when there is none."""
+    """Returns the URL of the replica set of MONGO_URL; None when there is none."""
     return environment.get("MONGO_URL") or None
 
 
 @contextmanager
 def folder_of_servers() -> Iterator[Path]:
-    """A folder for servers' data while the body runs; in memory where there is room.
+    """Yields a folder for servers' data, in memory if there is room.
 
-    Memory outlives a killed server, as a disk's cache does, and spares tests thousands of syncs.
+    Memory outlives a killed server, as a disk's cache does, and saves tests thousands of syncs.
     """
     has_room = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free >= _ROOM
     with TemporaryDirectory(prefix="servers-", dir=_MEMORY if has_room else None) as folder:
@@ -64,13 +64,13 @@ def folder_of_servers() -> Iterator[Path]:
 
 
 def own_broker(where: Path) -> RabbitMQ:
-    """A broker of one's own, not yet started."""
+    """Returns a private broker, not yet started."""
     rabbitmq.ensure_installed()
     return RabbitMQ(where, RabbitPorts.free())
 
 
 def own_replica_set(where: Path, *, members: int = 1, election_timeout: float = 10) -> ReplicaSet:
-    """A replica set of one's own, not yet started; `election_timeout` in seconds."""
+    """Returns a private replica set, not yet started; `election_timeout` in seconds."""
     mongodb.ensure_runs()
     numbered = enumerate(ports.free_ports(members))
     return ReplicaSet(

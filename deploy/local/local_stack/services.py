@@ -16,7 +16,7 @@ from local_stack.settings import StackSettings
 class Service:
     #: Runs with `python -m <module> <command>`.
     module: str
-    #: The setting that says where its operational port is.
+    #: The setting of its operational port.
     admin_port: str
     #: Settings in addition to the servers' URLs.
     environment: Callable[[StackSettings], Mapping[str, str]] = lambda _settings: {}
@@ -26,23 +26,23 @@ class Service:
 
     @property
     def name(self) -> str:
-        """Such as `lookup`, or `lookup-sync` for another command than `serve`."""
+        """The name, such as `lookup`, or `lookup-sync` for another command than `serve`."""
         command = self.command[0]
         return self.module if command == "serve" else f"{self.module}-{command}"
 
     @property
     def admin_url_name(self) -> str:
-        """Name of its operational address in `.run/env`, such as LOOKUP_ADMIN_URL."""
+        """The name of its operational address in `.run/env`, such as LOOKUP_ADMIN_URL."""
         return self.admin_port.removesuffix("_port").upper() + "_URL"
 
     def port(self, settings: StackSettings) -> int:
-        """Its operational port."""
+        """The operational port."""
         port: int = getattr(settings, self.admin_port)
         return port
 
 
 def receiver_certificates(settings: StackSettings) -> Certificates:
-    """For a receiver on this machine, which the dispatcher may call and trusts."""
+    """Issues certificates for a receiver on this machine, which the dispatcher may call."""
     return certificates(settings.run_dir / "receiver")
 
 
@@ -59,13 +59,13 @@ def _for_lookup(settings: StackSettings) -> Mapping[str, str]:
 
 
 def _for_sync(settings: StackSettings) -> Mapping[str, str]:
-    """The built-in registers accept any credentials and any rate of requests."""
+    """Returns the settings for built-in registers, which accept any credentials and rate."""
     return {
         "CVR_USER": "sample",
         "CVR_PASSWORD": "sample",
         "CVR_ALLOW_PLAINTEXT": "true",
         "SYNC_INTERVAL": "PT2S",
-        # Changes there are listed immediately; a longer overlap would be read again every time.
+        # Changes are listed immediately there; a longer overlap would be read again every time.
         "CVR_OVERLAP": "PT1M",
         "PEPPOL_INTERVAL": "PT10S",
         "PEPPOL_MAX_DOWNLOADS_PER_DAY": "100000",
@@ -74,7 +74,7 @@ def _for_sync(settings: StackSettings) -> Mapping[str, str]:
 
 
 def _for_webhooks(settings: StackSettings) -> Mapping[str, str]:
-    """Webhooks may go to this machine; settings in the environment replace these."""
+    """Returns settings that permit webhooks to this machine, unless the environment has some."""
     own = {
         "WEBHOOK_SECRET_KEYS": sealing_key(settings.run_dir),
         "WEBHOOK_EXTRA_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
@@ -90,7 +90,7 @@ def _for_portal(settings: StackSettings) -> Mapping[str, str]:
         "SESSION_KEY": session_key(settings.run_dir),
         "HTTP_HOST": settings.http_host,
         "HTTP_PORT": str(settings.portal_port),
-        # There is no certificate on this machine.
+        # This machine has no certificate.
         "SECURE_COOKIES": "false",
     }
 
@@ -102,7 +102,7 @@ SERVICES = (
     Service("gateway", "gateway_admin_port", _for_gateway),
 )
 
-#: Brings what changes in the built-in registers, once the services are there to hear of it.
+#: Reads the changes of the built-in registers, once the services receive events.
 SYNC = Service(
     "lookup",
     "sync_admin_port",
@@ -111,12 +111,12 @@ SYNC = Service(
     command=("sync", "all", "--follow"),
 )
 
-#: The pages of the API, which it calls as any client does.
+#: The pages of the API, which call it like any client.
 PORTAL = Service("portal", "portal_admin_port", _for_portal, has_indexes=False)
 
 
 def is_ready(port: int) -> bool:
-    """True if the service with that operational port is ready and passes every check.
+    """Returns True if the service with that operational port is ready and passes every check.
 
     The gateway is ready without its dependencies, so each of its checks has to pass too.
     """

@@ -24,7 +24,7 @@ _PAST = 20
 
 
 def _port(default: int, description: str) -> Any:
-    """A port that `port_offset` moves, unless it is set itself."""
+    """Returns a port that `port_offset` moves, unless it is set itself."""
 
     def moved(fields: dict[str, Any]) -> int:
         port: int = default + fields.get("port_offset", 0)
@@ -90,7 +90,7 @@ class StackSettings(BaseSettings):
     @field_validator("amqp_url", "mongo_url")
     @classmethod
     def _not_our_own(cls, url: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
-        """No server is given where `.run/env` of an earlier run names the run's own."""
+        """Rejects servers that the `.run/env` of an earlier run names as its own."""
         own = info.data.get("amqp_port" if info.field_name == "amqp_url" else "mongo_port")
         place = urlsplit(url.get_secret_value()).netloc.rpartition("@")[2] if url else None
         return None if place == f"127.0.0.1:{own}" else url
@@ -111,7 +111,7 @@ class StackSettings(BaseSettings):
 
     @property
     def run_ports(self) -> dict[str, int]:
-        """The ports that a run listens on, by their settings; none of a server that is given."""
+        """The ports that a run listens on, by their settings, but for those of given servers."""
         given = {
             *(("MONGO_PORT",) if self.mongo_url else ()),
             *(_BROKER_PORTS if self.amqp_url else ()),

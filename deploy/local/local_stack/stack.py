@@ -29,7 +29,7 @@ _PUBLIC_PORTS = ("HTTP_PORT", "PORTAL_PORT")
 
 
 def check(settings: StackSettings) -> None:
-    """SetupError when a port is taken or a server is missing and cannot be installed."""
+    """Raises SetupError when a port is taken or a server cannot be installed."""
     for name, port in settings.run_ports.items():
         host = settings.http_host if name in _PUBLIC_PORTS else ports.HOST
         ports.require_free({name: port}, host)
@@ -41,7 +41,7 @@ def check(settings: StackSettings) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The settings of a run, what ends with it, and the processes that it is made of."""
+    """The settings of a run, its exit stack, and its processes."""
 
     settings: StackSettings
     stack: ExitStack
@@ -52,14 +52,14 @@ class Run:
         return self.settings.run_dir / "logs"
 
     def keep(self, process: Process) -> None:
-        """The process ends with the run, and the run with the process."""
+        """Adds a process that ends with the run, and whose end ends the run."""
         self.stack.callback(process.stop)
         self.watch.add(process)
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A server that was started; `ready` waits until clients may come."""
+    """A started server; `ready` waits until clients may connect."""
 
     #: By the names of the settings.
     urls: Mapping[str, str]
@@ -67,7 +67,7 @@ class Begun:
 
 
 def begin_mongodb(run: Run) -> Begun:
-    """MongoDB, unless one is given; does not wait for it."""
+    """Starts MongoDB, unless one is given; does not wait for it."""
     settings = run.settings
     if settings.mongo_url is not None:
         return _given(MONGO_URL=settings.mongo_url)
@@ -80,7 +80,7 @@ def begin_mongodb(run: Run) -> Begun:
 
 
 def begin_rabbitmq(run: Run) -> Begun:
-    """RabbitMQ, unless one is given; does not wait for it."""
+    """Starts RabbitMQ, unless one is given; does not wait for it."""
     settings = run.settings
     if settings.amqp_url is not None:
         return _given(AMQP_URL=settings.amqp_url)
@@ -99,9 +99,9 @@ def begin_rabbitmq(run: Run) -> Begun:
 
 
 def begin_registers(run: Run) -> Callable[[], dict[str, str]]:
-    """Registers that change by themselves; does not wait for them.
+    """Starts registers that change by themselves; does not wait for them.
 
-    The returned function does, and gives their addresses by the names of the sync's settings.
+    The returned function does, and returns their addresses by the settings of the sync.
     """
     options = {
         "--port": run.settings.registers_port,
@@ -122,7 +122,7 @@ def begin_registers(run: Run) -> Callable[[], dict[str, str]]:
 
 
 def make_indexes(system: System) -> None:
-    """Has the services prepare their collections, side by side."""
+    """Lets the services create their indexes concurrently."""
     modules = [service.module for service in SERVICES if service.has_indexes]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda module: system.demand(module, "indexes"), modules))
@@ -144,7 +144,7 @@ def prepare(run_dir: Path, system: System, samples: Mapping[str, Path]) -> str:
 
 
 def start_services(run: Run, system: System, services: Sequence[Service], **more: str) -> None:
-    """Starts all of them, with more settings than their own, then waits until each is ready."""
+    """Starts all services with further settings, then waits until each is ready."""
     for service in services:
         started = system.start(
             service.module,
@@ -161,7 +161,7 @@ def start_services(run: Run, system: System, services: Sequence[Service], **more
 
 
 def _addresses_in(log: Path) -> dict[str, str]:
-    """The registers print a line such as `BRREG_URL=http://…` for each interface that is ready."""
+    """Returns the addresses in the output: a line `BRREG_URL=http://…` for each interface."""
     lines = (line.partition("=") for line in log.read_text().splitlines())
     return {name: value for name, _, value in lines if name.endswith("_URL")}
 

@@ -1,4 +1,4 @@
-"""The system as it is deployed: each service a process of its own, started by its entry point."""
+"""The system as it is deployed: each service as a process, started by its entry point."""
 
 import os
 import subprocess
@@ -41,7 +41,7 @@ class System:
     mongo_url: str
     #: Further settings of every service, such as the names of the databases.
     environment: Mapping[str, str]
-    #: Settings of single services by module, such as a user of its own on a server.
+    #: Further settings of single services by module, such as another user of a server.
     own: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     services: dict[str, Service] = field(default_factory=dict)
     base_port: int = field(default_factory=lambda: ports.free_ports(1)[0])
@@ -75,7 +75,7 @@ class System:
         return service
 
     def run(self, module: str, *arguments: str) -> tuple[int, str, str]:
-        """Runs one of a service's commands to its end: exit status, standard output and error."""
+        """Runs a command of a service to its end; returns exit status, output and errors."""
         done = subprocess.run(
             [sys.executable, "-m", module, *arguments],
             env={**os.environ, **self.settings_of(module)},
@@ -87,12 +87,12 @@ class System:
         return done.returncode, done.stdout, done.stderr
 
     def demand(self, module: str, *arguments: str, seconds: float = SOON) -> str:
-        """The output of one of a service's commands; SetupError if it failed."""
+        """Returns the output of a service's command; raises SetupError if it failed."""
         command = [sys.executable, "-m", module, *arguments]
         return complete(command, self.settings_of(module), seconds=seconds).strip()
 
     def issue_key(self, owner: str) -> str:
-        """A key with every scope."""
+        """Returns a key with every scope."""
         every = ("lookup", "webhooks", "events", "export")
         scopes = [part for scope in every for part in ("--scope", scope)]
         issue = ("keys", "issue", "--owner", owner, "--name", "every scope", *scopes)
@@ -112,7 +112,7 @@ class System:
             service.process.stop()
 
     def settings_of(self, module: str) -> dict[str, str]:
-        """Further environment of a service and of its commands."""
+        """Returns the further environment of a service and of its commands."""
         return {**self._shared(), **self.own.get(module, {})}
 
     def _shared(self) -> dict[str, str]:

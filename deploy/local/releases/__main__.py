@@ -1,4 +1,4 @@
-"""`deploy/k8s/run <command> <overlay>`: what operators type, each step in its one right place."""
+"""`deploy/k8s/run <command> <overlay>`: the commands of operators, each step in its order."""
 
 import argparse
 import sys
@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def release(cluster: Cluster, documents: Sequence[Document], *, back: bool = False) -> None:
-    """Indexes first, then each service in its order, and at last the indexes nobody reads by.
+    """Makes indexes, rolls each service out in its order, and drops replaced indexes.
 
-    On the way back the order is reversed, and no index is dropped.
+    For a way back the order is reversed, and no index is dropped.
     """
     cluster.apply(others(documents))
     for service in _INDEXED:
@@ -55,7 +55,7 @@ def release(cluster: Cluster, documents: Sequence[Document], *, back: bool = Fal
 
 
 def resume(cluster: Cluster, documents: Sequence[Document], removed: Path, since: str) -> None:
-    """After a restore into a server that no service uses; docs/operations.md explains each step."""
+    """Starts the services after a restore; docs/operations.md explains each step."""
     for line in removed.read_text().splitlines():
         cluster.run(job(documents, "lookup", ["remove", *line.split()]))
     cluster.run(job(documents, "lookup", ["restored"]))

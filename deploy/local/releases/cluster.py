@@ -17,11 +17,11 @@ _PODS = "app.kubernetes.io/part-of=company-registry"
 
 
 class Failed(Exception):
-    """The cluster refused something, or a state was not reached in time."""
+    """The cluster refused a request, or a state was not reached in time."""
 
 
 def rendered(overlay: str) -> list[Document]:
-    """The manifests of an overlay."""
+    """Returns the manifests of an overlay."""
     documents = list(yaml.load_all(_kubectl("kustomize", overlay), Loader=yaml.CSafeLoader))
     if not any(each["kind"] == "StatefulSet" for each in documents):
         raise Refused(f"{overlay} does not include the base")
@@ -30,7 +30,7 @@ def rendered(overlay: str) -> list[Document]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """One namespace, looked at every `look_every` seconds; a wait ends after `timeout` seconds."""
+    """One namespace, checked every `look_every` seconds; a wait ends after `timeout` seconds."""
 
     namespace: str
     timeout: float
@@ -42,7 +42,7 @@ class Cluster:
     def roll_out(self, document: Document) -> None:
         """Applies a service, and waits until all of its pods are new and ready.
 
-        Pods are new where the value of a Secret is, too.
+        Pods are also new if the value of a Secret is.
         """
         values = [self._secret(name) for name in secrets(document)]
         self.apply([with_digest(document, json.dumps(values, sort_keys=True))])
@@ -73,7 +73,7 @@ class Cluster:
         self._until(lambda: not self._running(services), "pods still run")
 
     def until_only(self, services: Sequence[Document]) -> None:
-        """Waits until no pod of a service runs another image, also none that is ending."""
+        """Waits until no pod of a service runs another image, ending ones included."""
         wanted = images(services)
         self._until(
             lambda: not outdated(self._running(services), wanted),
@@ -90,7 +90,7 @@ class Cluster:
         return dict(json.loads(found)["data"])
 
     def _running(self, services: Sequence[Document]) -> list[Document]:
-        """The pods of the services, those that are ending included."""
+        """Returns the pods of the services, ending ones included."""
         names = {document["metadata"]["name"] for document in services}
         found = json.loads(self._kubectl("get", "pods", f"--selector={_PODS}", "--output=json"))
         label = "app.kubernetes.io/name"

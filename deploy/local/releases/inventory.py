@@ -20,7 +20,7 @@ _SHORT_NAME = re.compile(r"^License: *([\w.+-]+(?:,? (?:and|or|with) [\w.+-]+)*)
 
 
 def document(image: str, root: Path = Path("/")) -> dict[str, Any]:
-    """The bill of materials of the image whose files are below `root`."""
+    """Returns the bill of materials of the image with its files below `root`."""
     name, _, version = image.rpartition(":")
     components = [_system(root), _interpreter(), *debian(root), *python_packages()]
     return {
@@ -33,7 +33,7 @@ def document(image: str, root: Path = Path("/")) -> dict[str, Any]:
 
 
 def debian(root: Path) -> Iterator[Component]:
-    """Each installed package of Debian."""
+    """Yields each installed package of Debian."""
     status = (root / "var/lib/dpkg/status").read_text(encoding="utf-8", errors="replace")
     for stanza in status.strip().split("\n\n"):
         fields = dict(re.findall(r"^([A-Za-z-]+): (.*)$", stanza, re.MULTILINE))
@@ -44,7 +44,7 @@ def debian(root: Path) -> Iterator[Component]:
 
 
 def python_packages() -> Iterator[Component]:
-    """Each package that this interpreter imports, ours included."""
+    """Yields each package that this interpreter imports, ours included."""
     found = {each.metadata["Name"].lower().replace("_", "-"): each for each in distributions()}
     for name, each in sorted(found.items()):
         yield _component(
@@ -68,7 +68,7 @@ def _interpreter() -> Component:
 
 
 def _licences_of_debian(root: Path, package: str) -> list[str]:
-    """The short names in a copyright file; of one that is prose, the name of that file."""
+    """Returns the short names in a copyright file; of prose, the name of the file."""
     file = root / "usr/share/doc" / package / "copyright"
     if not file.exists():
         return []
@@ -79,7 +79,7 @@ def _licences_of_debian(root: Path, package: str) -> list[str]:
 
 
 def _licences(package: Distribution) -> list[str]:
-    """The licence of a package: its expression, else its classifiers, else its short text."""
+    """Returns a package's licence: its expression, else its classifiers, else its text."""
 
     def given(field: str) -> list[str]:
         return package.metadata.get_all(field) or []

@@ -11,11 +11,11 @@ Document = Mapping[str, Any]
 #: The order of a release, which Argo CD reads, too.
 WAVE: Final = "argocd.argoproj.io/sync-wave"
 _SERVED: Final = ("Deployment", "StatefulSet")
-#: The digest of the Secrets that a pod began with.
+#: The digest of the Secrets that a pod started with.
 _SECRETS: Final = "company-registry/secrets-sha256"
-#: In an image's name of the base: a host that no resolver knows.
+#: The host of the base's image names, which no resolver knows.
 UNSET: Final = "set-images.invalid/"
-#: Tries of a Job that may come before its database, as in a first release.
+#: Tries of a Job that may start before its database, as in a first release.
 _TRIES_OF_INDEXES: Final = 10
 _KEPT_SECONDS: Final = 24 * 60 * 60
 #: The fields that a Job's pod takes over from the pods of its service.
@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 def services(documents: Sequence[Document]) -> list[Document]:
-    """Our services, in the order of a release."""
+    """Returns the services of this project, in the order of a release."""
     ordered = [
         each
         for each in documents
@@ -43,13 +43,13 @@ def services(documents: Sequence[Document]) -> list[Document]:
 
 
 def others(documents: Sequence[Document]) -> list[Document]:
-    """Everything that is no service of ours, in the order of the manifests."""
+    """Returns all other manifests, in their order."""
     ordered = services(documents)
     return [each for each in documents if each not in ordered]
 
 
 def images(documents: Sequence[Document]) -> set[str]:
-    """Every image that a service runs."""
+    """Returns every image that a service runs."""
     return {
         container["image"]
         for document in services(documents)
@@ -58,7 +58,7 @@ def images(documents: Sequence[Document]) -> set[str]:
 
 
 def check_images(documents: Sequence[Document]) -> None:
-    """Raises Refused if an image comes from no registry that the overlay names."""
+    """Raises Refused if the overlay does not name the registry of an image."""
     made = [each["spec"]["jobTemplate"] for each in documents if each["kind"] == "CronJob"]
     named = images(documents) | {each["image"] for one in made for each in _containers(one)}
     unset = sorted(image for image in named if image.startswith(UNSET))
@@ -67,7 +67,7 @@ def check_images(documents: Sequence[Document]) -> None:
 
 
 def job(documents: Sequence[Document], service: str, arguments: Sequence[str]) -> Document:
-    """The Job of a command with what the service's `indexes` has: its settings and its database."""
+    """Returns the Job of a command, with the settings and database of the service's `indexes`."""
     found = [each for each in services(documents) if each["metadata"]["name"] == service]
     if not found or "initContainers" not in found[0]["spec"]["template"]["spec"]:
         raise Refused(f"{service} has no database, and so no commands")
@@ -76,7 +76,7 @@ def job(documents: Sequence[Document], service: str, arguments: Sequence[str]) -
     container = copy.deepcopy(pod["initContainers"][0])
     container |= {"name": arguments[0], "args": list(arguments)}
     mounted = {mount["name"] for mount in container.get("volumeMounts", [])}
-    # Not the service's own name, by which its Service would find the pod.
+    # Not the service's name, under which its Service would find the pod.
     labels = {
         "app.kubernetes.io/name": f"{service}-command",
         "app.kubernetes.io/part-of": "company-registry",
@@ -107,14 +107,14 @@ def job(documents: Sequence[Document], service: str, arguments: Sequence[str]) -
 
 
 def secrets(document: Document) -> list[str]:
-    """Names of the Secrets that a service's variables come from."""
+    """Returns the names of the Secrets that a service's variables come from."""
     variables = [each for one in _containers(document) for each in one.get("env", [])]
     found = [each.get("valueFrom", {}).get("secretKeyRef", {}).get("name") for each in variables]
     return sorted({name for name in found if name})
 
 
 def with_digest(document: Document, values: str) -> Document:
-    """The service with a digest of what its Secrets hold: another value replaces its pods."""
+    """Returns the service with a digest of its Secrets' values: another value replaces its pods."""
     marked: Any = copy.deepcopy(document)
     template = marked["spec"]["template"]["metadata"]
     digest = hashlib.sha256(values.encode()).hexdigest()
@@ -123,7 +123,7 @@ def with_digest(document: Document, values: str) -> Document:
 
 
 def outdated(pods: Sequence[Document], released: set[str]) -> list[str]:
-    """Names of the pods that still run another image, those that are ending included."""
+    """Returns the names of the pods that run another image, ending ones included."""
     return [
         pod["metadata"]["name"]
         for pod in pods

@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country
 from lookup.search.addresses import House, ParsedAddress, parsed_addresses, read_address
-from lookup.search.indexed import AddressKind, IndexedAddress
+from lookup.search.indexed import AddressType, IndexedAddress
 from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_score, match_address
 from lookup.search.streets import fold_street
 from tests.builders.indexed import an_indexed_address
 
 EXACT = 100.0
 CERTAIN = 88.0
-BUSINESS = AddressKind.BUSINESS
+BUSINESS = AddressType.BUSINESS
 
 
 def score(query: str, address: str, country: Country = Country.DK) -> float:
@@ -351,7 +351,9 @@ def test_a_business_address_ranks_before_a_postal_one() -> None:
     [query] = read_address("Storgaden 5, 5000 Odensse C")
     parsed = parsed_address(an_indexed_address("Storgade 5, 5000 Odense C"), Country.DK)
 
-    business, postal = (match_address(query, parsed, kind=kind, order=1) for kind in AddressKind)
+    business, postal = (
+        match_address(query, parsed, address_type=each, order=1) for each in AddressType
+    )
 
     assert business > postal
 

@@ -4,7 +4,7 @@ import pytest
 
 from common.contracts.company import CompanyKey
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany
+from lookup.search.indexed import AddressType, IndexedAddress, IndexedCompany
 from tests.builders.indexed import an_indexed_address, an_indexed_company, filled
 
 ABROAD = "Unit 7, Harbour House, Quay Road"
@@ -111,7 +111,7 @@ def test_without_a_town_the_best_ranked_of_all_towns_answers(index: SearchIndex)
 
 
 def test_a_business_address_is_before_a_postal_one(index: SearchIndex) -> None:
-    post = an_indexed_address("Storgade 5, 5000 Odense C", kind=AddressKind.POSTAL)
+    post = an_indexed_address("Storgade 5, 5000 Odense C", kind=AddressType.POSTAL)
     letters = an_indexed_company(number=1, addresses=(post,), employees=90)
     filled(index, letters, at("Storgade 5, 5000 Odense C", number=2))
 
@@ -119,7 +119,7 @@ def test_a_business_address_is_before_a_postal_one(index: SearchIndex) -> None:
 
 
 def test_a_place_without_house_numbers_and_an_address_abroad_are_found(index: SearchIndex) -> None:
-    scottish = IndexedAddress(AddressKind.BUSINESS, ABROAD, None, None, "Leith", None, "GB")
+    scottish = IndexedAddress(AddressType.BUSINESS, ABROAD, None, None, "Leith", None, "GB")
     abroad = an_indexed_company(number=3, addresses=(scottish,))
     filled(index, at("Alnes, 6055 Godøya", number=1), at("Alnes 7, 6055 Godøya", number=2), abroad)
 
@@ -146,7 +146,7 @@ def test_each_spelling_leads_to_the_documents_of_its_street(index: SearchIndex, 
 
 def test_the_companies_of_a_house_are_ranked_each_once(index: SearchIndex) -> None:
     line = "Margrethepladsen 4, 8000 Aarhus C"
-    twice = (an_indexed_address(line), an_indexed_address(line, kind=AddressKind.POSTAL))
+    twice = (an_indexed_address(line), an_indexed_address(line, kind=AddressType.POSTAL))
     filled(
         index,
         at(line, number=1, employees=5),
@@ -162,7 +162,7 @@ def test_the_companies_of_a_house_are_ranked_each_once(index: SearchIndex) -> No
 
 
 def test_a_company_without_a_street_is_found_by_name_alone(index: SearchIndex) -> None:
-    nowhere = IndexedAddress(AddressKind.BUSINESS, None, None, "5000", "Odense C")
+    nowhere = IndexedAddress(AddressType.BUSINESS, None, None, "5000", "Odense C")
     filled(index, an_indexed_company("Nordlys", number=1, addresses=(nowhere,)))
 
     assert index.size.addresses == 0

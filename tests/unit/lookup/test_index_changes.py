@@ -16,7 +16,7 @@ from common.contracts.company import Country, Status
 from lookup.search.index import SearchIndex, Size
 from lookup.search.index.documents import documents_of
 from lookup.search.index.schema import FORMAT
-from lookup.search.indexed import AddressKind, IndexedAddress, IndexedCompany
+from lookup.search.indexed import AddressType, IndexedAddress, IndexedCompany
 from tests.builders.indexed import an_indexed_address, an_indexed_company, filled
 
 NORDLYS = an_indexed_company(
@@ -38,10 +38,10 @@ EVERYTHING = an_indexed_company(
     addresses=(
         an_indexed_address("c/o Nordlys, Gl. Kongevej 2B, 2. sal tv, 1610 Kbh. V"),
         an_indexed_address("Skt. Annæ Plads 3-7, st. mf, Christianshavn, 1250 København K"),
-        an_indexed_address("Storgt 142/148, H0201, 0155 Oslo", kind=AddressKind.POSTAL),
+        an_indexed_address("Storgt 142/148, H0201, 0155 Oslo", kind=AddressType.POSTAL),
         an_indexed_address("P.b. 12 Sentrum, 4001 Stavanger"),
         an_indexed_address("Haakon VII's gt 4, Postboks 39, 3700 Rønne"),
-        IndexedAddress(AddressKind.BUSINESS, "Stormyrgatan 15", None, None, "Orsa", None, "SE"),
+        IndexedAddress(AddressType.BUSINESS, "Stormyrgatan 15", None, None, "Orsa", None, "SE"),
     ),
     contacts=("anna@gmail.com", "blaabaer.example"),
 )

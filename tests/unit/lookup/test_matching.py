@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Employees, Status
 from lookup.search.folding import fold_name
-from lookup.search.indexed import AddressKind, NameKind, indexed_core, order_of, rank_order
+from lookup.search.indexed import AddressType, NameType, indexed_core, order_of, rank_order
 from lookup.search.matching import EXACT, similarity
 from lookup.store.canonical_json import dump
 from lookup.store.ranking import Rank, rank_of
@@ -76,9 +76,9 @@ def test_words_in_order_and_fewer_typos_score_more() -> None:
 def test_the_weight_of_a_kind_decides_between_exact_names() -> None:
     ended, active = rank_order(a_rank(status=Status.ENDED)), rank_order(a_rank())
 
-    assert order_of(NameKind.CURRENT, ended) > order_of(NameKind.TRADE, active)
-    assert order_of(NameKind.TRADE, ended) > order_of(NameKind.FORMER, active)
-    assert order_of(AddressKind.BUSINESS, ended) > order_of(AddressKind.POSTAL, active)
+    assert order_of(NameType.CURRENT, ended) > order_of(NameType.TRADE, active)
+    assert order_of(NameType.TRADE, ended) > order_of(NameType.FORMER, active)
+    assert order_of(AddressType.BUSINESS, ended) > order_of(AddressType.POSTAL, active)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_every_rank_fits_into_64_bits(
 ) -> None:
     rank = Rank(status=status, employees=employees, founded=founded, number=number)
 
-    assert 0 <= order_of(NameKind.CURRENT, rank_order(rank)) < 2**64
+    assert 0 <= order_of(NameType.CURRENT, rank_order(rank)) < 2**64
 
 
 def test_a_company_is_searched_by_all_its_names_and_places() -> None:
@@ -127,11 +127,11 @@ def test_a_company_is_searched_by_all_its_names_and_places() -> None:
     indexed = indexed_core(dump(company))
 
     assert indexed.names == (
-        ("Nordlys ApS", NameKind.CURRENT),
-        ("Lyset", NameKind.TRADE),
-        ("Aurora ApS", NameKind.FORMER),
+        ("Nordlys ApS", NameType.CURRENT),
+        ("Lyset", NameType.TRADE),
+        ("Aurora ApS", NameType.FORMER),
     )
-    assert [address.kind for address in indexed.addresses] == list(AddressKind)
+    assert [address.kind for address in indexed.addresses] == list(AddressType)
     assert indexed.rank == Rank(Status.ACTIVE, 20, date(1999, 11, 15), 12345674)
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country, Status
 from lookup.search.folding import collapsed, fold_name
-from lookup.search.indexed import NameKind, order_of, rank_order
+from lookup.search.indexed import NameType, order_of, rank_order
 from lookup.search.matching import EXACT
 from lookup.search.scoring import (
     ACCEPTED_INFORMATION,
@@ -29,7 +29,7 @@ def weigh(word: str) -> float:
 
 
 def match(
-    query: str, text: str, *, kind: NameKind = NameKind.CURRENT, places: str = ""
+    query: str, text: str, *, kind: NameType = NameType.CURRENT, places: str = ""
 ) -> NameMatch:
     name = Name(kind, fold_name(text), text, frozenset(places.split()))
     return match_name(read_query(query, Country.DK), name, 1, weigh)
@@ -197,14 +197,14 @@ def test_among_equal_names_the_one_with_the_queried_spelling_comes_first() -> No
 
 
 def test_current_names_come_before_trade_names_and_these_before_former_ones() -> None:
-    found = [match("Nordlys Fiskri", "Nordlys Fiskeri", kind=kind) for kind in NameKind]
+    found = [match("Nordlys Fiskri", "Nordlys Fiskeri", kind=kind) for kind in NameType]
 
     assert found == sorted(found, reverse=True)
-    assert len({one.score for one in found}) == len(NameKind)
+    assert len({one.score for one in found}) == len(NameType)
 
 
 def test_an_exact_former_name_ranks_before_a_similar_current_one() -> None:
-    former = match("Nordlys", "Nordlys ApS", kind=NameKind.FORMER)
+    former = match("Nordlys", "Nordlys ApS", kind=NameType.FORMER)
 
     assert former > match("Nordlys", "Nordlyset ApS")
     assert former.score == EXACT
@@ -233,7 +233,7 @@ def test_a_branch_comes_before_the_record_of_its_foreign_company() -> None:
     def ranked(*, is_foreign: bool) -> NameMatch:
         order = order_of(0, rank_order(Rank(Status.ACTIVE, 0, None, 900_000_000, is_foreign)))
         text = "Nordlys Ltd" if is_foreign else "Nordlys Ltd Norwegian Branch"
-        name = Name(NameKind.CURRENT, fold_name(text), text)
+        name = Name(NameType.CURRENT, fold_name(text), text)
         return match_name(read_query("Nordlys Norway", Country.NO), name, order, weigh)
 
     assert ranked(is_foreign=False) > ranked(is_foreign=True)

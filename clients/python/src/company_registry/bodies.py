@@ -36,7 +36,7 @@ class Lines:
         self._rest = b""
 
     def add(self, part: bytes) -> Iterator[list[bytes]]:
-        """The lines that a part completes, in bounded lists. Raises InvalidResponse."""
+        """Yields the lines that a part completes, in bounded lists. Raises InvalidResponse."""
         if self._gzip is None:
             yield self._split(part)
             return

@@ -81,7 +81,7 @@ def export_lines(  # noqa: PLR0913 (named options)
     after: str | None = None,
     cursor: CursorStore | None = None,
 ) -> Stream[bytes]:
-    """The companies of `export` as JSON, as the service sends them."""
+    """Yields the companies of `export` as JSON, as the service sends them."""
     request = _request(country, filter, tuple(include))
     failures, last = 0, b""
     while True:

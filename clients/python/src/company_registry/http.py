@@ -82,5 +82,5 @@ Stream: TypeAlias = Generator[Step | Item[T], Outcome | None, None]
 
 
 def stream_of(steps: Steps[T]) -> Stream[T]:
-    """The stream of the one value that the computation returns."""
+    """Yields the stream of the one value that the computation returns."""
     yield Item((yield from steps))

@@ -78,7 +78,7 @@ class MatchResult:
 def match(
     retries: Retries, records: Iterable[MatchRecord], *, limit: int = 5
 ) -> Stream[MatchResult]:
-    """Matches any number of records; gives the results in order, as they arrive.
+    """Yields the match of each of any number of records, in order, as results arrive.
 
     Split into requests of up to 100 records, paced by the rate limit that the service states.
     `limit` is the number of candidates of each, at most 20.

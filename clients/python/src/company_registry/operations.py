@@ -208,7 +208,7 @@ def get(path: str, query: dict[str, str] | None = None) -> Request:
 
 
 def idempotency(key: str | None) -> dict[str, str]:
-    """A key of the caller's, or a new one: it makes the request safe to repeat."""
+    """Returns a key of the caller's, or a new one: it makes the request safe to repeat."""
     return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 

@@ -70,7 +70,7 @@ def _may_repeat(request: Request, outcome: Response | Unanswered) -> bool:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds of Retry-After, which is a number of seconds or a date."""
+    """Returns the seconds of Retry-After, which is a number of seconds or a date."""
     value = headers.get("retry-after", "").strip()
     if value.isascii() and value.isdecimal():
         return float(value)

@@ -100,12 +100,12 @@ class Sheet:
     is_plain: bool
 
     def places(self, type_: str) -> list[int]:
-        """The columns whose header is of this type."""
+        """Returns the columns whose header is of this type."""
         return [place for place, name in enumerate(self.header) if type_of(name) == type_]
 
 
 def type_of(header: str) -> str | None:
-    """The type of a column by its header; None for one of the caller's own."""
+    """Returns the type of a column by its header; None for one of the caller's own."""
     return _TYPE_OF.get("".join(letter for letter in header.lower() if letter.isalnum()))
 
 
@@ -129,7 +129,7 @@ def term_of(cell: str) -> str:
 
 
 def harmless(cell: str) -> str:
-    """The text of a cell that no terminal and no spreadsheet acts on.
+    """Returns the text of a cell that no terminal and no spreadsheet acts on.
 
     Control characters and direction marks become spaces, and a formula begins with an apostrophe.
     """
@@ -160,7 +160,7 @@ def read_sheet(data: bytes) -> Sheet:
 
 
 def _encoding(data: bytes) -> tuple[str, int]:
-    """The encoding, and the length of the mark that names it.
+    """Returns the encoding, and the length of the mark that names it.
 
     Text without a mark is UTF-8 if it is valid: other encodings of these languages never are.
     """
@@ -190,7 +190,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _records(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
-    """The records that are not empty."""
+    """Yields the records that are not empty."""
     first = 0
     while first < len(lines):
         cells, count = _record(lines, first, delimiter)
@@ -200,7 +200,7 @@ def _records(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 
 
 def _record(lines: Sequence[str], first: int, delimiter: str) -> tuple[list[str], int]:
-    """The record that begins at a line, and the number of its lines.
+    """Returns the record that begins at a line, and the number of its lines.
 
     Where its quotes are not as they should be, it ends with its line: else a quote that is not
     closed would take the rows up to the next one, or all.
@@ -218,7 +218,7 @@ def _record(lines: Sequence[str], first: int, delimiter: str) -> tuple[list[str]
 
 
 def _unique(names: list[str]) -> list[str]:
-    """The headers; one that is empty or repeated gets its number."""
+    """Returns the headers; one that is empty or repeated gets its number."""
     found: list[str] = []
     for number, name in enumerate(names, start=1):
         stripped = name.strip()

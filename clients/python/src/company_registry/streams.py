@@ -132,7 +132,7 @@ class FileCursor:
 
 
 def production_units(retries: Retries, country: Country, vat: str) -> Stream[ProductionUnit]:
-    """All production units of a company, page by page, the main one first.
+    """Yields all production units of a company, page by page, the main one first.
 
     Raises CompanyNotFound.
     """
@@ -148,7 +148,7 @@ def production_units(retries: Retries, country: Country, vat: str) -> Stream[Pro
 def find(
     retries: Retries, filter: CompanyFilter | None = None, *, sort: FindSort | None = None
 ) -> Stream[Company]:
-    """All companies that fit a filter, page by page, as `find_page` sorts them."""
+    """Yields all companies that fit a filter, page by page, as `find_page` sorts them."""
     cursor: str | None = None
     while True:
         operation = find_page(filter or CompanyFilter(), sort=sort, limit=_FOUND, after=cursor)
@@ -160,7 +160,7 @@ def find(
 
 
 def watched(retries: Retries, watchlist_id: str) -> Stream[str]:
-    """All companies of a watchlist, `<country>:<registration number>`, page by page."""
+    """Yields all companies of a watchlist, `<country>:<registration number>`, page by page."""
     cursor: str | None = None
     while True:
         operation = watched_page(watchlist_id, after=cursor, limit=_WATCHED)
@@ -237,7 +237,7 @@ def events(  # noqa: PLR0913 (named options)
 
 
 def passes(error: ApiError) -> bool:
-    """True for an outage, also of a proxy in front of the service, and for a rate limit."""
+    """Returns True for an outage, also of a proxy in front of the service, and for a rate limit."""
     return error.status in FAILED or isinstance(error, RateLimited | InternalError)
 
 

@@ -47,7 +47,7 @@ _CONNECT_TIMEOUT = timedelta(seconds=5)
 
 _MILLISECOND = timedelta(milliseconds=1)
 
-#: Seconds between two looks for a primary.
+#: Seconds between two checks for a primary.
 _LOOK_EVERY = 1.0
 
 #: Seconds to close a client.
@@ -69,8 +69,8 @@ _AWAY = (
 #: NotPrimaryOrSecondary, WriteConcernTimeout.
 _NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 
-#: AuthenticationFailed and Unauthorized. While a password or a role is being changed nothing is
-#: wrong with the request.
+#: AuthenticationFailed and Unauthorized: they also occur while a password or a role is being
+#: changed.
 _NOT_ALLOWED = frozenset({18, 13})
 
 log = structlog.get_logger()
@@ -151,9 +151,9 @@ async def _client(
 async def _end_when_replaced(client: Client, url: str, timeout: timedelta) -> None:
     """Raises `CannotContinue` when only a new client finds the primary.
 
-    A client remembers the latest election that it saw, and takes a primary of an earlier one for a
-    member that was left behind: so is every primary of a replica set that was initiated anew, as
-    for a restore. The process has caches and an index of the former data, so it all starts again.
+    A client remembers the latest election that it saw and rejects primaries of earlier ones. After
+    a replica set is initiated again, as for a restore, these are all of them. The process ends and
+    is started again, because it has caches and an index of the former data.
     """
     clock = asyncio.get_running_loop().time
     found = clock()
@@ -164,7 +164,8 @@ async def _end_when_replaced(client: Client, url: str, timeout: timedelta) -> No
         elif clock() - found >= timeout.total_seconds():
             async with _client(url, name="primary", operation_timeout=OPERATION_TIMEOUT) as new:
                 is_there = await _finds_primary(new)
-            # Once more: it may have returned just now, as after a partition or a suspension.
+            # Checked again: the primary may have just returned, as after a partition or a
+            # suspension.
             if is_there and not await _finds_primary(client):
                 log.error("database.replaced", timeout_s=timeout.total_seconds())
                 raise CannotContinue("the replica set was initiated anew")
@@ -185,7 +186,7 @@ def database(client: Client, name: str) -> Database:
 
 @contextmanager
 def translated_errors() -> Iterator[None]:
-    """Translate the driver's errors of an unavailable database to `Unavailable`."""
+    """Translates the driver's errors of an unavailable database to `Unavailable`."""
     try:
         yield
     except _AWAY as error:
@@ -211,7 +212,7 @@ def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
 
 
 def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:
-    """True if the writes were applied, but may be rolled back."""
+    """Returns True if the writes were applied, but may be rolled back."""
     match error:
         case pymongo.errors.WriteConcernError():
             return error.code in _NO_MAJORITY
@@ -231,7 +232,7 @@ class CommandMetrics(CommandListener):
         self._children: dict[tuple[str, str], Histogram] = {}
 
     def started(self, event: CommandStartedEvent) -> None:
-        """Its duration is in the event of its end."""
+        """Does nothing: the event of the end has the duration."""
 
     def succeeded(self, event: CommandSucceededEvent) -> None:
         """Observes the duration of a command that succeeded."""
@@ -286,7 +287,7 @@ class PoolMetrics(ConnectionPoolListener):
         self._failed[_REASONS.get(event.reason, _TIMEOUT)].inc()
 
     def pool_created(self, event: object) -> None:
-        """Other events say nothing that these do not."""
+        """Does nothing, like the handlers of the other events without a metric."""
 
     pool_ready = pool_cleared = pool_closed = pool_created
     connection_ready = connection_check_out_started = pool_created

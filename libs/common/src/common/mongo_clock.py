@@ -20,7 +20,7 @@ _WRONG = 5.0
 
 
 def _since_boot() -> float:
-    """Seconds of a monotonic clock that includes the time when the machine is suspended."""
+    """Returns the seconds of a monotonic clock that also counts while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -40,7 +40,7 @@ class DatabaseClock:
         self.measured = asyncio.Event()
 
     def __call__(self) -> datetime:
-        """The time to the millisecond, the database's precision."""
+        """Returns the time to the millisecond, the database's precision."""
         if self._epoch is None:
             raise RuntimeError("the database's clock has not been read")
         milliseconds = int((self._epoch + self._steady()) * 1000)

@@ -11,7 +11,7 @@ from register_samples.numbers import CVR
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Write sample registers as the arguments say and name the files; returns the exit status."""
+    """Writes the requested registers and prints their names; returns the exit status."""
     if arguments[:1] == ["serve"]:
         # Only `serve` needs the libraries of an HTTP server.
         from register_samples.server.command import run as serve
@@ -52,7 +52,7 @@ def _customers() -> argparse.ArgumentParser:
 
 def _company_count(text: str) -> int:
     count = int(text)
-    if not 1 <= count <= CVR.capacity:  # of all series of numbers the shortest
+    if not 1 <= count <= CVR.capacity:  # the capacity of the shortest series of numbers
         raise argparse.ArgumentTypeError(f"must be from 1 to {CVR.capacity}")
     return count
 

@@ -1,4 +1,4 @@
-"""Addresses, phone numbers, mail addresses and sites, written as variously as registers do."""
+"""Addresses, phone numbers, mail addresses and sites, with the variety of the registers."""
 
 from register_samples.chance import Draw, Topic, urn
 from register_samples.names import coin, person
@@ -19,7 +19,7 @@ _FIRSTS = {"phone": "23567", "mobile": "49", "fax": "3567"}
 
 
 def company_address(register: Register, index: int, draw: Draw) -> Variables | None:
-    """The address of the company at a position; a few have none."""
+    """Returns the address of the company at a position; a few have none."""
     if draw.happens(register.habits["nowhere"]):
         return None
     if draw.happens(SHARED_BUILDINGS):
@@ -37,7 +37,7 @@ def company_address(register: Register, index: int, draw: Draw) -> Variables | N
 
 
 def postal_address(register: Register, draw: Draw) -> Variables | None:
-    """A post-office box or a care-of address; most companies have none of their own."""
+    """Returns a post-office box or a care-of address; most companies have none of their own."""
     if not draw.happens(register.habits["postal"]):
         return None
     if draw.happens(0.6):
@@ -52,7 +52,7 @@ def _care_of(register: Register, draw: Draw) -> str:
 
 
 def building(draw: Draw, register: Register) -> Variables:
-    """A street, a house number and a place."""
+    """Returns a street, a house number and a place."""
     return {
         "street": draw.pick(register.words["streets"]),
         **draw.pick(register.places),
@@ -62,13 +62,13 @@ def building(draw: Draw, register: Register) -> Variables:
 
 
 def in_flat(draw: Draw, address: Variables) -> Variables:
-    """The address with a floor and a door, where there is one; Danish addresses have them."""
+    """Returns the address with a floor and a door, if the country's addresses have them."""
     floor = draw.pick(_FLOORS)
     return {**address, "floor": floor, "door": draw.pick(_DOORS) if floor else None}
 
 
 def abroad(draw: Draw) -> Variables:
-    """A town abroad and its lines; now and then the register has no lines."""
+    """Returns a town abroad and its lines; sometimes the register has no lines."""
     country, _, city = draw.pick(COINED["foreign_towns"]).partition(" ")
     lines: list[str] = []
     if not draw.happens(0.05):
@@ -79,7 +79,7 @@ def abroad(draw: Draw) -> Variables:
 
 
 def contacts(draw: Draw, register: Register, name: str) -> Variables:
-    """Contact data of a company of this name, each with whether it is secret; some have none."""
+    """Returns the contact data of a company of this name, each with whether it is secret."""
     habits = register.habits["contacts"]
 
     def value(contact: str) -> str:
@@ -99,6 +99,6 @@ def contacts(draw: Draw, register: Register, name: str) -> Variables:
 
 
 def _domain(name: str) -> str:
-    """A domain under a reserved top level, after the name."""
+    """Returns a domain under a reserved top level, after the name."""
     letters = "".join(filter(str.isalnum, name.lower().translate(_FOLDED)[:24]))
     return f"{letters or 'firma'}.example"

@@ -38,26 +38,26 @@ class Draw:
         self._next = Random(key).random  # noqa: S311 - invented data, nothing to protect
 
     def below(self, bound: int) -> int:
-        """A whole number from 0 up to, not including, the bound."""
+        """Returns a whole number from 0 up to, not including, the bound."""
         return int(self._next() * bound)
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from low to high, both included."""
+        """Returns a whole number from low to high, both included."""
         return low + int(self._next() * (high - low + 1))
 
     def happens(self, share: float) -> bool:
-        """True in this share of the draws."""
+        """Returns True in this share of the draws."""
         return self._next() < share
 
     def pick(self, choices: Sequence[T]) -> T:
         return choices[int(self._next() * len(choices))]
 
     def day(self, first: date, last: date) -> date:
-        """A day from the first to the last; the first where they are the wrong way round."""
+        """Returns a day from the first to the last; the first if they are in the wrong order."""
         days = max(last.toordinal() - first.toordinal(), 0)
         return date.fromordinal(first.toordinal() + int(self._next() * (days + 1)))
 
 
 def urn(weights: Iterable[tuple[T, int]]) -> tuple[T, ...]:
-    """Each value as often as it weighs, to pick from."""
+    """Returns each value as often as its weight, to pick from."""
     return tuple(value for value, weight in weights for _ in range(weight))

@@ -23,11 +23,11 @@ from register_samples.registers import Register
 from register_samples.showcase import exhibit
 from register_samples.templates import Variables
 
-#: The day the registers are of: nothing in them is later.
+#: The date of the registers: nothing in them is later.
 AS_OF = date(2026, 6, 30)
 
-#: The share of companies whose name comes from the shared ones, and companies per such name.
-#: Names by chance alike and shared names borne once only nearly cancel out: 7 % share theirs.
+#: The share of companies with a shared name, and companies per such name. Coincidences and shared
+#: names that occur once nearly cancel out: 7 % share theirs.
 SHARED_NAMES = 0.067
 BEARERS = 40
 
@@ -52,18 +52,18 @@ _SPLITS: tuple[tuple[str, ...], ...] = (
 
 
 def corporate(register: Register, index: int) -> Variables:
-    """The company at a position as others refer to it: number, name and form."""
+    """Returns the company at a position as others refer to it: number, name and form."""
     return exhibit(register, index) or _identity(register, index, _draw(register, index))
 
 
 def earlier_company(register: Register, company: Variables, draw: Draw) -> Variables:
-    """A company before this one in the register, so that it exists in a register of any size."""
+    """Returns an earlier company, which exists in a register of any size."""
     found = corporate(register, draw.below(max(company["index"], 1)))
     return {name: found[name] for name in ("number", "name", "form")}
 
 
 def company(register: Register, index: int) -> Variables:
-    """The company at a position, counted from 0; a function of its arguments alone."""
+    """Returns the company at a position, counted from 0; a function of its arguments alone."""
     shown = exhibit(register, index)
     if shown is not None:
         return shown
@@ -91,7 +91,7 @@ def _draw(register: Register, index: int) -> Draw:
 
 
 def _identity(register: Register, index: int, draw: Draw) -> Variables:
-    """The variables drawn first: name and form, and a sole trader or a home abroad."""
+    """Returns the variables drawn first: name and form, and a sole trader or a home abroad."""
     drawn: Variables = {"index": index, "number": register.company_number(index)}
     if draw.happens(SHARED_NAMES):
         # The names grow in number with the register, so that their share stays the same.
@@ -120,7 +120,7 @@ def _spelt(register: Register, draw: Draw, name: str, form: Variables) -> str:
 
 
 def _life(register: Register, draw: Draw, form: Variables) -> Variables:
-    """Founding, registration and standing; young companies are many, old ones few."""
+    """Returns founding, registration and standing; there are more young companies than old ones."""
     founded = AS_OF - timedelta(days=draw.below(150) ** 2 + draw.below(120))
     registered = min(founded + timedelta(days=draw.below(60)), AS_OF)
     standing, status = draw.pick(register.states)
@@ -142,7 +142,7 @@ def _life(register: Register, draw: Draw, form: Variables) -> Variables:
 
 
 def _industries(register: Register, draw: Draw) -> list[Variables]:
-    """The main industry and up to two more; now and then none is known."""
+    """Returns the main industry and up to two more; sometimes none is known."""
     kind = draw.below(100)
     count = 0 if kind < 4 else 3 if kind == 4 else 2 if kind < 12 else 1
     return [draw.pick(register.industries) for _ in range(count)]
@@ -169,7 +169,7 @@ def _trade_names(register: Register, draw: Draw) -> list[str]:
 
 
 def units(register: Register, owner: Variables) -> list[Variables]:
-    """The units of a company, closed ones included; the first is at the company's own address."""
+    """Returns a company's units, also closed ones; the first is at the company's address."""
     if "units" in owner:
         shown: list[Variables] = owner["units"]
         return shown
@@ -206,7 +206,7 @@ def _unit_industry(register: Register, owner: Variables, draw: Draw) -> Variable
 
 
 def owners(register: Register, company: Variables) -> list[Variables]:
-    """The owners in the register; only the showcase has past ones."""
+    """Returns the owners in the register; only the showcase has past ones."""
     if "owners" in company:
         shown: list[Variables] = company["owners"]
         return shown

@@ -1,4 +1,4 @@
-"""A list of customers as people type it: companies of the sample registers, with slips."""
+"""A list of customers as people type it: companies of the sample registers, with errors."""
 
 import csv
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from register_samples.templates import Variables
 
 _HEADER = ("Name", "Address", "Postal code", "Town", "Country")
 _LETTERS = "abdefghiklmnoprstuvy"
-#: Slips in names, and how often each happens.
+#: Errors in names, and how often each occurs.
 _SLIPS = urn([("none", 8), ("typo", 6), ("lower", 3), ("form", 3)])
 #: The share of customers that are in no register: companies beyond the last one of the samples.
 _UNKNOWN = 0.05
@@ -21,7 +21,7 @@ _BEYOND = 800_000
 
 
 def write_customers(out: TextIO, customers: int) -> None:
-    """Write a CSV file of so many customers, each another company, of both countries in turn."""
+    """Writes a CSV file of this many different customers, of both countries in turn."""
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(_HEADER)
     rows.writerows(islice(_customers(), customers))
@@ -37,7 +37,7 @@ def _customers() -> Iterator[tuple[str, ...]]:
 
 
 def _typed(draw: Draw, known: Variables, register: Register) -> tuple[str, ...]:
-    """A company as somebody has it in a list."""
+    """Returns a company as a customer list has it."""
     address, name, suffix = known["address"], known["name"], known["form"]["suffix"]
     match draw.pick(_SLIPS):
         case "typo":

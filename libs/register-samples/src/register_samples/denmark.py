@@ -16,7 +16,7 @@ _UNKNOWN = {"code": "980000", "text": "Uoplyst"}
 
 
 def company_document(company: Variables) -> Document:
-    """`{"Vrvirksomhed": {...}}`, with the history of each part."""
+    """Returns `{"Vrvirksomhed": {...}}`, with the history of each part."""
     draw = Draw(DENMARK.ordinal, Topic.DETAILS, company["index"])
     since, ended, form = company["founded"], company["ended"], company["form"]
     industries = company["industries"] or [_UNKNOWN]
@@ -42,7 +42,7 @@ def company_document(company: Variables) -> Document:
 
 
 def unit_document(unit: Variables, owner: Variables) -> Document:
-    """`{"VrproduktionsEnhed": {...}}` of a unit of a company."""
+    """Returns `{"VrproduktionsEnhed": {...}}` of a company's unit."""
     draw = Draw(DENMARK.ordinal, Topic.UNIT, int(unit["number"]))
     since, ended, cvr = unit["started"], unit["ended"], int(owner["number"])
     held = [{"cvr": cvr}]
@@ -64,7 +64,7 @@ def unit_document(unit: Variables, owner: Variables) -> Document:
 
 
 def address(address: Variables | None, since: date, until: date | None = None) -> Document | None:
-    """An address; one abroad is nothing but its country and lines of text."""
+    """Returns an address; one abroad has only a country and lines of text."""
     if address is None:
         return None
     known = {**address, **_period(since, until)}
@@ -75,7 +75,7 @@ def address(address: Variables | None, since: date, until: date | None = None) -
 
 
 def _period(since: date, until: date | None) -> Variables:
-    """From a day to a day, both included; None where open."""
+    """Returns a period from a day to a day, both included; None means open."""
     return {"since": since, "until": until}
 
 
@@ -96,7 +96,7 @@ def _addresses(company: Variables, draw: Draw) -> list[Document]:
 
 
 def _states(company: Variables) -> list[Variables]:
-    """The words for the standing; sole traders, partnerships and associations have none."""
+    """Returns the words for the standing; sole traders, partnerships and associations have none."""
     text, since, founded = company["status"], company["standing_since"], company["founded"]
     if not text:
         return []
@@ -107,9 +107,9 @@ def _states(company: Variables) -> list[Variables]:
 
 
 def _employment(holder: Variables, draw: Draw) -> Variables:
-    """The last year, quarter and month; newer documents have a fourth list.
+    """Returns the last year, quarter and month; newer documents have a fourth list.
 
-    The number is withheld, but for some months of that list; its class is not.
+    The number is withheld, except for some months of that list; its class is not.
     """
     last, count = holder["ended"] or AS_OF, holder["employees"]
     classes = DENMARK.habits["employee_classes"]
@@ -126,7 +126,7 @@ def _employment(holder: Variables, draw: Draw) -> Variables:
 
 
 def _attributes(company: Variables, draw: Draw) -> list[Variables]:
-    """Capital and purpose; only companies with a capital have them."""
+    """Returns capital and purpose; only companies with a capital have them."""
     if company["capital"] is None:
         return []
     values = {
@@ -138,7 +138,7 @@ def _attributes(company: Variables, draw: Draw) -> list[Variables]:
 
 
 def _units(company: Variables) -> list[Variables]:
-    """The units by number, with when they belonged to the company; former ones first."""
+    """Returns the units by number, with their time at the company; former ones first."""
     shown = [unit for each in SHOWCASE["dk"] for unit in each["units"] if "moved" in unit]
     gone = [
         {"unit": unit, **_period(unit["started"], unit["moved"]["on"] - _DAY)}
@@ -153,7 +153,7 @@ def _units(company: Variables) -> list[Variables]:
 
 
 def _updated(index: int, since: date, draw: Draw) -> str:
-    """The time at which the register recorded the last change, in Danish time.
+    """Returns the time at which the register recorded the last change, in Danish time.
 
     The showcase's numbers may be issued, so its documents are older than any real one: a real
     document replaces them whenever it is loaded.
@@ -166,7 +166,7 @@ def _updated(index: int, since: date, draw: Draw) -> str:
 
 
 def _relations(company: Variables) -> list[Variables]:
-    """Everybody related to the company; home addresses of persons included, as in the register."""
+    """Returns everyone related to the company, with persons' home addresses as in the register."""
     draw = Draw(DENMARK.ordinal, Topic.OFFICERS, company["index"])
     found = [_owner(owner, company, draw) for owner in owners(DENMARK, company)]
     if company["form"]["naming"] == "TRADING":
@@ -181,7 +181,7 @@ def _relations(company: Variables) -> list[Variables]:
 
 
 def shareholder(firm: Variables, share: str, since: date) -> Document:
-    """The relation of a company, by its number and name, that owns a share since a day."""
+    """Returns the relation of a company, by its number and name, that owns a share since a day."""
     relation = _shareholder(_firm(firm), {"share": share, "votes": share, "since": since})
     return _TEMPLATES.fill("relation", {"until": None, **relation})
 
@@ -197,7 +197,7 @@ def _owner(owner: Variables, company: Variables, draw: Draw) -> Variables:
 
 
 def _shareholder(holder: Variables, owner: Variables) -> Variables:
-    """A participant in the register of owners, with floors of intervals."""
+    """Returns a participant in the register of owners, with floors of intervals."""
     values = {"EJERANDEL_PROCENT": owner["share"], "EJERANDEL_STEMMERET_PROCENT": owner["votes"]}
     period = _period(owner["since"], owner.get("until"))
     attributes = [{"type": each, "value": value, **period} for each, value in values.items()]
@@ -211,7 +211,7 @@ def _officer(name: str, function: str, company: Variables, draw: Draw) -> Variab
 
 
 def _member(holder: Variables, body_type: str, body: str, function: str, since: date) -> Variables:
-    """A participant with a function in a body of the company, until the company's end."""
+    """Returns a participant with a function in a body of the company, until the company's end."""
     attributes = [{"type": "FUNKTION", "value": function, "since": since}]
     return {**holder, "body_type": body_type, "body": body, "attributes": attributes}
 

@@ -15,34 +15,34 @@ from register_samples.templates import Document, Variables
 
 
 def companies_no(count: int, *, start: int = 0) -> Iterator[Document]:
-    """Norwegian `enhet` records of the companies at `count` positions from `start`."""
+    """Yields Norwegian `enhet` records of the companies at `count` positions from `start`."""
     return map(entity, _companies(NORWAY, count, start))
 
 
 def units_no(count: int, *, start: int = 0) -> Iterator[Document]:
-    """Norwegian `underenhet` records of `count` companies; about 0.9 for each."""
+    """Yields Norwegian `underenhet` records of `count` companies; about 0.9 for each."""
     owners = _companies(NORWAY, count, start)
     return (unit(each, owner) for owner in owners for each in units(NORWAY, owner))
 
 
 def roles_no(count: int, *, start: int = 0) -> Iterator[Document]:
-    """Norwegian `roller` records of those among `count` companies that have roles."""
+    """Yields Norwegian `roller` records of those among `count` companies that have roles."""
     return filter(None, map(roles, _companies(NORWAY, count, start)))
 
 
 def companies_dk(count: int, *, start: int = 0) -> Iterator[Document]:
-    """Danish `{"Vrvirksomhed": ...}` documents of the companies at `count` positions."""
+    """Yields Danish `{"Vrvirksomhed": ...}` documents of the companies at `count` positions."""
     return map(company_document, _companies(DENMARK, count, start))
 
 
 def units_dk(count: int, *, start: int = 0) -> Iterator[Document]:
-    """Danish `{"VrproduktionsEnhed": ...}` documents of `count` companies; about 1.3 for each."""
+    """Yields Danish `{"VrproduktionsEnhed": ...}` documents of `count` companies."""
     owners = _companies(DENMARK, count, start)
     return (unit_document(each, owner) for owner in owners for each in units(DENMARK, owner))
 
 
 def participants(count: int, *, start: int = 0) -> Iterator[Document]:
-    """Peppol business cards of `count` companies of each country."""
+    """Yields Peppol business cards of `count` companies of each country."""
     for register in REGISTERS.values():
         for index in range(start, start + count):
             yield from cards(register, index)

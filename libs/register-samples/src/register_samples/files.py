@@ -12,9 +12,9 @@ from register_samples.templates import Document
 
 
 def write_registers(out: Path, companies: int) -> dict[str, Path]:
-    """Write every register with so many companies; returns the file of each source.
+    """Writes every register with so many companies; returns the file of each source.
 
-    The sources are those that the lookup service imports, companies before what belongs to them.
+    The sources are those that the lookup service imports, companies before their other records.
     """
     out.mkdir(parents=True, exist_ok=True)
     written = {}
@@ -26,18 +26,18 @@ def write_registers(out: Path, companies: int) -> dict[str, Path]:
 
 
 def write_gzipped_array(file: IO[bytes], found: Iterable[Document]) -> None:
-    """Write a gzipped JSON array, one document a line; equal documents give equal bytes."""
+    """Writes a gzipped JSON array, one document a line; equal documents give equal bytes."""
     with gzip.GzipFile("", "wb", 1, file, mtime=0) as packed:
         packed.writelines(_joined(b"[\n", found, b",\n", b"\n]\n"))
 
 
 def _write_lines(file: IO[bytes], found: Iterable[Document]) -> None:
-    """Write JSON lines."""
+    """Writes JSON lines."""
     file.writelines(_joined(b"", found, b"\n", b"\n"))
 
 
 def _write_cards(file: IO[bytes], cards: Iterable[Document]) -> None:
-    """Write the Peppol Directory's JSON export."""
+    """Writes the Peppol Directory's JSON export."""
     file.writelines(_joined(b'{"version":2,"bc":[\n', cards, b",\n", b"\n]}\n"))
 
 

@@ -1,8 +1,8 @@
 """Names of persons and of companies.
 
 Company names are composed so that millions of them share words but seldom a whole name: every
-recipe has many more outcomes than it is used for. The names that registers do hold many times
-over (a first name and a trade) come from `shared_name` alone, whose outcomes are few.
+recipe has many more outcomes than it is used for. Names that registers have many times over (a
+first name and a trade) come from `shared_name` alone, whose outcomes are few.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _YOUNGEST = date(2006, 12, 31)
 
 
 def person(draw: Draw, register: Register) -> Variables:
-    """A person whose middle name is a second given name or a second surname."""
+    """Returns a person whose middle name is a second given name or a second surname."""
     words = register.words
     given, family = draw.pick(words["given"]), _surname(draw, register)
     kind = draw.below(10)
@@ -26,7 +26,7 @@ def person(draw: Draw, register: Register) -> Variables:
 
 
 def named(names: Variables, born: date) -> Variables:
-    """A person of these names."""
+    """Returns a person of these names."""
     parts = (names["given"], names.get("middle"), names["family"])
     return {**names, "born": born, "name": " ".join(filter(None, parts))}
 
@@ -36,7 +36,7 @@ def _surname(draw: Draw, register: Register) -> str:
 
 
 def coin(draw: Draw) -> str:
-    """A word that means nothing."""
+    """Returns a word without a meaning."""
     return "".join(draw.pick(COINED[part]) for part in ("starts", "middles", "ends"))
 
 
@@ -86,7 +86,7 @@ _OTHERS: dict[str, _Recipe] = {
 
 
 def company_name(draw: Draw, register: Register, form: Variables) -> str:
-    """A name without its legal form; for all but sole traders and companies from abroad."""
+    """Returns a name without its legal form; for all but sole traders and companies from abroad."""
     parts, pattern = _OTHERS.get(form["naming"]) or draw.pick(_TRADING)
     drawn = [
         _MADE[part](draw, register) if part in _MADE else draw.pick(register.words[part])
@@ -96,19 +96,19 @@ def company_name(draw: Draw, register: Register, form: Variables) -> str:
 
 
 def foreign_name(draw: Draw, country: str) -> str:
-    """A name with a legal form of its country."""
+    """Returns a name with a legal form of its country."""
     trade = draw.pick(COINED["foreign_trades"])
     return f"{coin(draw)} {trade} {draw.pick(FOREIGN_SUFFIXES[country])}"
 
 
 def shared_name(draw: Draw, register: Register) -> str:
-    """One of the names that many companies bear: a first name or a surname, and a trade."""
+    """Returns one of the names that many companies bear: a first name or a surname, and a trade."""
     whose = draw.pick(register.words["given" if draw.happens(0.5) else "patronymics"])
     return f"{whose} {draw.pick(register.words['trades'])}"
 
 
 def trader_name(draw: Draw, register: Register, trader: Variables) -> str:
-    """The name of a sole trader's firm: mostly the person's, with or without the trade."""
+    """Returns the name of a sole trader's firm: mostly the person's, with or without the trade."""
     kind = draw.below(10)
     if kind < 7:
         return str(trader["name"])

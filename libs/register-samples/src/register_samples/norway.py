@@ -26,7 +26,7 @@ _SECTORS, _OWNERS = NORWAY.habits["sectors"], NORWAY.habits["owners"]
 
 
 def entity(company: Variables) -> Document:
-    """One `enhet`; fields without a value are absent, as in the register."""
+    """Returns one `enhet`; fields without a value are absent, as in the register."""
     draw = Draw(NORWAY.ordinal, Topic.DETAILS, company["index"])
     form, naming, standing = company["form"], company["form"]["naming"], company["standing"]
     traded = naming in _TRADED
@@ -64,7 +64,7 @@ def entity(company: Variables) -> Document:
 
 
 def unit(unit: Variables, owner: Variables) -> Document:
-    """One `underenhet` of a company."""
+    """Returns one `underenhet` of a company."""
     trading = owner["form"]["naming"] not in ("ASSOCIATION", "PROPERTY")
     return _TEMPLATES.fill(
         "unit",
@@ -80,7 +80,7 @@ def unit(unit: Variables, owner: Variables) -> Document:
 
 
 def _common(holder: Variables) -> Variables:
-    """Variables of companies and units."""
+    """Returns the variables of companies and units."""
     employees = holder["employees"]
     return {
         **holder,
@@ -91,7 +91,7 @@ def _common(holder: Variables) -> Variables:
 
 
 def _address(address: Variables | None) -> Variables | None:
-    """An address; one abroad has neither postcode nor municipality of its own."""
+    """Returns an address; one abroad has neither postcode nor municipality of its own."""
     if address is None:
         return None
     if "country" in address:
@@ -105,12 +105,12 @@ def _address(address: Variables | None) -> Variables | None:
 
 @cache
 def _in_lines(text: str) -> tuple[str, ...]:
-    """A text in lines as wide as the register's."""
+    """Returns a text in lines as wide as the register's."""
     return tuple(wrap(text, 70))
 
 
 def roles(company: Variables) -> Document | None:
-    """The roles of a company with its number; None where the register has none."""
+    """Returns the roles of a company with its number; None where the register has none."""
     form, naming = company["form"], company["form"]["naming"]
     if company["ended"] or form["code"] == "UTLA":
         return None
@@ -134,7 +134,7 @@ def roles(company: Variables) -> Document | None:
 
 
 def group(code: str, seats: Sequence[tuple[str, Variables]]) -> Document:
-    """The roles of one group, such as a board: the code of each and its holder."""
+    """Returns the roles of one group, such as a board: the code of each and its holder."""
     held = [
         {
             "type": _coded("roles", role),

@@ -1,4 +1,4 @@
-"""Numbers computed from a position; no two are alike.
+"""Numbers computed from a position; no two are equal.
 
 Their check digits are right, and no register issues them: an invented company never has the number
 of a real one.
@@ -31,7 +31,7 @@ class NumberSeries:
         return (self.end - self.first) * CHOICES
 
     def number(self, index: int) -> str:
-        """The number at a position below the capacity.
+        """Returns the number at a position below the capacity.
 
         Raises:
             ValueError: the position is negative or the series ends before it.
@@ -59,7 +59,7 @@ P_NUMBER = NumberSeries(15_000_000, 20_000_000, (4, 3, 2, 7, 6, 5, 4, 3, 2, 1))
 
 
 def gln(prefix: str, index: int) -> str:
-    """A Global Location Number: a GS1 prefix of four digits, eight for the index, a check digit."""
+    """Returns a Global Location Number: a prefix of four digits, the index, a check digit."""
     body = f"{prefix}{index:08d}"
     total = sum(int(digit) * (3, 1)[place % 2] for place, digit in enumerate(reversed(body)))
     return f"{body}{-total % 10}"

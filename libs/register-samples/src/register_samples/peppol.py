@@ -1,4 +1,4 @@
-"""Business cards of the Peppol Directory: who receives electronic documents, at which address."""
+"""Business cards of the Peppol Directory: the receivers of electronic documents."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -10,13 +10,13 @@ from register_samples.registers import Register
 from register_samples.templates import Document, Templates, Variables
 
 _TEMPLATES = Templates("peppol")
-#: Companies can have this many GLNs; it keeps theirs apart.
+#: Maximum GLNs of the companies; it keeps their numbers apart.
 _GLNS = 4
 _OPENED = date(2012, 1, 1)
 
 
 def cards(register: Register, index: int) -> Iterator[Document]:
-    """The cards of the company at a position."""
+    """Yields the cards of the company at a position."""
     holder = company(register, index)
     shown: list[Variables] | None = holder.get("identifiers")
     for identifier in _identifiers(register, holder) if shown is None else shown:
@@ -24,7 +24,7 @@ def cards(register: Register, index: int) -> Iterator[Document]:
 
 
 def card(register: Register, identifier: Variables, holder: str, name: str) -> Document:
-    """The card of an identifier; its holder is a company of the register."""
+    """Returns the card of an identifier; its holder is a company of the register."""
     variables = {
         **identifier,
         "pid": f"iso6523-actorid-upis::{identifier['scheme']}:{identifier['value']}",
@@ -37,7 +37,7 @@ def card(register: Register, identifier: Variables, holder: str, name: str) -> D
 
 
 def _identifiers(register: Register, company: Variables) -> Iterator[Variables]:
-    """The electronic addresses of a company: mostly none; public bodies have GLNs."""
+    """Yields the electronic addresses of a company: mostly none; public bodies have GLNs."""
     habits, index, naming = register.habits, company["index"], company["form"]["naming"]
     draw = Draw(register.ordinal, Topic.EINVOICING, index)
     if company["ended"] or naming == "ESTATE":

@@ -1,4 +1,4 @@
-"""The two registers as they differ before a format is chosen, read from `data/*.toml`."""
+"""The facts of the two registers, independent of a format, read from `data/*.toml`."""
 
 import tomllib
 from collections.abc import Callable, Sequence
@@ -36,14 +36,14 @@ class Register:
 
     @property
     def ordinal(self) -> int:
-        """Keeps the draws of the registers apart."""
+        """The number that keeps the draws of the registers apart."""
         ordinal: int = self.habits["ordinal"]
         return ordinal
 
     def unit_numbers(self, index: int) -> list[str]:
-        """The numbers of the units of the company at a position.
+        """Returns the numbers of the units of the company at a position.
 
-        As the counts of units repeat, the numbers are dense without a look at earlier companies.
+        As the counts of units repeat, the numbers are dense without reading earlier companies.
         """
         counts: list[int] = self.habits["unit_counts"]
         rounds, place = divmod(index, len(counts))
@@ -52,18 +52,18 @@ class Register:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    """Words separated by spaces; an underscore is a space within a word."""
+    """Returns words separated by spaces; an underscore is a space within a word."""
     return tuple(word.replace("_", " ") for word in text.split())
 
 
 def _compounds(starts: Sequence[str], ends: Sequence[str]) -> tuple[str, ...]:
-    """Every start with every end, without a letter three times in a row."""
+    """Returns every start with every end, without a letter three times in a row."""
     pairs = ((start, end) for start in starts for end in ends)
     return tuple(start + end for start, end in pairs if start[-1] * 3 not in start + end)
 
 
 def _lists(fields: Variables) -> Words:
-    """The lists of words of a file."""
+    """Returns the lists of words of a file."""
     lists = {name: _words(text) for name, text in fields.pop("words").items()}
     lists |= {name: tuple(text.split("\n")[:-1]) for name, text in fields.pop("lines").items()}
     for name, parts in fields.pop("compounds", {}).items():

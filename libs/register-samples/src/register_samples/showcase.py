@@ -74,7 +74,7 @@ class _Reader:
         return {"employees": 0, "ended": None, **self._place(row), "industry": industry}
 
     def _place(self, row: Variables) -> Variables:
-        """The row with its address, and its contacts beside it."""
+        """Returns the row with its address, and its contacts separately."""
         contacts = {
             name: given if isinstance(given, dict) else {"value": given, "secret": False}
             for name, given in row.get("contacts", {}).items()
@@ -99,5 +99,5 @@ SHOWCASE = _read()
 
 
 def exhibit(register: Register, index: int) -> Variables | None:
-    """The exhibit at a position of a register; None where the company is drawn instead."""
+    """Returns the showcase's company at a position; None if the company is drawn instead."""
     return SHOWCASE[register.code][index] if index < SIZE else None

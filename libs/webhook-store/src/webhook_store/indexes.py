@@ -21,7 +21,7 @@ _NEWEST = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
 
 _LATEST = [("webhook_id", ASCENDING), ("attempted_at", DESCENDING), ("_id", DESCENDING)]
 
-#: Seconds for which deleted webhooks are remembered; a dispatcher indexes them anew each hour.
+#: Seconds for which deleted webhooks are remembered; a dispatcher rebuilds its index each hour.
 _DAY = 24 * 3600
 
 INDEXES = {
@@ -116,7 +116,7 @@ INDEXES = {
     ],
 }
 
-#: Indexes of earlier releases, which others replaced, and which those releases still read by.
+#: Replaced indexes, which only earlier releases use.
 REPLACED = {DELIVERIES: ["repeatable"], ATTEMPTS: ["latest"]}
 
 

@@ -94,10 +94,10 @@ def events_of(document: Document) -> list[RegistryEvent]:
     return events
 
 
-def _event(kind: EventType, mark: str, at: datetime, data: EventData) -> RegistryEvent:
+def _event(event_type: EventType, mark: str, at: datetime, data: EventData) -> RegistryEvent:
     return RegistryEvent(
         id=str(uuid5(EVENT_NAMESPACE, mark)),
-        type=kind,
+        type=event_type,
         occurred_at=rfc3339_milliseconds(at),
         data=data,
     )

@@ -137,7 +137,7 @@ class BodyTooLarge(Problem, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
 
 
 class BatchTooLarge(Problem, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
-    """Of one lookup, whose company no longer fits the answer of its batch."""
+    """The company of one lookup no longer fits the answer of its batch."""
 
     text = "the companies of this batch are too large for one answer; look this one up again"
 
@@ -183,12 +183,12 @@ class LookupTimeout(Problem, status=HTTPStatus.GATEWAY_TIMEOUT):
 
 #: By code.
 PROBLEMS: Final[Mapping[str, type[Problem]]] = {
-    kind.code: kind for kind in Problem.__subclasses__()
+    problem.code: problem for problem in Problem.__subclasses__()
 }
 
 
 def problem_of(failure: Failure, *, deadline: type[Problem] = LookupTimeout) -> Problem:
-    """The client's problem for the failure of a call; `deadline` is that of an exceeded one."""
+    """Returns the client's problem for a failed call; `deadline` is the one of a late call."""
     match failure.code:
         case FailureCode.DEADLINE_EXCEEDED:
             return deadline()

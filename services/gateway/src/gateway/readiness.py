@@ -1,4 +1,4 @@
-"""Whether lookups reach a server, and whether other gateways' do (ADR 0048).
+"""Readiness: whether lookups reach a server from here and from other gateways (ADR 0048).
 
 A gateway that is cut off from the broker cannot know by itself whether the broker is down for all
 of them. So each gateway records, in its row of the collection `gateways`, the time at which a
@@ -19,8 +19,8 @@ from common.mongo_reads import Reads
 from common.runtime.tasks import repeat
 from gateway.rpc import READS
 
-#: Seconds between two questions to the servers, and without an answer until the gateway asks
-#: whether others have one: a question or two may be lost with a node.
+#: Seconds between two probes of the servers, and without an answer until those of other gateways
+#: are read: a probe or two may be lost with a node.
 _INTERVAL = 3.0
 _PATIENCE = 8.0
 #: Age of another gateway's answer that still counts.
@@ -28,10 +28,10 @@ _RECENT = timedelta(seconds=15)
 
 
 class Servers(Protocol):
-    """`RpcClient`, which questions servers."""
+    """`RpcClient`, which probes servers."""
 
     async def is_served(self, route: Route) -> bool:
-        """Returns whether a server of the route answers a question now."""
+        """Returns True if a server of the route answers a probe now."""
 
 
 class LookupReadiness:
@@ -57,7 +57,7 @@ class LookupReadiness:
         self._has_no_database = False
 
     async def run(self) -> None:
-        """Questions the servers until cancelled."""
+        """Probes the servers until cancelled."""
         await repeat(
             self.look,
             every=_INTERVAL,
@@ -75,7 +75,7 @@ class LookupReadiness:
         return f"no server of {countries} answers, and another gateway reaches one"
 
     async def look(self) -> None:
-        """Questions the servers once; raises Unavailable."""
+        """Probes the servers once; raises Unavailable."""
         now = asyncio.get_running_loop().time()
         served = await asyncio.gather(*map(self._servers.is_served, READS.values()))
         answered = [country for country, is_served in zip(READS, served, strict=True) if is_served]
@@ -113,7 +113,7 @@ class LookupReadiness:
         )
 
     async def _is_served(self, country: Country) -> bool:
-        """True if a server of the country answered another gateway lately."""
+        """Returns True if a server of the country answered another gateway lately."""
         since = {"$subtract": ["$$NOW", _RECENT // timedelta(milliseconds=1)]}
         is_recent = {"$gt": [f"$answered.{country}", since]}
         found = await self._gateways.find_one(

@@ -81,7 +81,7 @@ from gateway.webhooks.handlers import (
 
 LOOKUP_PATHS: dict[str, SearchType | None] = {
     "/api": None,
-    **{f"/api/{kind.value}": kind for kind in SearchType},
+    **{f"/api/{search_type.value}": search_type for search_type in SearchType},
 }
 
 
@@ -116,7 +116,7 @@ class Dependencies:
 
 
 def application(dependencies: Dependencies, policy: Policy) -> web.Application:
-    """The public interface as an aiohttp application."""
+    """Returns the public interface as an aiohttp application."""
     pages = documentation()
     authenticator = _authenticator(dependencies, policy)
     middleware = RequestMiddleware(
@@ -152,8 +152,8 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
 def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: Policy) -> None:
     """Routes without a body, open to cross-origin scripts."""
     handlers: dict[str, Handler] = {
-        path: lookup_handler(dependencies.lookups, dependencies.renderer, kind)
-        for path, kind in LOOKUP_PATHS.items()
+        path: lookup_handler(dependencies.lookups, dependencies.renderer, search_type)
+        for path, search_type in LOOKUP_PATHS.items()
     }
     handlers[SUGGEST_PATH] = suggest_handler(dependencies.suggestions)
     handlers[FIND_PATH] = find_handler(dependencies.finds)
@@ -190,7 +190,7 @@ def _add_reconciliation(
     for path, handler in handlers.items():
         is_endpoint = path == RECONCILE_PATH
         methods = FORM_METHODS if is_endpoint else ALLOWED_METHODS
-        # Another country is no resource.
+        # The path of another country is not found.
         routed = path.replace("{country}", "{country:dk|no}")
         router.add_get(routed, handler)
         router.add_options(routed, options_handler(policy.cors_origin, methods))
@@ -233,7 +233,7 @@ def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
 
     @cache
     def keyed(rate: Rate | None) -> RateLimiter:
-        # Few: operators give rates.
+        # Operators set few different rates.
         return RateLimiter("key", rate or policy.key_rate, clock=clock, leases=quotas)
 
     return Authenticator(
@@ -257,7 +257,7 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     # Beside q, another search has a problem of its own.
     typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
     pages_of_lookups = RouteFacts(access=lookup.access, headers=common)
-    # The manifest needs no key; batches do, which their handler sees to.
+    # The manifest needs no key; for batches, the handler requires one.
     reconciling = replace(
         pages_of_lookups, access=replace(lookup.access, key_parameter=KEY_PARAMETER), is_open=True
     )
@@ -267,7 +267,10 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private)
     page = RouteFacts(Access(), headers=common)
     return {
-        **{path: lookup if kind is None else typed for path, kind in LOOKUP_PATHS.items()},
+        **{
+            path: lookup if search_type is None else typed
+            for path, search_type in LOOKUP_PATHS.items()
+        },
         **dict.fromkeys((SUGGEST_PATH, UNITS_PATH, FIND_PATH), pages_of_lookups),
         **dict.fromkeys((BATCH_PATH, MATCH_PATH), batch),
         RECONCILE_PATH: replace(reconciling, access=replace(reconciling.access, anonymous=True)),

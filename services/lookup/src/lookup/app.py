@@ -140,7 +140,7 @@ def _event_servers(
 
 
 async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) -> IndexSearches:
-    """The search indexes, updated over a connection whose streams have no timeout."""
+    """Returns the search indexes, updated over a connection whose streams have no timeout."""
     streams = await stack.enter_async_context(
         connected(
             settings.mongo_url.get_secret_value(),
@@ -169,7 +169,7 @@ async def _publish_events(
     health: Health,
     now: DatabaseClock,
 ) -> None:
-    """The outbox publisher, on a separate connection: the broker may block one that publishes."""
+    """Runs the outbox publisher on a connection of its own: the broker may block a publisher."""
     random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
     connection = await stack.enter_async_context(
         supervised(settings.amqp_url.get_secret_value(), name="lookup-events", random=random)

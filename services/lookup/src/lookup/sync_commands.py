@@ -89,7 +89,7 @@ def run_sync(chosen: argparse.Namespace) -> int:
 
 
 def _chains(names: Sequence[str]) -> Chains:
-    """The chosen sources, by register and in order."""
+    """Returns the chosen sources, by register and in order."""
     chosen = (
         [s for s in register.sources if s.name in names or ALL in names]
         for register in table.REGISTERS

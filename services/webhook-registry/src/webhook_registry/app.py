@@ -33,12 +33,10 @@ from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations, report
 from webhook_registry.settings import Settings
 from webhook_registry.watchlists.companies import ManageWatched, RpcRegister, WatchedLimits
-from webhook_registry.watchlists.manage import ManageWatchlists
-from webhook_registry.watchlists.removing import Removing
+from webhook_registry.watchlists.manage import ManageWatchlists, Removing
 from webhook_registry.watchlists.watched import AnswerWatched
 from webhook_registry.watchlists.watched import report as report_watched
-from webhook_registry.webhooks.manage import ManageWebhooks
-from webhook_registry.webhooks.used_watchlists import UsedWatchlists
+from webhook_registry.webhooks.manage import ManageWebhooks, UsedWatchlists
 from webhook_store.deliveries.health import Health as StoredHealth
 from webhook_store.deliveries.owned import OwnedDeliveries
 from webhook_store.deliveries.recoveries import Recoveries

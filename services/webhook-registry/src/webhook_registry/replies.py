@@ -129,5 +129,5 @@ def reply(status: int, document: Contract, *, location: str | None = None) -> We
 
 
 def rendered(document: Contract) -> bytes:
-    """Renders JSON with the public field names."""
+    """Returns JSON with the public field names."""
     return orjson.dumps(document.model_dump(mode="json", by_alias=True))

@@ -130,7 +130,7 @@ HolderType = Literal["person", "company", "other"]
 
 
 class OwnerRole(StrEnum):
-    """Kind of ownership, with the same codes for both registers."""
+    """Type of ownership, with the same codes for both registers."""
 
     OWNER = "owner"
     #: Of a partnership.

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 
 def rfc3339_milliseconds(moment: datetime) -> str:
-    """A UTC time as text, truncated to milliseconds, which is the precision of the database."""
+    """Returns a UTC time as text, truncated to the database's precision of milliseconds."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 

@@ -32,7 +32,7 @@ class DeliveryTasks(Contract):
 
 
 def encode_tasks(tasks: Sequence[DeliveryTask], *, more: bool = False) -> Iterator[bytes]:
-    """The messages that carry `tasks`, none longer than MAX_BATCH_SIZE."""
+    """Yields the messages that carry `tasks`, none longer than MAX_BATCH_SIZE."""
     for first in range(0, len(tasks), MAX_BATCH_SIZE):
         chunk = tuple(tasks[first : first + MAX_BATCH_SIZE])
         yield DeliveryTasks(tasks=chunk, more=more).model_dump_json().encode()

@@ -109,7 +109,7 @@ class RegistryEvent(Contract):
 
 
 def encode_event(event: RegistryEvent) -> bytes:
-    """The bytes that are stored, sent over the broker and POSTed, the same for every attempt."""
+    """Returns the bytes to store, to send over the broker and to POST in every attempt."""
     public = event.model_dump(mode="json", exclude={"data"})
     if not event.test:
         del public["test"]
@@ -130,7 +130,7 @@ def _public_data(data: EventData) -> dict[str, Any]:
 def event_id(
     country: Country, vat: str, revision: int, event_type: EventType, unit: str | None = None
 ) -> str:
-    """Deterministic event id: the same change always has the same id."""
+    """Returns the deterministic event id: the same change always has the same id."""
     return str(uuid5(EVENT_NAMESPACE, f"{country}|{vat}|{revision}|{event_type}|{unit or ''}"))
 
 

@@ -33,7 +33,7 @@ class FailureCode(StrEnum):
     DELIVERY_PENDING = "delivery_pending"
     ROTATION_PENDING = "rotation_pending"
     IDEMPOTENCY_CONFLICT = "idempotency_conflict"
-    #: Together with others of its batch or message, the answer is too long.
+    #: The answer is too long together with the others of its batch or message.
     BATCH_TOO_LARGE = "batch_too_large"
     #: Neutral: only the RPC server and client report these, and the gateway supplies their texts.
     DEADLINE_EXCEEDED = "deadline_exceeded"

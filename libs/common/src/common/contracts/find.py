@@ -40,7 +40,7 @@ class Has(StrEnum):
 
 
 class Between(Contract):
-    """An interval that includes its ends; one that is absent is open."""
+    """An interval that includes its ends; an absent end is open."""
 
     first: str | None = None
     last: str | None = None

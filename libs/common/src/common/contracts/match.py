@@ -113,7 +113,7 @@ class MatchCandidate(Contract):
 
 
 class MatchResult(Contract):
-    """The decision about one record; without one it has a problem, as a lookup of a batch."""
+    """The decision about one record; a record that fails has a problem instead."""
 
     id: str
     decision: MatchDecision

@@ -14,47 +14,47 @@ EVENTS_EXCHANGE = "registry.events"
 
 
 #: Arguments of a server's queue. A server keeps it empty; the limit, beyond which the oldest
-#: request is dropped, bounds what the broker holds for a process that stands still.
+#: request is dropped, bounds what the broker holds for a stopped process.
 REQUESTS_ARGUMENTS: dict[str, Any] = {"x-max-length": 500}
 
 
 def lookup_queue(country: Country) -> str:
-    """Queue of one country's indexed reads, apart from the slower name searches."""
+    """Returns the queue of one country's indexed reads, apart from the slower name searches."""
     return f"rpc.lookup.{country}"
 
 
 def search_queue(country: Country) -> str:
-    """Queue of one country's name and address searches."""
+    """Returns the queue of one country's name and address searches."""
     return f"rpc.search.{country}"
 
 
 def suggest_queue(country: Country) -> str:
-    """Queue of one country's suggestions, apart from searches so that neither delays the other."""
+    """Returns the queue of one country's suggestions, which searches must not delay."""
     return f"rpc.suggest.{country}"
 
 
 def find_queue(country: Country) -> str:
-    """Queue of lists of one country's companies that fit filters."""
+    """Returns the queue of lists of one country's companies that fit filters."""
     return f"rpc.find.{country}"
 
 
 def match_queue(country: Country) -> str:
-    """Queue of records to be matched with one country's companies."""
+    """Returns the queue of records to be matched with one country's companies."""
     return f"rpc.match.{country}"
 
 
 def export_queue(country: Country) -> str:
-    """Queue of pages of a copy of one country's register."""
+    """Returns the queue of pages of a copy of one country's register."""
     return f"rpc.export.{country}"
 
 
 def units_queue(country: Country) -> str:
-    """Queue of pages of one country's production units."""
+    """Returns the queue of pages of one country's production units."""
     return f"rpc.units.{country}"
 
 
 def known_queue(country: Country) -> str:
-    """Queue of checks whether one country's register has companies."""
+    """Returns the queue of checks whether one country's register has companies."""
     return f"rpc.known.{country}"
 
 
@@ -120,12 +120,12 @@ WORK_ARGUMENTS: dict[str, Any] = {
 
 
 def delay_queue(delay: timedelta) -> str:
-    """Name of the queue that delays tasks by `delay`; a queue's arguments cannot change."""
+    """Returns the queue that delays tasks by `delay`; a queue's arguments cannot change."""
     return f"deliveries.retry.{_milliseconds(delay)}ms"
 
 
 def delay_arguments(delay: timedelta) -> dict[str, Any]:
-    """Arguments of a delay queue: expired messages go to the retry queue."""
+    """Returns the arguments of a delay queue: expired messages go to the retry queue."""
     return {
         **_DURABLE,
         **_AT_LEAST_ONCE,

@@ -37,7 +37,7 @@ class TraceContext(NamedTuple):
         return int(self.parent[53:], 16)
 
     def fields(self) -> dict[str, str]:
-        """As headers of a message or fields of a document, for `read`."""
+        """Returns headers of a message or fields of a document, for `read`."""
         if not self.state:
             return {TRACEPARENT: self.parent}
         return {TRACEPARENT: self.parent, TRACESTATE: self.state}

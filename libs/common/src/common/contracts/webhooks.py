@@ -227,17 +227,17 @@ class AddressedEvent(RegistryEvent):
 
 
 def encode_for_owner(owner: str, event: bytes) -> bytes:
-    """Encode a public event for the webhooks of its owner."""
+    """Returns the message of a public event for the webhooks of its owner."""
     return b'%b,"owner":%b}' % (event[:-1], orjson.dumps(owner))
 
 
 def encode_for(webhook_id: WebhookId, event: RegistryEvent) -> bytes:
-    """Encode an event for one webhook only; the webhook's id is a separate member."""
+    """Returns the message of an event for one webhook only, whose id is a separate member."""
     return b'%b,"webhook_id":%b}' % (encode_event(event)[:-1], orjson.dumps(webhook_id))
 
 
 def decode_addressed(message: bytes) -> tuple[AddressedEvent, bytes]:
-    """Decode an event message; also returns the public event's bytes to store, sign and send.
+    """Returns an event message, and the public event's bytes to store, sign and send.
 
     Raises pydantic.ValidationError.
     """

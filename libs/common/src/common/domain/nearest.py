@@ -13,14 +13,14 @@ MAX_NAME_LENGTH = 100
 
 
 def nearest(text: str, known: Collection[str], *, count: int = 1) -> list[str]:
-    """The known values most like `text` regardless of case, at most `count`, the best first."""
+    """Returns the `count` known values most like `text` regardless of case, the best first."""
     by_folded = {value.casefold(): value for value in known}
     folded = text[:MAX_COMPARED].casefold()
     return [by_folded[each] for each in difflib.get_close_matches(folded, by_folded, count)]
 
 
 def unknown_names(noun: str, given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
-    """The first names that are not known, cut to a readable length, each with its message."""
+    """Returns the first unknown names, cut to a readable length, each with its message."""
     strange = islice((name for name in given if name not in known), MAX_NAMED)
     return [(name[:MAX_NAME_LENGTH], _unknown(noun, name, known)) for name in strange]
 

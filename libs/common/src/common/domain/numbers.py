@@ -88,7 +88,7 @@ def is_digits(text: str, count: int) -> bool:
 
 
 def bare_number(text: str, formats: NumberFormats | None = None) -> str:
-    """ASCII digits without separators and the country's letters; empty if other text remains."""
+    """Returns the digits without separators and country letters; empty if other text remains."""
     bare = _SEPARATORS.sub("", text)
     if formats is not None:
         if bare[: len(formats.letters)].upper() == formats.letters:
@@ -99,7 +99,7 @@ def bare_number(text: str, formats: NumberFormats | None = None) -> str:
 
 
 def parse_registration_number(text: str, country: Country) -> str:
-    """Read `12345674`, `DK 12 34 56 74` or `NO 310 345 679 MVA`; raises InvalidIdentifier."""
+    """Returns the number of `DK 12 34 56 74` and the like; raises InvalidIdentifier."""
     formats = FORMATS[country]
     digits = bare_number(text, formats)
     if len(digits) != formats.vat_digits:
@@ -110,7 +110,7 @@ def parse_registration_number(text: str, country: Country) -> str:
 
 
 def parse_unit_number(text: str, country: Country) -> str:
-    """Raises InvalidIdentifier."""
+    """Returns the number of a production unit; raises InvalidIdentifier."""
     formats = FORMATS[country]
     digits = bare_number(text)
     if len(digits) != formats.unit_digits:
@@ -121,7 +121,7 @@ def parse_unit_number(text: str, country: Country) -> str:
 
 
 def parse_phone_number(text: str, country: Country) -> str:
-    """Read `33 36 96 96`, `+45 33369696` or `(0045) 33-36-96-96`; raises InvalidIdentifier."""
+    """Returns the national number of `+45 33369696` and the like; raises InvalidIdentifier."""
     formats = FORMATS[country]
     number = _PHONE_SEPARATORS.sub("", text)
     for prefix in (f"+{formats.calling_code}", f"00{formats.calling_code}"):
@@ -136,7 +136,7 @@ def parse_phone_number(text: str, country: Country) -> str:
 
 
 def registered_phone(text: str, country: Country) -> str | None:
-    """The phone number in a register's free text: national digits, or foreign ones after `+`.
+    """Returns the phone number in a free text: national digits, or foreign ones after `+`.
 
     None where the text has no digit.
     """

@@ -82,7 +82,7 @@ class Participant:
 
 
 def parse_participant(text: str) -> Participant:
-    """Read `0184:DK25052943`, `0192: NO 310 345 679 MVA` or `iso6523-actorid-upis::0088:…`.
+    """Returns the participant of `0184:DK25052943`, `0192: NO 310 345 679 MVA` and the like.
 
     Raises InvalidIdentifier; the message never repeats the value.
     """
@@ -97,7 +97,7 @@ def parse_participant(text: str) -> Participant:
 
 
 def parse_gln(text: str) -> Participant:
-    """Read a global location number without its scheme; raises InvalidIdentifier.
+    """Returns the participant of a bare global location number; raises InvalidIdentifier.
 
     Its check digit must be valid, which distinguishes it from other numbers of 13 digits. With its
     scheme it is compared as listed, and some are listed with an invalid check digit.

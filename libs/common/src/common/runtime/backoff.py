@@ -5,7 +5,7 @@ from random import Random
 
 
 def delays(random: Random, *, first: float = 0.1, max_delay: float = 5.0) -> Iterator[float]:
-    """Seconds to wait before each further try: doubling up to `max_delay`, each with full jitter.
+    """Yields the seconds to wait before each try: doubling up to `max_delay`, with full jitter.
 
     The jitter keeps processes that lost the same server from reconnecting simultaneously.
     """

@@ -39,7 +39,7 @@ class _Named:
     last_result: str | None = None
 
     async def result(self, name: str) -> str:
-        """`ok` or a message; never raises."""
+        """Returns `ok` or a message; never raises."""
         cause: BaseException | None = None
         try:
             async with asyncio.timeout(CHECK_TIMEOUT):

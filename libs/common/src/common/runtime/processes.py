@@ -64,5 +64,5 @@ async def workers(count: int) -> AsyncIterator[Workers]:
 
 
 def processors() -> int:
-    """Number of processors that this process may use."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))

@@ -69,7 +69,7 @@ def run(name: str, settings: S, build: Build[S]) -> None:
 
 
 def _fault_in(error: Exception) -> CannotContinue | None:
-    """The fault that ended the process, also where task groups wrapped it; None of other errors."""
+    """Returns the fault that ended the process, unwrapped from groups; None of other errors."""
     faults, others = ExceptionGroup("", [error]).split(CannotContinue)
     fault: Exception | None = faults
     while isinstance(fault, ExceptionGroup):
@@ -129,7 +129,7 @@ async def exporting_spans(settings: ProcessSettings, service: str) -> AsyncItera
     if not settings.otel_exporter_otlp_endpoint:
         yield
         return
-    # Only now: the packages take a third of a second and some memory.
+    # Imported only if needed: the packages take a third of a second and some memory.
     from common.runtime import otlp
 
     async with otlp.exporting(

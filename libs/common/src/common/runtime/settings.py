@@ -40,7 +40,7 @@ _SERVER = rf"({_HOST})(:({_PORT}))?"
 
 
 def _url_of(*schemes: str) -> Callable[[SecretStr], SecretStr]:
-    """A check of the form of a URL, which may name several servers."""
+    """Returns a check of the form of a URL, which may name several servers."""
     written = re.compile(
         rf"({'|'.join(map(re.escape, schemes))})://([^\s@/?]*@)?"
         rf"{_SERVER}(,{_SERVER})*(/[^\s@?]*)?(\?\S*)?"
@@ -134,7 +134,7 @@ S = TypeVar("S", bound=BaseSettings)
 
 
 def load(settings: type[S]) -> S:
-    """Settings from the environment; exits with 2 and a line for each invalid one.
+    """Returns the settings from the environment; exits with 2 and a line for each invalid one.
 
     Only the first error of each setting is printed.
     """

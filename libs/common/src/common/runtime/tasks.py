@@ -36,7 +36,7 @@ async def beside(
 
 
 async def _cancelled(tasks: Iterable[asyncio.Task[None]], patience: float) -> None:
-    """Cancel the tasks and return when all have ended.
+    """Cancels the tasks and returns when all have ended.
 
     One cancellation is not always enough: before Python 3.12 `asyncio.wait_for`, which the drivers
     use, loses a cancellation that arrives just as its awaitable completes, and the task never ends.

@@ -86,7 +86,7 @@ tracer: Tracer | None = None
 def continued(
     name: str, kind: Kind, queue: str, trace: TraceContext | None, *, request_id: str | None = None
 ) -> Span | None:
-    """A span of a message of a queue; None where none is exported, and for one without a trace."""
+    """Returns the span of a queue's message; None without a trace, or if none is exported."""
     if tracer is None or trace is None:
         return None
     request = {} if request_id is None else {"request.id": request_id}

@@ -8,7 +8,7 @@ from threading import Thread
 
 
 def follow_parent() -> None:
-    """Ends this process when its parent ends, however that ends, and not before."""
+    """Ends this process when its parent ends, even when it was killed, and not before."""
     # Ctrl-C reaches the whole process group; the parent decides when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

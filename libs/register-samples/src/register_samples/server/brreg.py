@@ -36,7 +36,7 @@ _COUNTED_FROM = datetime(2018, 1, 1, tzinfo=UTC)
 
 @dataclass
 class Section:
-    """Entities (`enheter`) or units (`underenheter`), and the feed of what happened to them."""
+    """Entities (`enheter`) or units (`underenheter`), and the feed of their changes."""
 
     name: str
     #: The feed's name for an entry's link.
@@ -56,7 +56,7 @@ class Section:
         self._count = (self.stamps.next() - _COUNTED_FROM) // timedelta(milliseconds=1)
 
     def standing(self) -> Iterable[Document]:
-        """Entries that are neither deleted nor removed."""
+        """The entries that are neither deleted nor removed."""
         return (found for found in self.documents.values() if "slettedato" not in found)
 
     def add(self, document: Document) -> str:
@@ -66,7 +66,7 @@ class Section:
         return number
 
     def change(self, number: str, fields: Mapping[str, Any]) -> None:
-        """Sets these fields; one that becomes None is left out."""
+        """Sets fields of an entry; a field that is None is left out."""
         changed = {**self.documents[number], **fields}
         self.documents[number] = {k: v for k, v in changed.items() if v is not None}
         self.tell(number, "Endring")
@@ -77,13 +77,13 @@ class Section:
         self.tell(number, "Sletting")
 
     def remove(self, number: str) -> None:
-        """It is removed for legal reasons."""
+        """Removes an entry for legal reasons."""
         self.documents.pop(number, None)
         self.removed.add(number)
         self.tell(number, "Fjernet")
 
     def tell(self, number: str, kind: str) -> Document:
-        """Puts an entry in the feed, whether or not there is such a number."""
+        """Adds an entry to the feed, also for an unknown number."""
         self._count += 1
         update = {
             "oppdateringsid": self._count,
@@ -108,7 +108,7 @@ class Section:
             raise BadRequest(f"{number} is not an organisation number")
 
     def absence(self, number: str) -> web.Response | None:
-        """The answer about a number without a record: it ended, was removed or is unknown."""
+        """Returns the answer for a number without a record: ended, removed or unknown."""
         document = self.documents.get(number)
         if number in self.removed:
             return json_answer({_NUMBER: number}, status=410)
@@ -146,14 +146,14 @@ class Section:
         return _page(key, f"oppdateringer/{self.name}", found, asked)
 
     def _linked(self, document: Document) -> Document:
-        """A record of the API: it has `_links` where one of a bulk file has an empty `links`."""
+        """Returns a record of the API, with `_links` instead of a bulk file's empty `links`."""
         unlinked = {name: value for name, value in document.items() if name != "links"}
         target = f"{API}/{self.name}/{document[_NUMBER]}"
         return unlinked | {"_links": {"self": {"href": target}}}
 
 
 def _numbers(text: str) -> list[str]:
-    """Organisation numbers separated by commas."""
+    """Returns organisation numbers separated by commas."""
     numbers = [part.strip() for part in text.split(",")]
     for number in numbers:
         if len(number) != 9 or not number.isdecimal():
@@ -162,7 +162,7 @@ def _numbers(text: str) -> list[str]:
 
 
 def _page(key: str, path: str, found: list[Document], asked: Mapping[str, Any]) -> web.Response:
-    """The first page of a list; an empty one is left out."""
+    """Returns the first page of a list; an empty one is left out."""
     size, total = asked.get("size", _DEFAULT_SIZE), len(found)
     return json_answer(
         {
@@ -223,7 +223,7 @@ class NorwegianRegister:
         self.entities.change(number, {"konkurs": True, "konkursdato": on.isoformat()})
 
     def move_unit(self, number: str, *, to: str, on: date) -> None:
-        """The unit passes to another company."""
+        """Moves a unit to another company."""
         self.units.change(number, {"overordnetEnhet": to, "datoEierskifte": on.isoformat()})
 
     def set_roles(self, number: str, groups: Sequence[Document]) -> None:
@@ -231,7 +231,7 @@ class NorwegianRegister:
         self.tell_roles(number)
 
     def tell_roles(self, number: str, *, at: datetime | None = None) -> None:
-        """Puts an entry in the feed of the roles, whether or not there is such a number."""
+        """Adds an entry to the feed of the roles, also for an unknown number."""
         event = {
             "specversion": "1.0",
             "id": str(len(self.role_events) + 1),
@@ -247,7 +247,7 @@ class NorwegianRegister:
         return [number for number, unit in found.items() if unit["overordnetEnhet"] == company]
 
     def routes(self) -> list[web.RouteDef]:
-        """The table of the interface."""
+        """Returns the table of the interface."""
         return [
             # Before the paths of the sections, where `lastned` would be taken for a number.
             web.get(f"{PREFIX}/enheter/lastned", self._whole("enheter")),
@@ -267,7 +267,7 @@ class NorwegianRegister:
         return answer
 
     async def _roles_of(self, request: web.Request) -> web.Response:
-        """The company's number is in the links of the answer only."""
+        """Returns the roles; the company's number is in the answer's links only."""
         read(request)
         number = request.match_info["number"]
         self.entities.check(number)
@@ -288,6 +288,6 @@ class NorwegianRegister:
 
 
 def innehaver(given: str, family: str, born: str) -> list[Document]:
-    """The roles of a sole trader: the owner alone."""
+    """Returns the roles of a sole trader: the owner alone."""
     owner = named({"given": given, "family": family}, date.fromisoformat(born))
     return [group("INNH", [("INNH", owner)])]

@@ -1,4 +1,4 @@
-"""Registers that change by themselves: one thing after another, as registers do."""
+"""Registers that change by themselves."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,19 +22,19 @@ _SHOWN = frozenset(
     for each in exhibits
     for number in (each["number"], *(unit["number"] for unit in each["units"]))
 )
-#: GLNs of companies that registered here, beyond those of the generator.
+#: GLNs of companies that were registered here, beyond those of the generator.
 _GLN_PREFIX, _FIRST_GLN, _GLNS = "5790", 90_000_000, 10_000_000
 
 
 class _Nobody(Exception):
-    """The registers have no company left to which a change applies."""
+    """No company is left to which a change applies."""
 
 
 class Changes:
     """Makes changes in turn; the same ones on the same day."""
 
     def __init__(self, registers: Registers, *, first: int = 0) -> None:
-        """`first` is the number of the first change: another one draws other companies."""
+        """`first` is the number of the first change, which decides the companies."""
         self._registers = registers
         self._no, self._dk = registers.no, registers.dk
         self._numbers = count(first)
@@ -56,13 +56,13 @@ class Changes:
         self._turns: Iterator[Callable[[Draw], str]] = cycle(rota)
 
     def make(self) -> str:
-        """Makes the next change, and describes it."""
+        """Makes the next change, and returns its description."""
         while True:
             change = next(self._turns)
             try:
                 return change(Draw(0, Topic.DETAILS, next(self._numbers)))
             except _Nobody:
-                # After some hours every sole trader may be gone; companies still come.
+                # After some hours there may be no sole trader left; companies are still added.
                 continue
 
     @property
@@ -70,7 +70,7 @@ class Changes:
         return self._registers.now().date()
 
     def _norwegian(self, draw: Draw, form: str = "AS") -> str:
-        """An active company of a legal form."""
+        """Returns an active company of a legal form."""
 
         def fits(company: Document) -> bool:
             active = "slettedato" not in company and not company["konkurs"]
@@ -82,7 +82,7 @@ class Changes:
         return _pick(draw, self._no.units.documents, lambda unit: "nedleggelsesdato" not in unit)
 
     def _danish(self, draw: Draw) -> str:
-        """An active company that has a status word."""
+        """Returns an active company that has a status word."""
         return self._danish_document(draw, self._dk.companies, "virksomhedMetadata", "NORMAL")
 
     def _danish_unit(self, draw: Draw) -> str:
@@ -162,7 +162,7 @@ class Changes:
         return f"dk {number} receives invoices at {value}"
 
     def _electronic_address_withdrawn(self, draw: Draw) -> str:
-        """An identifier that was registered here: the directory's other cards stay."""
+        """Withdraws an identifier that was registered here, so that other cards stay."""
         directory, registered_here = self._registers.directory, f"::0088:{_GLN_PREFIX}9"
         pid = _pick(draw, directory.cards, lambda card: registered_here in card["pid"])
         directory.withdraw(pid)
@@ -171,14 +171,14 @@ class Changes:
 
 
 async def keep_changing(changes: Changes, every: timedelta, say: Callable[[str], None]) -> None:
-    """Makes a change every so often until it is cancelled."""
+    """Makes a change at each interval until cancelled."""
     while True:
         await asyncio.sleep(every.total_seconds())
         say(changes.make())
 
 
 def _pick(draw: Draw, documents: Mapping[str, Document], fits: Callable[[Document], bool]) -> str:
-    """The key of a document that fits and is not the showcase's; raises _Nobody."""
+    """Returns the key of a document that fits and is not the showcase's; raises _Nobody."""
     found = [key for key, each in documents.items() if key not in _SHOWN and fits(each)]
     if not found:
         raise _Nobody

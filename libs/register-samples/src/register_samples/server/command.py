@@ -12,8 +12,8 @@ from register_samples.server.changing import Changes, keep_changing
 from register_samples.server.registers import Registers
 from register_samples.server.serving import serving
 
-#: New entries of a server differ from those of an earlier one: it draws by the seconds since
-#: then, and its first newcomer is one of the half minutes. Changes come more slowly than that.
+#: A server's new entries differ from those of an earlier one: they are drawn by the seconds since
+#: this time, and its first new company by the half minutes. Changes are slower than that.
 _COUNTED_FROM = datetime(2026, 1, 1, tzinfo=UTC)
 _DURATION = re.compile(r"PT(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?")
 

@@ -52,7 +52,7 @@ class Index:
     def change(
         self, number: str, edit: Callable[[Document], None], *, at: datetime | None = None
     ) -> None:
-        """Edits a document and dates it, `at` where it turns up late."""
+        """Edits a document and dates it, at `at` if it appears late."""
         content = self.content(number)
         edit(content)
         content["sidstOpdateret"] = iso(at or self.stamps.next())
@@ -95,7 +95,7 @@ class DanishRegister:
         self.companies.change(number, lambda found: _succeed(found["navne"], {"navn": name}, on))
 
     def set_status(self, number: str, word: str, on: date) -> None:
-        """`UNDER KONKURS` and the like."""
+        """Sets the status, such as `UNDER KONKURS`."""
 
         def edit(company: Document) -> None:
             _succeed(company["virksomhedsstatus"], {"status": word}, on)
@@ -104,7 +104,7 @@ class DanishRegister:
         self.companies.change(number, edit)
 
     def set_owner(self, number: str, holder: str, share: str, on: date) -> None:
-        """The company has this one more company among its owners."""
+        """Adds a company to the owners."""
         name = self.companies.content(holder)["navne"][-1]["navn"]
         relation = shareholder({"number": holder, "name": name}, share, on)
         self.companies.change(number, lambda company: company["deltagerRelation"].append(relation))
@@ -120,7 +120,7 @@ class DanishRegister:
         self.units.change(number, edit)
 
     def move_unit(self, number: str, *, to: str, on: date) -> None:
-        """The unit passes to another company."""
+        """Moves a unit to another company."""
 
         def edit(unit: Document) -> None:
             _succeed(unit["virksomhedsrelation"], {"cvrNummer": int(to)}, on)
@@ -129,7 +129,7 @@ class DanishRegister:
         self.units.change(number, edit)
 
     def routes(self) -> list[web.RouteDef]:
-        """The table of the interface."""
+        """Returns the table of the interface."""
         return [
             web.post("/_search/scroll", self._next),
             *(
@@ -154,7 +154,7 @@ class DanishRegister:
         return answer
 
     async def _next(self, request: web.Request) -> web.Response:
-        """The next page; two requests return two pages, as in Elasticsearch."""
+        """Returns the next page; two requests return two pages, as in Elasticsearch."""
         body = await _body(request)
         key, span = str(body.get("scroll_id")), _duration(str(body.get("scroll")))
         scroll = self._scrolls.pop(key, None)
@@ -179,7 +179,7 @@ class DanishRegister:
 
 
 def _succeed(history: list[Any], values: Document, on: date) -> None:
-    """A new value that holds from a day on; the one before ends the day before."""
+    """Adds a value from a day on; the one before ends the day before."""
     _close(history, on)
     history.append({**values, "periode": {"gyldigFra": str(on), "gyldigTil": None}})
 
@@ -191,7 +191,7 @@ def _close(history: list[Any], on: date) -> None:
 
 
 def _search(body: Mapping[str, Any], field_: str) -> tuple[datetime, int]:
-    """The time and the page size of a search; raises BadRequest for any other search."""
+    """Returns the time and the page size of a search; raises BadRequest for any other search."""
     try:
         at, size = body["query"]["range"][field_]["gte"], body["size"]
         since = moment(at)
@@ -204,7 +204,7 @@ def _search(body: Mapping[str, Any], field_: str) -> tuple[datetime, int]:
 
 
 def _duration(text: str) -> timedelta:
-    """`1m`, `30s`."""
+    """Returns the duration of `1m`, `30s`."""
     units = {"s": 1, "m": 60, "h": 3600}
     if not text[:-1].isdecimal() or text[-1:] not in units:
         raise BadRequest(f"scroll: {text} is not a time")
@@ -212,7 +212,7 @@ def _duration(text: str) -> timedelta:
 
 
 async def _body(request: web.Request) -> Mapping[str, Any]:
-    """The JSON object of a request with the right user and password."""
+    """Returns the JSON object of a request with the right user and password."""
     if request.headers.get("Authorization") != _AUTHORIZATION:
         raise web.HTTPUnauthorized(headers={"WWW-Authenticate": 'Basic realm="cvr"'})
     try:

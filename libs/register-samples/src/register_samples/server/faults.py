@@ -1,4 +1,4 @@
-"""Faults on demand: what goes wrong with the next requests to a path."""
+"""Faults of the next requests to a path, on demand."""
 
 import asyncio
 from collections import deque
@@ -14,12 +14,12 @@ from register_samples.server.messages import json_answer
 
 class Fault(Protocol):
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """The faulty answer; `handler` gives the right one."""
+        """Returns the faulty answer; `handler` returns the right one."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooManyRequests:
-    """429, with Retry-After in seconds when it is given."""
+    """429, with Retry-After in seconds if it is given."""
 
     retry_after: int | None = None
 
@@ -30,7 +30,7 @@ class TooManyRequests:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An answer of this status, and HTML for a body, as from the proxy in front of a register."""
+    """An answer with this status and an HTML body, as from a proxy in front of a register."""
 
     status: int = 500
 
@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """The right answer after so many seconds."""
+    """The right answer after a delay."""
 
     seconds: float
 
@@ -52,10 +52,10 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class BrokenOff:
-    """The right answer, but only this share of its bytes.
+    """The right answer, cut to this share of its bytes.
 
-    A whole answer of fewer bytes, as from a proxy that lost the rest, unless `told`: then the
-    length is the right one and the connection ends before it.
+    It is a whole answer, as from a proxy that lost the rest, unless `told`: then the length is the
+    right one and the connection ends before it.
     """
 
     share: float = 0.5
@@ -79,7 +79,7 @@ class BrokenOff:
 
 @dataclass(frozen=True, slots=True)
 class ShardFailed:
-    """Of a search in CVR: 200 with every second hit, as Elasticsearch answers without a shard."""
+    """An answer of CVR's search with 200 and every second hit, as with a failed shard."""
 
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         content = orjson.loads(_body(await handler(request)))
@@ -102,7 +102,7 @@ class Faults:
     _planned: dict[str, deque[Fault]] = field(default_factory=dict)
 
     def plan(self, path: str, *faults: Fault) -> None:
-        """The next requests whose path ends so meet these faults, one each."""
+        """Plans these faults, one for each of the next requests whose path ends with the text."""
         self._planned.setdefault(path, deque()).extend(faults)
 
     def next(self, path: str) -> Fault | None:
@@ -113,5 +113,5 @@ class Faults:
 
     @property
     def pending(self) -> int:
-        """The number of planned faults that no request has met."""
+        """The number of planned faults that have not occurred."""
         return sum(len(faults) for faults in self._planned.values())

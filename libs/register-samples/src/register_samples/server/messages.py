@@ -1,4 +1,4 @@
-"""Requests, answers and times that the registers have in common."""
+"""Requests, answers and times of all registers."""
 
 import hashlib
 import sys
@@ -24,7 +24,7 @@ class BadRequest(ValueError):
 
 
 def read(request: web.Request, **known: Reader) -> dict[str, Any]:
-    """The values of the parameters by name; raises BadRequest unless each is known and valid."""
+    """Returns parameters by name; raises BadRequest unless each is known and valid."""
     values: dict[str, Any] = {}
     for name, text in request.query.items():
         if name not in known or name in values:
@@ -37,7 +37,7 @@ def read(request: web.Request, **known: Reader) -> dict[str, Any]:
 
 
 def moment(text: str) -> datetime:
-    """A time with its zone."""
+    """Returns a time with its zone."""
     at = datetime.fromisoformat(text)
     if at.tzinfo is None:
         raise BadRequest("a time needs its zone")
@@ -60,7 +60,7 @@ def json_answer(content: object, *, status: int = 200) -> web.Response:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A whole file as a register offers it: made now and then, and older than the register."""
+    """A register's whole file, which is generated at intervals and older than the register."""
 
     body: bytes
     modified: datetime
@@ -73,7 +73,7 @@ class Snapshot:
         return cls(body.getvalue(), modified, "application/gzip")
 
     def answer(self, request: web.Request) -> web.Response:
-        """The file, or 304 where the client has this one already."""
+        """Returns the file, or 304 if the client has it already."""
         etag = f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
         modified = self.modified.astimezone(UTC).replace(microsecond=0)
         headers = {"ETag": etag, "Last-Modified": format_datetime(modified, usegmt=True)}
@@ -83,7 +83,7 @@ class Snapshot:
 
 
 class Stamps:
-    """Times in milliseconds, each later than those before and than anything already written."""
+    """Times in milliseconds, each later than those before and than any written time."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self.now = now
@@ -96,10 +96,10 @@ class Stamps:
         return self._last
 
     def pass_by(self, written: datetime) -> None:
-        """The next time is later than this one too."""
+        """Makes the next time later than this one, too."""
         self._last = max(self._last, written)
 
 
 def iso(at: datetime) -> str:
-    """`2026-06-28T00:20:10.625Z`."""
+    """Returns a text such as `2026-06-28T00:20:10.625Z`."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

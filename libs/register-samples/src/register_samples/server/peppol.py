@@ -41,7 +41,7 @@ class Directory:
         del self.cards[pid]
 
     def routes(self) -> list[web.RouteDef]:
-        """The table of the interface."""
+        """Returns the table of the interface."""
         return [
             web.get("/export/businesscards-json", self._export),
             web.get(_STORED, self._stored),

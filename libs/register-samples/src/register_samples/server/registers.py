@@ -1,4 +1,4 @@
-"""All registers of one invented world, filled from the generator."""
+"""All registers of the invented companies, filled from the generator."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -8,7 +8,7 @@ from register_samples.server.cvr import DanishRegister
 from register_samples.server.messages import Stamps
 from register_samples.server.peppol import Directory
 
-#: Newcomers are counted from 0 again after so many: Denmark's numbers for samples are 891,000.
+#: New companies are counted from 0 again after this many: Denmark has 891,000 sample numbers.
 _NEWCOMERS = 500_000
 
 
@@ -17,7 +17,7 @@ def _utc_now() -> datetime:
 
 
 class Registers:
-    """Changes by a test take effect in the interfaces immediately."""
+    """The registers; changes by a test take effect in the interfaces immediately."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class Registers:
         newcomers: int = 0,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
-        """`newcomers` are passed over before the first company that is new here."""
+        """`newcomers` companies are skipped before the first new one."""
         self.now = now
         stamps = Stamps(now)
         self.no = NorwegianRegister(stamps, companies=companies)
@@ -35,7 +35,7 @@ class Registers:
         self._next = companies + newcomers % _NEWCOMERS
 
     def add_companies(self) -> tuple[str, str]:
-        """A new company in each register: the Norwegian number and the Danish."""
+        """Returns a new company in each register: the Norwegian number and the Danish."""
         index = self._next
         self._next += 1
         return self.no.add_company(index), self.dk.add_company(index)

@@ -1,4 +1,4 @@
-"""The registers on a port: one server speaks for all of them."""
+"""The registers on a port: one server for all of them."""
 
 import ssl
 from collections.abc import AsyncIterator
@@ -59,7 +59,7 @@ async def listening(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[URL]:
-    """The address of an application; any free port unless one is given."""
+    """Serves an application; yields its address, on a free port unless one is given."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:

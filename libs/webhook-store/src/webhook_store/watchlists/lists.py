@@ -1,7 +1,7 @@
 """Watchlists of owners: their names, sizes and deletion.
 
-A decision about several documents, such as a limit or the absence of webhooks that use a list, is
-decided under the owner's lock (`locks.py`).
+Decisions about several documents, such as a limit or the absence of webhooks that use a list, are
+made under the owner's lock (`locks.py`).
 """
 
 from collections.abc import Collection, Mapping
@@ -72,7 +72,7 @@ class Watchlists:
         return None if found is None else watchlist_of(found)
 
     async def delete(self, owner: str, watchlist_id: str, *, call_id: UUID, at: datetime) -> bool:
-        """Takes a list from its owner; False if it did not exist. Its companies are left over.
+        """Deletes a list; False if it did not exist. Its companies are removed later.
 
         A redelivered call returns True again.
         """
@@ -88,12 +88,12 @@ class Watchlists:
             return await self._lists.find_one(again, {"_id": 1}) is not None
 
     async def deleted(self) -> list[str]:
-        """Returns the ids of deleted lists whose companies may be left over."""
+        """Returns the ids of deleted lists whose companies are not yet removed."""
         with translated_errors():
             found = self._lists.find({"deleted_at": {"$exists": True}}, {"_id": 1}, limit=100)
             return [one["_id"] async for one in found]
 
     async def forget(self, watchlist_id: str) -> None:
-        """Forgets a deleted list, when its companies are removed."""
+        """Deletes the document of a deleted list whose companies are removed."""
         with translated_errors():
             await self._lists.delete_one({"_id": watchlist_id, "owner": None})

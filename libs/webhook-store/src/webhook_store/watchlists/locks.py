@@ -18,7 +18,7 @@ from webhook_store.watchlists.documents import LOCKS
 
 #: Time after which the lock of a process that died is free.
 LEASE: Final = timedelta(seconds=30)
-#: Maximum seconds of the work under a lock; the rest of the lease is for a clock that is off.
+#: Maximum seconds of the work under a lock; the rest of the lease allows for wrong clocks.
 MAX_HELD: Final = 20.0
 #: Maximum seconds of waiting for the lock, and between two tries.
 MAX_WAIT: Final = 10.0
@@ -47,7 +47,7 @@ class OwnerLocks:
         except TimeoutError:
             raise Unavailable("a change of watchlists took too long") from None
         finally:
-            # Otherwise its lease ends.
+            # After a failure the lease ends by itself.
             with suppress(Unavailable), translated_errors():
                 await self._locks.delete_one({"_id": owner, "token": token})
 

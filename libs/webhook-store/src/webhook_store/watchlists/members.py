@@ -87,7 +87,7 @@ class Members:
             return await self._members.count_documents({"list": watchlist_id}, hint="list")
 
     async def add(self, watchlist_id: str, companies: Collection[CompanyKey]) -> None:
-        """Adds companies; those that the list has already stay."""
+        """Adds companies that the list does not have yet."""
         for part in _parts(companies):
             documents: list[Document] = [
                 {"_id": member_id(company, watchlist_id), "list": watchlist_id} for company in part

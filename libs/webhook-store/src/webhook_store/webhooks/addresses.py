@@ -93,7 +93,7 @@ def blocked(address: Address | str, *, allowed: Sequence[Network] = ()) -> str |
 
 
 def _plain(address: Address) -> Address:
-    """Strips the zone and unwraps an embedded IPv4 address."""
+    """Returns the address without a zone, and unwrapped if it embeds an IPv4 address."""
     if isinstance(address, IPv4Address):
         return address
     bare = IPv6Address(int(address))

@@ -20,11 +20,11 @@ from common.mongo import Database, translated_errors
 from webhook_store.webhooks.documents import DELETED, WEBHOOKS, Document
 from webhook_store.webhooks.match_index import MatchIndex
 
-#: Time that a write may take after its time was read, in which a later one may be seen before it.
+#: Maximum time from reading a write's time to its commit, in which a later write may be seen first.
 _LATE: Final = timedelta(seconds=10)
 #: Seconds after which no write with an earlier time than the newest is under way.
 _SETTLED: Final = 60.0
-#: Seconds after which the index is built anew: whatever was missed does not stay.
+#: Seconds after which the index is rebuilt, so that no missed change persists.
 _REBUILT_EVERY: Final = 3600.0
 #: Webhooks of one read.
 _PAGE: Final = 5_000
@@ -74,7 +74,7 @@ class FollowedWebhooks:
     """The index of one process. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database) -> None:
-        # A failover must take back nothing that is in the index.
+        # A failover must not roll back what is in the index.
         majority = ReadConcern("majority")
         self._webhooks = database.get_collection(WEBHOOKS, read_concern=majority)
         self._deleted = database.get_collection(DELETED, read_concern=majority)

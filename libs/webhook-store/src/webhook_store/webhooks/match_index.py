@@ -1,7 +1,8 @@
 """Webhooks by the keys that events look them up under, in memory.
 
-Not those that follow companies by number, whose keys may be a thousand each: these are read from
-the database. Webhooks of one key with the same other limits are compared with an event once.
+Webhooks that follow companies by number are not in it, but are read from the database, because each
+may have a thousand keys. Webhooks of one key with the same other limits are compared with an event
+once.
 """
 
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from webhook_store.webhooks.models import Match
 class Rule:
     """The conditions of an event beside a key of the webhook."""
 
-    kinds: frozenset[EventType]
+    event_types: frozenset[EventType]
     limits: Limits
 
     @classmethod
@@ -29,7 +30,7 @@ class Rule:
 
     def selects(self, subject: Subject) -> bool:
         """Returns True if an event that was looked up by a key is for the webhook."""
-        return subject.kind in self.kinds and self.limits.select(subject)
+        return subject.event_type in self.event_types and self.limits.select(subject)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class MatchIndex:
         self._by_key: dict[str, list[_Group]] = {}
         self._stored: dict[WebhookId, _Stored] = {}
         self._with_lists = 0
-        #: One object for all that are equal.
+        #: Equal rules, as one object each.
         self._rules: dict[Rule, Rule] = {}
         self._keys: dict[str, str] = {}
 
@@ -70,7 +71,7 @@ class MatchIndex:
 
     def put(self, document: Mapping[str, Any]) -> None:
         """Adds a stored webhook, or replaces it; one without a key of this index is left out."""
-        # The keys of companies have no place.
+        # Keys of companies are not indexed here.
         keys = tuple(
             self._keys.setdefault(key, key) for key in document["match_keys"] if "|" in key
         )
@@ -133,4 +134,6 @@ def _has_list(stored: _Stored) -> bool:
 
 @cache
 def _kinds(patterns: tuple[str, ...]) -> frozenset[EventType]:
-    return frozenset(kind for kind in EventType if not set(kind.patterns).isdisjoint(patterns))
+    return frozenset(
+        event_type for event_type in EventType if not set(event_type.patterns).isdisjoint(patterns)
+    )

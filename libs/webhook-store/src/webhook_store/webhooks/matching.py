@@ -1,11 +1,10 @@
 """Matching of events and webhooks by keys.
 
 A webhook is indexed under the keys of the most selective part of its filter: companies and
-watchlists, else pairs
-of industry and municipality, industries, municipalities, forms or fields, each with each of its
-countries (`*` for any); or else under each of its patterns. An event looks up its own keys, so the
-cost of matching depends on the webhooks that share one of them and not on the number of webhooks.
-The other parts of a filter are compared afterwards.
+watchlists, else pairs of industry and municipality, industries, municipalities, forms or fields,
+each with each of its countries (`*` for any); or else under each of its patterns. An event looks up
+its own keys, so the cost of matching depends on the webhooks that share one of them and not on the
+number of webhooks. The other parts of a filter are compared afterwards.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +27,7 @@ _MAX_PAIRS = 1000
 class Subject:
     """Properties of an event that matching uses."""
 
-    kind: EventType
+    event_type: EventType
     country: Country
     vat: str
     form: str | None = None
@@ -49,7 +48,7 @@ class Subject:
         data = event.data
         company = None if data is None else data.company
         return cls(
-            kind=event.type,
+            event_type=event.type,
             country=country,
             vat=vat,
             fields=() if data is None else tuple(change.field for change in data.changes),
@@ -105,7 +104,7 @@ def event_keys(subject: Subject) -> list[str]:
     A webhook found by another key than a pattern must still match one of the event type's patterns.
     """
     industries = [f"industry:{prefix}" for prefix in _prefixes(subject.industries)]
-    names = [*subject.kind.patterns, *industries]
+    names = [*subject.event_type.patterns, *industries]
     if subject.municipality is not None:
         municipalities = [f"municipality:{subject.municipality.casefold()}"]
         names += [*municipalities, *_pairs(industries, municipalities)]
@@ -139,7 +138,7 @@ class Limits:
     """The parts of a stored filter that are compared with an event beside the keys."""
 
     forms: frozenset[str] = frozenset()
-    #: Without case, like the municipality that is compared.
+    #: Case-folded, like the municipality that is compared.
     municipalities: frozenset[str] = frozenset()
     #: Beginnings of industry codes, digits only.
     industries: tuple[str, ...] = ()

@@ -129,5 +129,5 @@ class OwnerNotice:
 
 
 def delivery_id(event_id: str, webhook_id: WebhookId) -> DeliveryId:
-    """Derives the delivery id of an event and a webhook; `event_id` is a UUID."""
+    """Returns the delivery id of an event, given by its UUID, and a webhook."""
     return DeliveryId(str(uuid5(UUID(event_id), webhook_id)))

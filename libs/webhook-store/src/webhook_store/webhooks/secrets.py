@@ -52,7 +52,7 @@ class SecretKeys:
 
     @classmethod
     def parse(cls, text: SecretStr, *, random_bytes: RandomBytes) -> Self:
-        """Parses `<id>:<base64 of 32 bytes>,…`; raises ValueError without key material."""
+        """Returns the keys of `<id>:<base64 of 32 bytes>,…`; raises ValueError without them."""
         keys: dict[str, AESGCM] = {}
         for number, part in enumerate(text.get_secret_value().split(","), start=1):
             key_id, colon, encoded = part.strip().partition(":")
@@ -71,7 +71,7 @@ class SecretKeys:
         return SealedSecret(self.newest_id, nonce, ciphertext)
 
     def unseal(self, sealed: SealedSecret, webhook_id: WebhookId) -> SecretStr:
-        """Decrypts a secret; raises CannotUnseal."""
+        """Returns the decrypted secret; raises CannotUnseal."""
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise CannotUnseal(f"the key {sealed.key_id} is not among this process' keys")

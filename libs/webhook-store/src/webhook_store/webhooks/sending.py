@@ -106,14 +106,14 @@ class Webhooks:
             found = await self._webhooks.find_one({"_id": webhook_id}, _MATCH)
         return None if found is None else match_of(found)
 
-    async def of_owner(self, owner: str, kind: EventType, *, other_than: str) -> list[Match]:
+    async def of_owner(self, owner: str, event_type: EventType, *, other_than: str) -> list[Match]:
         """Returns an owner's webhooks that subscribe to events about webhooks, except one.
 
         Filters select companies, so they do not apply.
         """
         wanted = {
             "owner": owner,
-            "events": {"$in": list(kind.patterns)},
+            "events": {"$in": list(event_type.patterns)},
             "_id": {"$ne": other_than},
         }
         with translated_errors():

@@ -194,7 +194,7 @@ def _bad_key() -> Unauthorized:
 
 
 def presented_text(request: web.BaseRequest, parameter: str | None = None) -> str | None:
-    """The key that the client sent; "" when it sent credentials of another form."""
+    """Returns the key that the client sent; "" when it sent credentials of another form."""
     authorization = request.headers.get(hdrs.AUTHORIZATION)
     if authorization is None:
         found = request.headers.get(KEY_HEADER)

@@ -24,7 +24,7 @@ CURRENT: ContextVar[str] = ContextVar("client", default="")
 
 
 def short_name(client: str) -> str:
-    """A name by which other services tell clients apart.
+    """Returns a name by which other services tell clients apart.
 
     So short that hundreds of addresses share one, and none can be found from it.
     """
@@ -32,7 +32,7 @@ def short_name(client: str) -> str:
 
 
 def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
-    """An IPv4 address or IPv6 /64 that identifies the client.
+    """Returns an IPv4 address or IPv6 /64 that identifies the client.
 
     `forwarded` are the addresses of X-Forwarded-For in order. Each trusted proxy appends its peer's
     address on the right; addresses left of the first untrusted one may be forged.

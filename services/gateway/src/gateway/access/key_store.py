@@ -34,14 +34,14 @@ def utc_now() -> datetime:
 
 
 class MongoKeys:
-    """`ApiKeys`, and what the commands need."""
+    """The stored keys: `ApiKeys`, and the operations of the commands."""
 
     def __init__(self, database: Database) -> None:
         self._keys = database["api_keys"]
         self._known = Reads(database)["api_keys"]
 
     async def create_indexes(self) -> None:
-        """For `all`; a single key is read by `_id`."""
+        """Creates the index of `all`; single keys are read by `_id`."""
         await self._keys.create_index([("created_at", -1)])
 
     async def find(self, key_id: str) -> ApiKey | None:
@@ -65,7 +65,7 @@ class MongoKeys:
             await self._keys.insert_one(_written(key))
 
     async def all(self) -> Sequence[ApiKey]:
-        """All keys, newest first."""
+        """Returns all keys, newest first."""
         with translated_errors():
             found = self._keys.find().sort([("created_at", -1), ("_id", 1)])
             return [_read(document) async for document in found]
@@ -109,7 +109,7 @@ def _read(document: dict[str, Any]) -> ApiKey:
 
 
 class CachedApiKeys:
-    """An `ApiKeys` that reads each key from another at most once in `lifetime` seconds.
+    """An `ApiKeys` that reads each key from another at most once in `LIFETIME` seconds.
 
     Concurrent requests with the same key share one read. Unknown ids are cached apart from known
     ones, so that made-up keys cannot evict valid ones.
@@ -120,19 +120,18 @@ class CachedApiKeys:
         keys: ApiKeys,
         *,
         clock: Callable[[], float],
-        lifetime: float = LIFETIME,
         max_keys: int = MAX_KEYS,
     ) -> None:
         """`clock` is monotonic, in seconds."""
         self._keys = keys
-        self._known = _Recent[ApiKey](clock, lifetime, max_keys)
-        self._unknown = _Recent[bool](clock, lifetime, max_keys)
+        self._known = _Recent[ApiKey](clock, max_keys)
+        self._unknown = _Recent[bool](clock, max_keys)
         self._reads = SingleFlight[ApiKey | None]()
 
     async def find(self, key_id: str) -> ApiKey | None:
-        """Returns the key as it was up to `lifetime` seconds ago; None if there was none.
+        """Returns the key as it was up to `LIFETIME` seconds ago; None if there was none.
 
-        Raises ServiceUnavailable as the other does; failures are not cached.
+        Raises ServiceUnavailable if it cannot be read; failures are not cached.
         """
         known = self._known.get(key_id)
         if known is not None or self._unknown.get(key_id):
@@ -151,9 +150,8 @@ class CachedApiKeys:
 class _Recent(Generic[V]):
     """Recent values by key, oldest first; each expires."""
 
-    def __init__(self, clock: Callable[[], float], lifetime: float, max_keys: int) -> None:
+    def __init__(self, clock: Callable[[], float], max_keys: int) -> None:
         self._clock = clock
-        self._lifetime = lifetime
         self._max_keys = max_keys
         self._entries: OrderedDict[str, tuple[float, V]] = OrderedDict()
 
@@ -162,7 +160,7 @@ class _Recent(Generic[V]):
         return entry[1] if entry is not None and self._clock() < entry[0] else None
 
     def put(self, key: str, value: V) -> None:
-        self._entries[key] = (self._clock() + self._lifetime, value)
+        self._entries[key] = (self._clock() + LIFETIME, value)
         self._entries.move_to_end(key)
         while len(self._entries) > self._max_keys:
             self._entries.popitem(last=False)

@@ -76,12 +76,12 @@ class ApiKey:
     rate: Rate | None = None
 
     def accepts(self, presented: PresentedKey, *, at: datetime) -> bool:
-        """True if the presented key matches and is valid; compares in constant time."""
+        """Returns True if the presented key matches and is valid; compares in constant time."""
         same = compare_digest(self.secret_hash, hash_of(presented.secret))
         return same and self.is_valid(at)
 
     def is_valid(self, at: datetime) -> bool:
-        """True if the key is neither revoked nor expired."""
+        """Returns True if the key is neither revoked nor expired."""
         return self.revoked_at is None and (self.expires_at is None or at < self.expires_at)
 
 
@@ -89,14 +89,14 @@ class ApiKeys(Protocol):
     """The issued keys, by id."""
 
     async def find(self, key_id: str) -> ApiKey | None:
-        """The key with that id, even if revoked; None when there is none.
+        """Returns the key with that id, even if revoked; None when there is none.
 
         Raises ServiceUnavailable within 2 s when the key cannot be read.
         """
 
 
 def parse_key(text: str) -> PresentedKey | None:
-    """The key in `text`; None when it does not have a key's form."""
+    """Returns the key in `text`; None when it does not have a key's form."""
     match = _KEY.fullmatch(text)
     return None if match is None else PresentedKey(match["id"], match["secret"])
 

@@ -78,13 +78,13 @@ class _Window:
         return spent
 
     def settled(self, at: float) -> None:
-        """A settlement of that time is written."""
+        """Notes a stored settlement of that time."""
         self.settled_at = max(self.settled_at, at)
-        # A lease that was granted meanwhile may have been ended by it.
+        # It may have ended a lease that was granted meanwhile.
         self.granted = self.used
 
     def unsettled(self, spent: int) -> None:
-        """The requests may not have been reported."""
+        """Notes that the report of these requests may have failed."""
         self.reported -= spent
 
 
@@ -143,12 +143,12 @@ class RateLimiter:
             window.used -= 1
 
     def look(self, client: str) -> Quota:
-        """The quota now, without counting a request."""
+        """Returns the quota now, without counting a request."""
         full = _Window(self._clock(), granted=self._rate.count)
         return self._quota(self._known(client) or full, allowed=True)
 
     def recalled(self, window_id: str, ends: int, at: float) -> _Window | None:
-        """The window, if it holds something that a recall of that time ends."""
+        """Returns the window, if it holds something that a recall of that time ends."""
         prefix, suffix = f"{self._name}:", f"/{self._rate.window}"
         if self._leases is None or not (
             window_id.startswith(prefix) and window_id.endswith(suffix)
@@ -157,7 +157,7 @@ class RateLimiter:
         now, _ = self._leases.window(window_id.removesuffix(suffix), self._rate)
         if now.ends != ends:
             return None
-        # Without a window it is begun, for no share to be used from now on.
+        # A client without a window gets one, so that it uses no share from now on.
         window = self._window(window_id[len(prefix) : -len(suffix)])
         if window.shared != now or window.is_leasing or window.settled_at >= at:
             return None
@@ -167,7 +167,7 @@ class RateLimiter:
         return None
 
     def holding(self) -> Iterable[_Window]:
-        """Windows with leases."""
+        """Returns the windows with leases."""
         return [each for each in self._windows.values() if each.has_leased and each.left > 0]
 
     def _is_decided(self, window: _Window, cost: int) -> bool:
@@ -180,7 +180,7 @@ class RateLimiter:
         return window.left >= cost
 
     async def _with_room(self, client: str, cost: int) -> _Window:
-        """The client's window after a lease; requests of one moment share it."""
+        """Returns the client's window after a lease; requests of one moment share it."""
         while await self._leasing.ended(client):
             window = self._window(client)
             if self._is_decided(window, cost):
@@ -188,7 +188,7 @@ class RateLimiter:
         return await self._leasing(client, partial(self._leased, client, cost))
 
     async def _leased(self, client: str, cost: int) -> _Window:
-        """The client's window after a lease, for which recalls are awaited."""
+        """Returns the client's window after a lease, for which recalls are awaited."""
         while True:
             window = self._window(client)
             if self._is_decided(window, cost):
@@ -205,7 +205,7 @@ class RateLimiter:
             if window.left >= cost:
                 return window
             if not lease.wait or window.waits == _MAX_WAITS:
-                # Without a recall nobody holds anything: it stays so until the window ends.
+                # Without a recall no gateway holds anything until the window ends.
                 wait = lease.wait or window.ends - self._clock()
                 window.refused_until, window.refused_cost = self._clock() + wait, cost
                 return window
@@ -213,7 +213,7 @@ class RateLimiter:
             await self._sleep(lease.wait)
 
     async def _has_caught_up(self, window: _Window, cost: int) -> bool:
-        """True if the window has room, once recalls are read; raises Unavailable."""
+        """Returns True if the window has room, once recalls are read; raises Unavailable."""
         now = self._clock()
         if self._leases is not None and now >= self._leases.follows_until:
             # After a pause of this process one read replaces a lease for every client.
@@ -223,7 +223,7 @@ class RateLimiter:
         return self._is_decided(window, cost)
 
     async def _lease(self, window: _Window, cost: int) -> Lease:
-        """Raises Unavailable."""
+        """Returns a new lease for the window; raises Unavailable."""
         if self._leases is None or window.shared is None or self._clock() < self._local_until:
             raise Unavailable("leases wait after a failure")
         spent = window.give_up()
@@ -242,7 +242,7 @@ class RateLimiter:
         return lease
 
     def _alone(self, window: _Window) -> _Window:
-        """The window, counted in this process alone from now on."""
+        """Returns the window, counted in this process alone from now on."""
         window.shared, window.granted, window.unleased = None, self._rate.count, 0
         return window
 
@@ -253,7 +253,7 @@ class RateLimiter:
         return Quota(allowed, self._name, self._policy, state, reset, remaining, self._rate)
 
     def _window(self, client: str) -> _Window:
-        """The client's window, which begins now if the last has ended."""
+        """Returns the client's window, which begins now if the last has ended."""
         window = self._known(client)
         if window is not None:
             return window
@@ -272,7 +272,7 @@ class RateLimiter:
         return _Window(now + seconds, granted=share, unleased=count - share, shared=shared)
 
     def _known(self, client: str) -> _Window | None:
-        """The client's window, unless it has ended; drops the oldest windows that have."""
+        """Returns the client's window, unless it has ended; drops the oldest windows that have."""
         now = self._clock()
         while self._windows and next(iter(self._windows.values())).ends <= now:
             self._windows.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Updates of quota windows: those of a moment share a message."""
+"""Updates of quota windows; simultaneous ones share a message."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from pymongo.errors import BulkWriteError
 from common.contracts.failures import Unavailable
 from common.mongo import DUPLICATE_KEY, translated_errors
 
-#: Updates of a message.
+#: Maximum updates of a message.
 _MAX_BATCH = 500
 
 Document = Mapping[str, Any]
@@ -28,7 +28,7 @@ class _Update(NamedTuple):
 
 
 class BatchedUpdates:
-    """Sends one message at a time, with all updates that have come meanwhile."""
+    """Sends one message at a time, with all updates requested meanwhile."""
 
     def __init__(self, windows: AsyncCollection[dict[str, Any]]) -> None:
         self._windows = windows
@@ -49,7 +49,7 @@ class BatchedUpdates:
                 self._pending.remove(update)
 
     async def report(self, operations: Sequence[UpdateOne]) -> None:
-        """Makes updates whose windows nobody waits for; raises PyMongoError."""
+        """Makes updates without reading the windows; raises PyMongoError."""
         await self._written_twice(operations)
 
     async def _send_pending(self) -> None:
@@ -76,10 +76,10 @@ class BatchedUpdates:
                 update.document.set_result(found[update.window_id])
 
     async def _written_twice(self, operations: Sequence[UpdateOne]) -> dict[int, int]:
-        """The codes of the operations that failed.
+        """Returns the codes of the operations that failed.
 
         A duplicate key is tried again: another gateway may have begun the window at that moment.
-        The second time it is a later window.
+        A second one means that a later window has begun.
         """
         refused = await self._written(operations)
         again = [n for n, code in refused.items() if code == DUPLICATE_KEY]
@@ -87,7 +87,7 @@ class BatchedUpdates:
         return refused
 
     async def _written(self, operations: Sequence[UpdateOne]) -> dict[int, int]:
-        """The codes of the operations that failed."""
+        """Returns the codes of the operations that failed."""
         if not operations:
             return {}
         try:

@@ -23,7 +23,7 @@ class Terms(NamedTuple):
 
 
 def terms(rate: Rate, gateways: int) -> Terms:
-    """Divides a rate: shares are at most half of it together, and a tenth each.
+    """Returns a rate's division: shares are at most half of it together, and a tenth each.
 
     The sum of shares and of what may be leased beside them is at most 1.1 times the rate.
     """
@@ -37,12 +37,12 @@ def terms(rate: Rate, gateways: int) -> Terms:
 
 
 def _step(count: int, gateways: int) -> int:
-    """The size of a lease that is not recalled: all gateways together have a tenth of the rate."""
+    """Returns the size of a lease that is not recalled: a tenth of the rate for all gateways."""
     return max(1, count // (10 * gateways))
 
 
 def booked(instance: str, ends: datetime, spent: int) -> list[dict[str, Any]]:
-    """Begins a window if the last has ended, books requests used, and ends a gateway's lease."""
+    """Returns the stages that begin a window if due, book requests, and end a gateway's lease."""
     same = {"$eq": ["$ends_at", ends]}
     mine = {"$ifNull": [f"$leases.{instance}", 0]}
     return [
@@ -61,9 +61,9 @@ def booked(instance: str, ends: datetime, spent: int) -> list[dict[str, Any]]:
 
 
 def leased(agreed: Terms, instance: str, now: datetime, cost: int) -> list[dict[str, Any]]:
-    """Leases room for `cost` requests or more, and recalls the rest if that is short."""
+    """Returns the stages that lease room for `cost` requests, and recall the rest if short."""
     ago = now - timedelta(seconds=RECALL)
-    # Nothing is less than a time.
+    # To MongoDB an absent field is less than any time.
     is_settled = {"$and": [{"$gt": ["$settled", None]}, {"$lte": ["$settled", ago]}]}
     limit = {"$cond": [is_settled, agreed.rate, agreed.before]}
     granted = {"$min": ["$room", {"$max": [cost, _size(agreed)]}]}
@@ -81,9 +81,9 @@ def leased(agreed: Terms, instance: str, now: datetime, cost: int) -> list[dict[
 
 
 def _size(agreed: Terms) -> object:
-    """Half of what is left for the only gateway that leases, at most a quarter of the rate.
+    """Returns the size of a lease: half of the rest for the only lessee, at most a quarter.
 
-    A gateway that is killed takes no more with it.
+    That bounds the loss when a gateway is killed.
     """
     if not agreed.share:
         return _step(agreed.rate, agreed.gateways)
@@ -95,7 +95,7 @@ def _size(agreed: Terms) -> object:
 
 
 def _recall(agreed: Terms, now: datetime, ago: datetime) -> list[dict[str, Any]]:
-    """Recalls shares before they are needed, and leases when nothing else is left."""
+    """Returns the stages that recall shares before they are needed, and leases last of all."""
     has_shares = {"$and": [{"$lte": ["$settled", None]}, agreed.before < agreed.rate]}
     left = {"$subtract": ["$room", "$granted"]}
     soon = {"$and": [has_shares, {"$lte": [left, agreed.before // 4]}]}
@@ -110,10 +110,10 @@ def _recall(agreed: Terms, now: datetime, ago: datetime) -> list[dict[str, Any]]
 
 
 def milliseconds(time: datetime) -> int:
-    """Since the Unix epoch."""
+    """Returns the milliseconds since the Unix epoch."""
     return round(time.timestamp() * 1000)
 
 
 def date(since_epoch: float) -> datetime:
-    """The time so many milliseconds after the Unix epoch."""
+    """Returns the time so many milliseconds after the Unix epoch."""
     return datetime.fromtimestamp(since_epoch / 1000, UTC)

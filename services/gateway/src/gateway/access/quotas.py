@@ -28,14 +28,14 @@ TIMEOUT = 0.25
 #: Seconds between two counts of the gateways, and for which a silent one is counted.
 _COUNT_EVERY = 10.0
 _SILENT_FOR = timedelta(seconds=30)
-#: Seconds between two reads of recalls, and for which one allows to use shares and leases. The
-#: latter and `TIMEOUT`, for a settlement, are less than `RECALL`.
+#: Seconds between two reads of recalls, and for which shares and leases may be used after one: with
+#: `TIMEOUT`, for a settlement, less than `RECALL`.
 _READ_EVERY = 0.25
 _READ_FOR = 0.6
 #: Milliseconds by which the clock of a gateway may differ from the database's.
 _MAX_SKEW = 100.0
-#: Milliseconds by which reads of recalls overlap, because of that; the first one reads those of the
-#: longest window.
+#: Milliseconds by which reads of recalls overlap for that reason; the first covers the longest
+#: window.
 _OVERLAP = 2000
 _LONGEST = 3_600_000
 
@@ -86,10 +86,10 @@ class Holder(Protocol):
     """Holds shares and leases of one policy."""
 
     def recalled(self, window_id: str, ends: int, at: float) -> Held | None:
-        """The window, if it holds something that a recall of that time ends."""
+        """Returns the window, if it holds something that a recall of that time ends."""
 
     def holding(self) -> Iterable[Held]:
-        """Windows with leases."""
+        """Returns windows with leases."""
 
 
 class MongoQuotas:
@@ -126,7 +126,7 @@ class MongoQuotas:
         self._catching_up = SingleFlight[None]()
 
     async def create_indexes(self) -> None:
-        """Ended windows and ended gateways are deleted."""
+        """Creates the indexes, two of which delete ended windows and gateways."""
         await self._windows.create_index("ends_at", expireAfterSeconds=60)
         await self._windows.create_index("recalled", sparse=True)
         await self._gateways.create_index("seen_at", expireAfterSeconds=60)
@@ -156,7 +156,7 @@ class MongoQuotas:
             await self.close()
 
     async def count_gateways(self) -> None:
-        """Raises Unavailable."""
+        """Counts the gateways and reads the database's time; raises Unavailable."""
         recent = {"$gt": ["$seen_at", {"$subtract": ["$$NOW", _SILENT_FOR / _MILLISECOND]}]}
         with translated_errors():
             asked = self._clock()
@@ -172,7 +172,7 @@ class MongoQuotas:
         if self._epoch is None and self._count > 1:
             # All others have counted this one by then.
             self._counted_from = epoch + (at + 2 * _COUNT_EVERY) * 1000
-        # Windows do not follow each slow reply.
+        # Windows do not move with each slow reply.
         if self._epoch is None or abs(self._epoch - epoch) > _MAX_SKEW:
             self._epoch = epoch
 
@@ -194,7 +194,7 @@ class MongoQuotas:
         self._read_at, self.follows_until = read_at, read_at + _READ_FOR
 
     async def close(self) -> None:
-        """Returns what is unused of the leases to the other gateways."""
+        """Gives unused leases back to the other gateways."""
         try:
             async with asyncio.timeout(self._timeout):
                 with translated_errors():
@@ -207,15 +207,15 @@ class MongoQuotas:
         await self._catching_up("", self.follow_recalls)
 
     def window(self, client: str, rate: Rate) -> tuple[Window, float]:
-        """The client's window now, and the seconds until it ends."""
+        """Returns the client's window now, and the seconds until it ends."""
         window_id, length, now = f"{client}/{rate.window}", rate.window * 1000, self._now()
-        # Windows of clients do not all begin at once, for then their leases would.
+        # Clients' windows begin at different times, so that their leases do.
         phase = crc32(window_id.encode()) % length
         begins = int((now - phase) // length) * length + phase
         return Window(window_id, begins, begins + length), (begins + length - now) / 1000
 
     def share(self, window: Window, rate: Rate) -> int:
-        """Requests that this gateway lets through in a window without a lease."""
+        """Returns the requests that this gateway lets through in a window without a lease."""
         is_counted = self._epoch is not None and window.begins >= self._counted_from
         return terms(rate, self._count).share if is_counted else 0
 
@@ -258,7 +258,7 @@ class MongoQuotas:
         return Lease(
             granted=document["leases"][self._instance],
             unleased=max(0, agreed.rate - document["used"] - document["held"]),
-            # At most that, whatever another gateway's clock says.
+            # Bounded, because another gateway's clock may differ.
             wait=min(RECALL, max(0.0, RECALL - passed)),
             at=at,
         )
@@ -284,7 +284,7 @@ class MongoQuotas:
     def _update(
         self, window_id: str, ends: datetime, spent: int, *stages: dict[str, Any]
     ) -> UpdateOne:
-        """An update of the window, unless a later one has begun."""
+        """Returns an update of the window, unless a later one has begun."""
         return UpdateOne(
             {"_id": window_id, "ends_at": {"$lte": ends}},
             [*booked(self._instance, ends, spent), *stages],
@@ -292,5 +292,5 @@ class MongoQuotas:
         )
 
     def _now(self) -> float:
-        """Milliseconds of the Unix epoch, by the database's clock."""
+        """Returns milliseconds of the Unix epoch, by the database's clock."""
         return (self._epoch or 0.0) + self._clock() * 1000

@@ -22,7 +22,7 @@ _HEARTBEAT = b": heartbeat\n\n"
 
 
 def events_handler(read: ReadEvents) -> Handler:
-    """The handler of pages."""
+    """Returns the handler of pages."""
 
     async def events(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
@@ -41,7 +41,7 @@ def events_handler(read: ReadEvents) -> Handler:
 
 
 def event_handler(events: Events) -> Handler:
-    """The handler of single events."""
+    """Returns the handler of single events."""
 
     async def event(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
@@ -53,7 +53,7 @@ def event_handler(events: Events) -> Handler:
 
 
 def stream_handler(read: ReadEvents) -> Handler:
-    """The handler of the stream; problems before its start are ordinary responses."""
+    """Returns the handler of the stream; problems before its start are ordinary responses."""
 
     async def stream(request: web.Request) -> web.StreamResponse:
         context = request[REQUEST_CONTEXT]

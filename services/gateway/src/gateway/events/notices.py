@@ -12,8 +12,8 @@ from common.contracts.feed import FeedFilter, FeedNotice, PublishedEvent
 
 _WAITING = Gauge("event_readers", "Requests that wait for events, and open event streams")
 
-#: Seconds in which the notices for a reader with watchlists become one reading: most of them are
-#: about other companies.
+#: Seconds in which the notices for a reader with watchlists are combined to one read, because most
+#: are about other companies.
 PAUSE = 0.25
 
 log = structlog.get_logger()
@@ -30,7 +30,7 @@ class FeedNotices:
 
     @contextmanager
     def subscribe(self, owner: str, limits: FeedFilter) -> Iterator["Subscription"]:
-        """A subscription to events of the filter that the owner may see."""
+        """Subscribes to events of the filter that the owner may see, during the body."""
         subscription = Subscription(owner, limits)
         self._subscriptions[subscription] = None
         if self._closed:
@@ -64,7 +64,7 @@ class FeedNotices:
             subscription.wake()
 
     def close(self) -> None:
-        """Ends every wait, now and from now on."""
+        """Ends every wait, also later ones."""
         self._closed = True
         for subscription in self._subscriptions:
             subscription.close()
@@ -77,7 +77,7 @@ class Subscription:
         self.owner = owner
         self.types = frozenset(limits.types)
         self.countries = frozenset(limits.countries)
-        #: Of a reader with watchlists, any: only the registry knows their companies.
+        #: For a reader with watchlists any event, because only the registry has their companies.
         self.companies = frozenset() if limits.watchlists else frozenset(limits.companies)
         self._pause = PAUSE if limits.watchlists else 0.0
         #: True if the service shuts down.
@@ -110,7 +110,7 @@ class Subscription:
 class _Summary:
     """The properties of all events of a notice; a match may be spread over several events.
 
-    That wakes a reader in vain, which is cheaper than to compare each reader with each event.
+    A reader may then wake for nothing, which is cheaper than comparing each with each event.
     """
 
     def __init__(self, events: tuple[PublishedEvent, ...]) -> None:

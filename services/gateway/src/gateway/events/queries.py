@@ -44,7 +44,7 @@ def write_cursor(position: int) -> str:
 
 
 def parse_events(parameters: Parameters, *, owner: str) -> EventsQuery:
-    """Parse a request for a page; raises InvalidParameter."""
+    """Returns the request for a page; raises InvalidParameter."""
     reading = _EventsReading(parameters)
     reading.words = f"{LATEST}, or {RECENT}"
     given = reading.single(AFTER)
@@ -53,8 +53,7 @@ def parse_events(parameters: Parameters, *, owner: str) -> EventsQuery:
     limits = reading.filter()
     limit = reading.number(LIMIT, 1, MAX_EVENTS, DEFAULT_LIMIT)
     wait = reading.number(WAIT, 0, MAX_WAIT, 0)
-    if reading.faults:
-        raise reading.problem()
+    reading.check()
     request = FeedRequest(
         owner=owner, after=after, latest=latest, recent=recent, filter=limits, limit=limit
     )
@@ -62,14 +61,13 @@ def parse_events(parameters: Parameters, *, owner: str) -> EventsQuery:
 
 
 def parse_stream(parameters: Parameters, *, last_event_id: str | None, owner: str) -> FeedRequest:
-    """Parse a request for a stream, which starts at the end by default; raises InvalidParameter."""
+    """Returns the request for a stream, by default from the end; raises InvalidParameter."""
     reading = _EventsReading(parameters)
     after, latest = reading.start(AFTER, reading.single(AFTER) or LATEST)
     if last_event_id is not None:
         after, latest = reading.start(LAST_EVENT_ID, last_event_id)
     limits = reading.filter()
-    if reading.faults:
-        raise reading.problem()
+    reading.check()
     return FeedRequest(owner=owner, after=after, latest=latest, filter=limits, limit=STREAM_LIMIT)
 
 
@@ -78,7 +76,7 @@ class _EventsReading(Reading):
     words = LATEST
 
     def start(self, name: str, value: str | None) -> tuple[int | None, bool]:
-        """The position to read after, and whether to start at the end."""
+        """Returns the position to read after, and whether to start at the end."""
         if value is None or value == LATEST:
             return None, value == LATEST
         if not _CURSOR.fullmatch(value):
@@ -97,7 +95,7 @@ class _EventsReading(Reading):
     def _types(self) -> tuple[EventType, ...]:
         chosen: dict[EventType, None] = {}
         for pattern in self._list(TYPES):
-            matching = [kind for kind in EventType if pattern in kind.patterns]
+            matching = [event_type for event_type in EventType if pattern in event_type.patterns]
             if not matching:
                 self.invalid(
                     TYPES,

@@ -40,10 +40,10 @@ class Events(Protocol):
     """
 
     async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
-        """The events that follow a position; may be empty."""
+        """Returns the events that follow a position; may be empty."""
 
     async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
-        """One event; raises EventNotFound, too."""
+        """Returns one event; raises EventNotFound, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class ReadEvents:
         request_id: str,
         is_abandoned: Callable[[], bool],
     ) -> FeedPage:
-        """The next page; one without events comes after `wait` seconds. Raises a Problem.
+        """Returns the next page; one without events comes after `wait` seconds. Raises a Problem.
 
         The wait of a client that has disconnected ends, so that it leaves room for its next one.
         """
@@ -93,7 +93,7 @@ class ReadEvents:
     async def stream(
         self, request: FeedRequest, key: ApiKey, *, request_id: str
     ) -> AsyncGenerator[Sequence[FeedEvent]]:
-        """The events of each page, or none as a sign of life: first of all, and at intervals.
+        """Yields the events of each page; none, first of all and at intervals, as a sign of life.
 
         Ends at shutdown and when the key is revoked. Raises a Problem before the first item only.
         """
@@ -169,5 +169,5 @@ class ReadEvents:
 
 
 def _behind(request: FeedRequest, page: FeedPage) -> FeedRequest:
-    """The request that reads on behind the page."""
+    """Returns the request that reads on behind the page."""
     return request.model_copy(update={"after": page.position, "latest": False, "recent": False})

@@ -1,8 +1,8 @@
-"""Events about the companies of watchlists, which another service has than the events.
+"""Events about the companies of watchlists, which the registry has and not the lookup service.
 
 A page is read within bounds, whatever the size of the lists and of the feed. Small lists are
-replaced by their companies, whose events an index finds. Of larger ones, the companies of the next
-events are compared with the lists, and the events of those that they have are read.
+replaced by their companies, whose events an index finds. For larger ones, the companies of the next
+events are compared with the lists, and only the events of matches are read.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ class Watchlists(Protocol):
     """The companies of watchlists, which the webhook registry has."""
 
     async def watched(self, request: WatchedRequest, *, request_id: str) -> WatchedReply:
-        """The companies that one of the lists has.
+        """Returns the companies that one of the lists has.
 
         Raises WatchlistNotFound, ServiceUnavailable, LookupTimeout or InternalError; bounded by a
         timeout.
@@ -35,7 +35,7 @@ class WatchedEvents:
     watchlists: Watchlists
 
     async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
-        """The next page; with watchlists, of the companies that they have now."""
+        """Returns the next page; with watchlists, of the companies that they have now."""
         if not request.filter.watchlists:
             return await self.events.page(request, request_id=request_id)
         whole = await self.watchlists.watched(_watched(request), request_id=request_id)
@@ -63,7 +63,7 @@ class WatchedEvents:
         return await self.events.page(bounded, request_id=request_id)
 
     async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
-        """One event."""
+        """Returns one event."""
         return await self.events.event(request, request_id=request_id)
 
 
@@ -72,7 +72,7 @@ def _watched(request: FeedRequest) -> WatchedRequest:
 
 
 def _of_companies(request: FeedRequest, companies: Collection[CompanyKey]) -> FeedRequest:
-    """The request for these companies beside those that it names, without watchlists."""
+    """Returns the request for these companies beside those that it names, without watchlists."""
     either = tuple(dict.fromkeys((*request.filter.companies, *companies)))
     limits = request.filter.model_copy(update={"companies": either, "watchlists": ()})
     return request.model_copy(update={"filter": limits})

@@ -1,4 +1,4 @@
-"""Exports in progress: one of each key, page after page, until the last or until they must end."""
+"""Exports in progress: at most one per key, read page by page."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -15,14 +15,9 @@ from common.contracts.failures import Unavailable
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside
 from gateway.access.keys import ApiKey, ApiKeys
-from gateway.problems import (
-    LookupTimeout,
-    Problem,
-    RateLimited,
-    ServiceUnavailable,
-)
+from gateway.problems import LookupTimeout, RateLimited, ServiceUnavailable
 
-#: For which a gateway that is killed keeps its keys from further exports.
+#: How long the keys of a killed gateway cannot begin another export.
 LEASE: Final = timedelta(seconds=20)
 #: Seconds after which a refused client tries again: with its usual three retries it outlasts the
 #: lease of a gateway that was killed.
@@ -30,7 +25,7 @@ _RETRY_AFTER: Final = 10
 #: Seconds between two renewals, and between two checks of the key: a revocation takes effect within
 #: 10 s.
 RENEW_EVERY: Final = 4.0
-#: Seconds for which a page is requested again that could not be read.
+#: Seconds for which a failed read of a page is repeated.
 PATIENCE: Final = 30.0
 
 _RUNNING = Gauge("exports_running", "Exports in progress")
@@ -93,7 +88,7 @@ class ExportCompanies:
         return export
 
     def close(self) -> None:
-        """Ends all exports, now and from now on: their clients resume elsewhere."""
+        """Ends all exports, also later ones; their clients resume at another gateway."""
         self._closing.set()
 
     async def watch(self, export: "Export") -> None:
@@ -122,7 +117,7 @@ class Export:
     request_id: str
     lease: Lease
     job: str
-    #: The companies that have been passed on.
+    #: Companies sent so far.
     count: int = 0
     position: int = 0
     _page: ExportPage = field(init=False)
@@ -164,16 +159,16 @@ class Export:
             following = asyncio.create_task(self._read_after(page.last))
             try:
                 yield page.lines
-                self._passed_on(page)
+                self._sent(page)
                 page = await following
             finally:
                 following.cancel()
-                # Its failure is nobody's when the client has left.
+                # If the client has left, it does not matter whether the read failed.
                 await asyncio.gather(following, return_exceptions=True)
         yield page.lines
-        self._passed_on(page)
+        self._sent(page)
 
-    def _passed_on(self, page: ExportPage) -> None:
+    def _sent(self, page: ExportPage) -> None:
         self.count += page.count
         _COMPANIES.inc(page.count)
 
@@ -189,10 +184,6 @@ class Export:
                 return await self.companies.exports.export(request, request_id=self.request_id)
             except _FAILURES as problem:
                 if clock() + delay > deadline:
-                    raise ExportEnded(_code(problem)) from problem
+                    raise ExportEnded(problem.code) from problem
                 await asyncio.sleep(delay)
-        raise AssertionError("there is always another wait")
-
-
-def _code(problem: Problem) -> str:
-    return problem.code
+        raise AssertionError("delays never end")

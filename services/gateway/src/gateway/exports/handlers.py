@@ -27,13 +27,13 @@ log = structlog.get_logger()
 
 
 def export_handler(companies: ExportCompanies) -> Handler:
-    """The handler of exports; problems before the first row are ordinary responses."""
+    """Returns the handler of exports; problems before the first row are ordinary responses."""
 
     async def export(request: web.Request) -> web.StreamResponse:
         context = request[REQUEST_CONTEXT]
         asked = parse_export(parameters_of(request))
         if request.version < HttpVersion11:
-            # Its responses end with their connection, as does one that is broken off.
+            # HTTP/1.0 ends a response by closing the connection, as a failure does.
             raise InvalidParameter("an export needs HTTP/1.1, which marks its end")
         key = context.required_key
         begun = await companies.begin(asked, key, context.request_id)
@@ -46,7 +46,7 @@ class ExportResponse(web.StreamResponse):
     """A response that is sent while its pages are read.
 
     An export that cannot be completed ends without the last chunk of its coding, so that no client
-    takes it for whole.
+    takes it for complete.
     """
 
     def __init__(self, export: Export, *, is_compressed: bool) -> None:
@@ -91,7 +91,7 @@ class ExportResponse(web.StreamResponse):
 
     async def _write(self, lines: bytes) -> None:
         if self._gzip is not None:
-            # Beside the loop, where a page would take milliseconds.
+            # In a thread, because a page takes milliseconds.
             lines = await asyncio.to_thread(self._gzip.compress, lines)
         if lines:
             await self.write(lines)

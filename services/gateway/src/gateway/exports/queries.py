@@ -18,7 +18,7 @@ INCLUDES: Final = tuple(
 
 
 def parse_export(parameters: Parameters) -> ExportRequest:
-    """Parse the register, the filters and the place; raises MissingParameter, InvalidParameter."""
+    """Returns the request for a copy; raises MissingParameter or InvalidParameter."""
     reading = _ExportReading(parameters)
     country = reading.country()
     countries = tuple(Country) if country is None else (country,)
@@ -40,14 +40,14 @@ def parse_export(parameters: Parameters) -> ExportRequest:
 
 class _ExportReading(FindReading):
     def companies(self, countries: tuple[Country, ...], owner: CompanyKey | None) -> FindRequest:
-        """The filters; without `status` a copy has every company, unlike a list."""
+        """Returns the filters; without `status` a copy has every company, unlike a list."""
         fields = self.filters(countries, owner)
         is_given = "status" in self.parameters or fields["ended"] is not None
         statuses = self.statuses(fields["ended"]) if is_given else ()
         return _all(countries[0]).model_copy(update={**fields, "statuses": statuses})
 
     def place(self, countries: tuple[Country, ...]) -> str:
-        """The registration number to go on after."""
+        """Returns the registration number to go on after."""
         value = self.single(AFTER)
         if value is None:
             return ""

@@ -1,1 +1,1 @@
-"""HTTP: what every request and answer has, whichever its route."""
+"""HTTP: the parts that all routes share."""

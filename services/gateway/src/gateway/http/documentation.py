@@ -39,7 +39,7 @@ SWAGGER_UI = {
 
 
 def openapi_document() -> dict[str, Any]:
-    """Read `openapi.yaml`, with the version of the package; it takes about 0.1 s."""
+    """Returns the document of `openapi.yaml` with the package's version, in about 0.1 s."""
     text = (files("gateway.http") / "openapi.yaml").read_text()
     document: dict[str, Any] = yaml.load(text, Loader=yaml.CSafeLoader)
     document["info"]["version"] = version("gateway")
@@ -52,7 +52,7 @@ def _read_document() -> dict[str, Any]:
 
 
 def query_parameters() -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """The names of the query parameters of each described operation, by method and path."""
+    """Returns the names of the query parameters of each described operation, by method and path."""
     document = _read_document()
     shared = document["components"]["parameters"]
     return {
@@ -71,7 +71,7 @@ def query_parameters() -> Mapping[tuple[str, str], tuple[str, ...]]:
 
 @cache
 def documentation() -> Mapping[str, Handler]:
-    """Handlers by path; their responses are compressed once per process."""
+    """Returns handlers by path; their responses are compressed once per process."""
     own = files("gateway.http") / "docs"
     library = distribution("offapi")
     return {

@@ -1,6 +1,6 @@
 """Request middleware: authentication, problems, headers, metrics and one log line per request.
 
-Handlers find what it knows of a request in its `RequestContext`, which `/api/me` shows.
+Handlers read its results from the request's `RequestContext`, which `/api/me` shows.
 """
 
 import re
@@ -117,12 +117,12 @@ REQUEST_CONTEXT = web.RequestKey("request_context", RequestContext)
 
 
 def parameters_of(request: web.BaseRequest) -> dict[str, list[str]]:
-    """The query string's parameters, each with all its values."""
+    """Returns the query string's parameters, each with all its values."""
     return {name: request.query.getall(name) for name in request.query}
 
 
 def accept_of(request: web.BaseRequest) -> str:
-    """The values of all Accept headers."""
+    """Returns the values of all Accept headers."""
     return ",".join(request.headers.getall(hdrs.ACCEPT, ()))
 
 
@@ -249,7 +249,7 @@ def _check_encoding(request: web.Request) -> None:
 def _problem(
     request: web.Request, context: RequestContext, facts: RouteFacts, error: Exception
 ) -> web.Response:
-    """The client's problem for any exception."""
+    """Returns the client's problem for any exception."""
     if isinstance(error, Problem):
         problem = error
     elif isinstance(error, web.HTTPException):

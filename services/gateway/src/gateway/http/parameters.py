@@ -29,18 +29,18 @@ _UNDECODABLE = "\ufffd"
 
 
 def unknown_parameters(given: Iterable[str], known: Sequence[str]) -> InvalidParameter:
-    """The problem with parameters that an operation does not have; there must be at least one."""
+    """Returns the problem with unknown parameters, of which there is at least one."""
     return invalid_parameters(unknown_names("parameter", given, known))
 
 
 def invalid_parameters(faults: Sequence[tuple[str, str]]) -> InvalidParameter:
-    """The problem with parameters and their messages; there must be at least one."""
+    """Returns the problem with parameters and their messages; there must be at least one."""
     errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
     return InvalidParameter(f"{errors[0].parameter}: {errors[0].message}", errors=errors)
 
 
 def read_country(text: str) -> Country | None:
-    """The country with a code in upper or lower case; None without such a country."""
+    """Returns the country with a code in upper or lower case; None without such a country."""
     return next((country for country in Country if country == text.lower()), None)
 
 
@@ -89,7 +89,7 @@ class Reading:
         return country
 
     def single(self, name: str) -> str | None:
-        """The parameter's single value; None when it is absent, or invalid with the error noted."""
+        """Returns the single value; None if absent, or if invalid with the error noted."""
         values = self.parameters.get(name, ())
         if not values:
             return None
@@ -104,7 +104,7 @@ class Reading:
         return None
 
     def choice(self, name: str, members: type[E], message: str) -> E | None:
-        """The member that the parameter names; None when it is absent, or invalid as `message`."""
+        """Returns the member that the parameter names; None if absent, or if invalid."""
         value = self.single(name)
         if value is None:
             return None
@@ -114,7 +114,7 @@ class Reading:
         return None
 
     def number(self, name: str, least: int, most: int, default: int) -> int:
-        """The whole number of a parameter; the default when it is absent or invalid."""
+        """Returns the whole number of a parameter; the default when it is absent or invalid."""
         value = self.single(name)
         if value is None:
             return default
@@ -131,8 +131,13 @@ class Reading:
         """Notes an error, whose rank decides which error gives the problem its code."""
         self.faults.append(Fault(rank, parameter, message))
 
+    def check(self) -> None:
+        """Raises the problem with all errors, if there are any."""
+        if self.faults:
+            raise self.problem()
+
     def problem(self) -> Problem:
-        """The problem with all errors; there must be at least one."""
+        """Returns the problem with all errors; there must be at least one."""
         ranked = sorted(self.faults, key=attrgetter("rank"))
         first = ranked[0]
         return _PROBLEM[first.rank](
@@ -156,19 +161,19 @@ class Format(StrEnum):
 
 
 def wanted_format(parameters: Parameters, *, accept: str) -> Format:
-    """The format of an error's body, even when the rest of the query is invalid."""
+    """Returns the format of an error's body, even when the rest of the query is invalid."""
     if FORMAT not in parameters:
         return negotiated(accept)
     return Format.XML if list(parameters[FORMAT]) == [Format.XML] else Format.JSON
 
 
 def negotiated(accept: str) -> Format:
-    """The format that an `Accept` header selects (RFC 9110, 12.5.1)."""
+    """Returns the format that an `Accept` header selects (RFC 9110, 12.5.1)."""
     return Format.XML if prefers_xml(accept) else Format.JSON
 
 
 def prefers_xml(accept: str) -> bool:
-    """True if a client accepts XML, and JSON or pages less: without a preference it gets JSON.
+    """Returns True if a client prefers XML to both JSON and pages; the default is JSON.
 
     Browsers accept XML before any other type, but want pages; a link to a lookup shows them JSON.
     """
@@ -178,7 +183,7 @@ def prefers_xml(accept: str) -> bool:
 
 
 def _quality(media_type: str, ranges: dict[str, float]) -> float:
-    """The quality of a media type by the most specific range that covers it; 0 without one."""
+    """Returns a media type's quality by the most specific range that covers it; 0 if none does."""
     family = media_type.partition("/")[0]
     for covering in (media_type, f"{family}/*", "*/*"):
         if covering in ranges:
@@ -187,7 +192,7 @@ def _quality(media_type: str, ranges: dict[str, float]) -> float:
 
 
 def _ranges(accept: str) -> dict[str, float]:
-    """Media ranges with their qualities; one with an invalid quality is not accepted."""
+    """Returns media ranges with their qualities; one with an invalid quality is not accepted."""
     ranges = {}
     for element in accept.split(","):
         media_range, *parameters = (part.strip() for part in element.split(";"))
@@ -198,6 +203,6 @@ def _ranges(accept: str) -> dict[str, float]:
 
 
 def entity_tag(tag: str, format_: Format) -> str:
-    """The tag of a company in one format; weak, because it is the same in each coding."""
+    """Returns the tag of a company in one format; weak, because it is the same in each coding."""
     # RFC 9110, 8.8.3
     return f'W/"{tag}.{format_}"'

@@ -1,4 +1,4 @@
-"""Problems as RFC 9457 documents, in JSON or XML, and refusals of what reaches no handler."""
+"""Problems as RFC 9457 documents, in JSON or XML, and refusals of requests without a handler."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -76,7 +76,7 @@ def _headers(problem: Problem) -> dict[str, str]:
 
 
 def problem_of_aiohttp(error: web.HTTPException) -> Problem:
-    """Translate an error that aiohttp raised before a handler ran."""
+    """Returns the problem of an error that aiohttp raised before a handler ran."""
     match error:
         case web.HTTPNotFound():
             return problems.NotFound("no resource at this path")

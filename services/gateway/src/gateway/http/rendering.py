@@ -36,12 +36,12 @@ _NIL_ELEMENT = re.compile(r"<(\w+)>\0</\1>")
 
 
 def company_xml(body: bytes) -> bytes:
-    """The XML document of a company given as JSON."""
+    """Returns the XML document of a company given as JSON."""
     return xml_document("company", orjson.loads(body))
 
 
 def xml_document(root: str, tree: Mapping[str, Any]) -> bytes:
-    """A well-formed UTF-8 document for any text; the names in `tree` must be XML names."""
+    """Returns a well-formed UTF-8 document for any text; the names in `tree` must be XML names."""
     text: str = _dicttoxml.dicttoxml(
         _prepared(tree),
         custom_root=root,
@@ -70,7 +70,7 @@ def _prepared(value: Any) -> Any:
 
 
 def _loaded() -> Any:
-    """A private copy of dicttoxml without its slow parts.
+    """Returns a private copy of dicttoxml without its slow parts.
 
     It validates every name by parsing a document, though these are the fields of the contracts; and
     it writes every value to the log.

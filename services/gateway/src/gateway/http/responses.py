@@ -37,7 +37,7 @@ def cors_headers(origin: str) -> dict[str, str]:
 
 
 def options_handler(origin: str, methods: str = ALLOWED_METHODS) -> Handler:
-    """Handler of OPTIONS, including a browser's preflight."""
+    """Returns the handler of OPTIONS, including a browser's preflight."""
     headers: dict[str, str] = {hdrs.ALLOW: methods}
     if origin:
         headers |= {
@@ -55,16 +55,16 @@ def options_handler(origin: str, methods: str = ALLOWED_METHODS) -> Handler:
 
 
 def varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
-    """The headers of answers that also depend on the request header `name`."""
+    """Returns the headers of answers that also depend on the request header `name`."""
     names = [headers[hdrs.VARY], name] if hdrs.VARY in headers else [name]
     return {**headers, hdrs.VARY: ", ".join(names)}
 
 
 JSON = "application/json"
 
-#: `Cache-Control` of what is the owner's only, or unlikely to be requested twice.
+#: `Cache-Control` of answers that are private, or unlikely to be requested twice.
 NO_STORE = "no-store"
-#: `Cache-Control` of what is the same for every client, and changes with a release.
+#: `Cache-Control` of answers that are the same for every client, and change with a release.
 PUBLIC = "public, max-age=300"
 
 
@@ -79,14 +79,14 @@ def json_response(body: bytes, *, cache_control: str = NO_STORE) -> web.Response
 
 
 async def json_body(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> bytes:
-    """A JSON body, not parsed; raises UnsupportedMediaType or as `body_of` does."""
+    """Returns a JSON body, not parsed; raises UnsupportedMediaType or as `body_of` does."""
     if request.content_type != JSON and request.can_read_body:
         raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
     return await body_of(request, max_size=max_size)
 
 
 async def body_of(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> bytes:
-    """The whole body; raises InvalidBody when it is late or does not match its headers.
+    """Returns the whole body; raises InvalidBody when it is late or does not match its headers.
 
     Raises BodyTooLarge beyond `max_size`.
     """

@@ -28,7 +28,7 @@ class XmlRenderer:
         self._waiting = 0
 
     async def company(self, body: bytes) -> bytes:
-        """The XML document of a company given as JSON; raises ServiceUnavailable when too busy."""
+        """Returns the XML of a company given as JSON; raises ServiceUnavailable when too busy."""
         if len(body) <= self._inline:
             return company_xml(body)
         if self._waiting >= MAX_PENDING:

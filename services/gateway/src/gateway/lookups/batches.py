@@ -37,7 +37,7 @@ class Lookups(Protocol):
     """Finds one company by any search type, such as a number, a name or an address."""
 
     async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
-        """The one company that answers the request.
+        """Returns the one company that answers the request.
 
         Raises CompanyNotFound, ServiceUnavailable (broker, database or lookup service),
         LookupTimeout, InvalidParameter or InternalError; bounded by a timeout.
@@ -55,7 +55,7 @@ class LookUpAll:
     async def __call__(
         self, requests: Sequence[LookupRequest | Problem], *, request_id: str
     ) -> list[LookupReply | Problem]:
-        """A result for each lookup, in order and independent of the others, or its problem."""
+        """Returns the result or problem of each lookup, in order and independent of the others."""
         turns = asyncio.Semaphore(SEARCHES_AT_ONCE)
         deadline = asyncio.get_running_loop().time() + self.timeout
         size = 0
@@ -84,7 +84,7 @@ class LookUpAll:
 
 
 def batch_handler(look_up_all: LookUpAll, charge: Charge) -> Handler:
-    """The handler of batches; the request itself was counted as the first of its lookups."""
+    """Returns the handler of batches; the request was already counted as the first lookup."""
 
     async def look_up(request: web.Request) -> web.Response:
         lookups = parse_batch(await json_body(request))

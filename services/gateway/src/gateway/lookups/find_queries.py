@@ -5,7 +5,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -41,33 +41,12 @@ CURSOR: Final = r"^[A-Za-z0-9_-]{4,400}$"
 
 E = TypeVar("E", bound=StrEnum)
 
-#: The countries whose registers say it.
-_SAID_IN: Final = {"vat_registered": Country.NO, "advertising_protected": Country.DK}
+#: The countries whose registers state it.
+_STATED_IN: Final = {"vat_registered": Country.NO, "advertising_protected": Country.DK}
 
 
-class FindQuery(NamedTuple):
-    """One page of a list over one country or both."""
-
-    requests: tuple[FindRequest, ...]
-
-    @property
-    def limit(self) -> int:
-        """The maximum number of companies."""
-        return self.requests[0].limit
-
-    @property
-    def sort(self) -> FindSort:
-        """The order of the list."""
-        return self.requests[0].sort
-
-    @property
-    def facets(self) -> tuple[Facet, ...]:
-        """The fields whose values are counted."""
-        return self.requests[0].facets
-
-
-def parse_find(parameters: Parameters) -> FindQuery:
-    """Parse the filters, the order and the page; raises InvalidParameter."""
+def parse_find(parameters: Parameters) -> tuple[FindRequest, ...]:
+    """Returns the requested page of a list, for each country; raises InvalidParameter."""
     reading = FindReading(parameters)
     owner = reading.owner()
     countries = reading.countries(owner)
@@ -84,16 +63,15 @@ def parse_find(parameters: Parameters) -> FindQuery:
         "after": reading.after(sort),
         "facets": reading.members("facets", Facet),
     }
-    if reading.faults:
-        raise reading.problem()
-    return FindQuery(tuple(FindRequest(country=country, **fields) for country in countries))
+    reading.check()
+    return tuple(FindRequest(country=country, **fields) for country in countries)
 
 
 class FindReading(Reading):
     """The filters of a list or a copy."""
 
     def filters(self, countries: Iterable[Country], owner: CompanyKey | None) -> dict[str, Any]:
-        """The fields of a request that select companies, but the statuses."""
+        """Returns the fields of a request that select companies, but the statuses."""
         least, most = self.employees()
         return {
             "words": self.words(),
@@ -108,11 +86,11 @@ class FindReading(Reading):
             "ended": self.days("ended"),
             "has": self.members("has", Has),
             "owned_by": owner and owner.vat,
-            **{name: self.boolean(name, countries) for name in _SAID_IN},
+            **{name: self.boolean(name, countries) for name in _STATED_IN},
         }
 
     def values(self, name: str) -> tuple[str, ...]:
-        """The values of a parameter that may be repeated or separated by commas, each once."""
+        """Returns the different values of a parameter, repeated or separated by commas."""
         given = self.parameters.get(name, ())
         values = tuple(dict.fromkeys(part.strip() for text in given for part in text.split(",")))
         if "" in values:
@@ -126,7 +104,7 @@ class FindReading(Reading):
         return ()
 
     def members(self, name: str, members: type[E]) -> tuple[E, ...]:
-        """The members that a parameter lists."""
+        """Returns the members that a parameter lists."""
         values = self.values(name)
         if strange := [each for each in values if each not in tuple(members)]:
             self._unknown(name, strange[0], f"must be of {', '.join(members)}", members)
@@ -134,7 +112,7 @@ class FindReading(Reading):
         return tuple(members(each) for each in values)
 
     def countries(self, owner: CompanyKey | None) -> tuple[Country, ...]:
-        """The countries: without the parameter both, or that of the owner."""
+        """Returns the countries: without the parameter both, or that of the owner."""
         chosen = [read_country(each) for each in self.values(COUNTRY)]
         if None in chosen:
             self.invalid(COUNTRY, "must be dk, no or both")
@@ -145,7 +123,7 @@ class FindReading(Reading):
         return (owner.country,)
 
     def words(self) -> str | None:
-        """The words of a name; None when they are absent, or invalid with the error noted."""
+        """Returns the words of a name; None if absent, or if invalid with the error noted."""
         text = (self.single("q") or "").strip()
         shortest, longest = NAME_LENGTH
         if text and not shortest <= len(text) <= longest:
@@ -153,7 +131,7 @@ class FindReading(Reading):
         return text or None
 
     def known(self, name: str, countries: Iterable[Country]) -> tuple[str, ...]:
-        """The values of a filter, each of which some company of the countries may have."""
+        """Returns the values of a filter, each of which some company of the countries may have."""
         part = _PARTS[name]
         for value in (values := self.values(name)):
             well_formed = name != "industry" or _INDUSTRY.fullmatch(value)
@@ -170,7 +148,7 @@ class FindReading(Reading):
         self.invalid(name, hint + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
     def postal_codes(self) -> tuple[Between, ...]:
-        """The postal codes, each as an interval."""
+        """Returns the postal codes, each as an interval."""
         found = []
         for value in self.values("postal_code"):
             match = _POSTAL_CODES.fullmatch(value)
@@ -181,7 +159,7 @@ class FindReading(Reading):
         return tuple(found)
 
     def statuses(self, ended: Between | None) -> tuple[Status, ...]:
-        """The statuses; without the parameter `active`, or `ended` beside days of ending."""
+        """Returns the statuses; by default `active`, or `ended` if `ended_…` is given."""
         if "status" not in self.parameters:
             return (Status.ENDED if ended else Status.ACTIVE,)
         values = self.values("status")
@@ -194,7 +172,7 @@ class FindReading(Reading):
         return tuple(Status(each) for each in values)
 
     def employees(self) -> tuple[int | None, int | None]:
-        """The fewest and the most employees."""
+        """Returns the fewest and the most employees."""
         least, most = (self._count(f"employees_{end}") for end in ("min", "max"))
         if least is not None and most is not None and least > most:
             self.invalid("employees_max", "must not be less than employees_min")
@@ -210,7 +188,7 @@ class FindReading(Reading):
         return None
 
     def days(self, name: str) -> Between | None:
-        """The first and the last day of `<name>_from` and `<name>_to`; None without any."""
+        """Returns the first and the last day of `<name>_from` and `<name>_to`; None without any."""
         first, last = (self._day(f"{name}_{end}") for end in ("from", "to"))
         if first and last and first > last:
             self.invalid(f"{name}_to", f"must not be before {name}_from")
@@ -229,18 +207,18 @@ class FindReading(Reading):
         return None
 
     def boolean(self, name: str, countries: Iterable[Country]) -> bool | None:
-        """The value of a filter of which only one register says anything."""
+        """Returns the value of a filter that only one register states."""
         value = self.single(name)
         if value is None:
             return None
         if value not in _BOOLEANS:
             self.invalid(name, "must be true or false")
-        elif _SAID_IN[name] not in countries:
-            self.invalid(name, f"only the {FORMATS[_SAID_IN[name]].nation} register says it")
+        elif _STATED_IN[name] not in countries:
+            self.invalid(name, f"only the {FORMATS[_STATED_IN[name]].nation} register says it")
         return _BOOLEANS.get(value)
 
     def owner(self) -> CompanyKey | None:
-        """The owner, whose companies are in its own register alone."""
+        """Returns the owner, whose companies are in its own register alone."""
         value = self.single("owned_by")
         if value is None:
             return None
@@ -256,7 +234,7 @@ class FindReading(Reading):
         return None
 
     def after(self, sort: FindSort) -> FindPosition | None:
-        """The position that a cursor encodes."""
+        """Returns the position that a cursor encodes."""
         value = self.single("after")
         if value is None:
             return None

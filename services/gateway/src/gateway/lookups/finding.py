@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 from common.contracts.find import FindPosition, FindReply, FindRequest, FoundCompany
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.responses import json_response
-from gateway.lookups.find_queries import FindQuery, cursor_of, parse_find
+from gateway.lookups.find_queries import cursor_of, parse_find
 from gateway.lookups.handlers import CACHE_CONTROL
 
 FIND_PATH = "/api/companies"
@@ -23,25 +23,28 @@ class Finds(Protocol):
     """Finds the companies of one country that fit filters."""
 
     async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
-        """A page of one country's companies; raises as `Lookups.find`."""
+        """Returns a page of one country's companies; raises as `Lookups.find`."""
 
 
 def find_handler(finds: Finds) -> Handler:
-    """The handler of lists; a client may reuse a page for a minute, as a company."""
+    """Returns the handler of lists; a client may reuse a page for a minute, as a company."""
 
     async def find(request: web.Request) -> web.Response:
-        query = parse_find(parameters_of(request))
+        requests = parse_find(parameters_of(request))
         request_id = request[REQUEST_CONTEXT].request_id
         replies = await asyncio.gather(
-            *(finds.companies(each, request_id=request_id) for each in query.requests)
+            *(finds.companies(each, request_id=request_id) for each in requests)
         )
-        return json_response(document(query, replies), cache_control=CACHE_CONTROL)
+        return json_response(document(requests[0], replies), cache_control=CACHE_CONTROL)
 
     return find
 
 
-def document(query: FindQuery, replies: Sequence[FindReply]) -> bytes:
-    """Returns the public answer (`CompanyList`): one page of the lists of all countries."""
+def document(query: FindRequest, replies: Sequence[FindReply]) -> bytes:
+    """Returns the public answer (`CompanyList`): one page of the lists of all countries.
+
+    `query` is the request of any country; they differ in nothing else.
+    """
     found = sorted(chain.from_iterable(reply.companies for reply in replies), key=_place)
     page = found[: query.limit]
     has_more = len(found) > len(page) or any(reply.has_more for reply in replies)
@@ -58,12 +61,12 @@ def document(query: FindQuery, replies: Sequence[FindReply]) -> bytes:
 
 def _place(company: FoundCompany) -> Any:
     position: FindPosition = company.position
-    # Bytes, as in the arrays.
+    # Compared as bytes, as in the index.
     key = position.key.encode() if isinstance(position.key, str) else position.key
     return key, position.country, position.number
 
 
-def _facets(query: FindQuery, replies: Sequence[FindReply]) -> dict[str, list[dict[str, Any]]]:
+def _facets(query: FindRequest, replies: Sequence[FindReply]) -> dict[str, list[dict[str, Any]]]:
     counts = {facet.value: Counter[str]() for facet in query.facets}
     for reply in replies:
         for facet, values in reply.facets.items():

@@ -38,14 +38,14 @@ class Units(Protocol):
     """Reads a company's production units page by page."""
 
     async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
-        """A page of a company's production units; raises as `Lookups.find`."""
+        """Returns a page of a company's production units; raises as `Lookups.find`."""
 
 
 class Suggestions(Protocol):
     """Completes partly typed company names."""
 
     async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
-        """Companies whose names complete the text, best first; may be empty.
+        """Returns companies whose names complete the text, best first; may be empty.
 
         Raises ServiceUnavailable (broker, database or lookup service, or its index is still
         being built), LookupTimeout or InternalError; bounded by a timeout.
@@ -55,7 +55,7 @@ class Suggestions(Protocol):
 def lookup_handler(
     lookups: Lookups, renderer: XmlRenderer, typed: SearchType | None = None
 ) -> Handler:
-    """The handler of `/api`, or of the endpoint of one search type."""
+    """Returns the handler of `/api`, or of the endpoint of one search type."""
 
     async def look_up(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
@@ -78,7 +78,7 @@ def lookup_handler(
 
 
 def suggest_handler(suggestions: Suggestions) -> Handler:
-    """The handler of suggestions; a client may reuse a list for a minute."""
+    """Returns the handler of suggestions; a client may reuse a list for a minute."""
 
     async def suggest(request: web.Request) -> web.Response:
         asked = parse_suggestion(parameters_of(request))
@@ -89,7 +89,7 @@ def suggest_handler(suggestions: Suggestions) -> Handler:
 
 
 def units_handler(stored: Units) -> Handler:
-    """The handler of pages; a client may reuse one for a minute, as a company."""
+    """Returns the handler of a company's units; a client may reuse a page for a minute."""
 
     async def units(request: web.Request) -> web.Response:
         path = request.match_info

@@ -1,25 +1,22 @@
 """Parsing of records to be matched with companies.
 
-Whatever is wrong with one record fails that record alone, as in a batch of lookups. A number or a
-phone number that is none is no error: columns of customers contain notes.
+An error in one record fails only that record, as in a batch of lookups. An invalid number or phone
+number is no error, because customers keep notes in those columns.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import orjson
-
-from common.contracts.company import Country
-from common.contracts.failures import FieldError
 from common.contracts.match import DEFAULT_CANDIDATES, MAX_CANDIDATES, MAX_RECORDS, MatchRecord
 from common.domain.nearest import unknown_names
 from gateway.http.parameters import COUNTRY, invalid_parameters, read_country
-from gateway.problems import InvalidBody, Problem
+from gateway.lookups.queries import invalid_body, json_object
+from gateway.problems import Problem
 
 RECORDS, ID, LIMIT = "records", "id", "limit"
 #: Maximum length of an id, and of any other field.
 MAX_ID: Final = 200
 MAX_FIELD: Final = 300
-#: Each may find a company.
+#: Fields that can find a company; a record has at least one.
 _SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
 RECORD_FIELDS: Final = tuple(MatchRecord.model_fields)
 _TEXTS: Final = tuple(name for name in RECORD_FIELDS if name not in (ID, COUNTRY))
@@ -28,7 +25,7 @@ _TEXTS: Final = tuple(name for name in RECORD_FIELDS if name not in (ID, COUNTRY
 class Refused(NamedTuple):
     """A record that cannot be matched, and why."""
 
-    #: None if it has none that can be returned.
+    #: None without a valid one.
     id: str | None
     problem: Problem
 
@@ -41,8 +38,8 @@ class MatchQuery(NamedTuple):
 
 
 def parse_match(body: bytes) -> MatchQuery:
-    """Each record in order, or its problem; raises InvalidBody for a body without records."""
-    document = _document(body)
+    """Returns each record or its problem, in order; raises InvalidBody without records."""
+    document = json_object(body)
     faults = unknown_names("field", document, (RECORDS, LIMIT))
     records, limit = document.get(RECORDS), document.get(LIMIT, DEFAULT_CANDIDATES)
     if not isinstance(records, list) or not 1 <= len(records) <= MAX_RECORDS:
@@ -50,19 +47,8 @@ def parse_match(body: bytes) -> MatchQuery:
     if type(limit) is not int or not 1 <= limit <= MAX_CANDIDATES:
         faults.append((LIMIT, f"must be a whole number from 1 to {MAX_CANDIDATES}"))
     if faults or not isinstance(records, list):
-        errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
-        raise InvalidBody("the request body is invalid", errors=errors)
+        raise invalid_body(faults)
     return MatchQuery(tuple(_record(place, each) for place, each in enumerate(records)), limit)
-
-
-def _document(body: bytes) -> dict[str, Any]:
-    try:
-        document = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise InvalidBody("the body is not JSON") from None
-    if not isinstance(document, dict):
-        raise InvalidBody("the body is not a JSON object")
-    return document
 
 
 def _record(place: int, record: object) -> MatchRecord | Refused:
@@ -86,12 +72,8 @@ def _record(place: int, record: object) -> MatchRecord | Refused:
         found = given.get(ID)
         known = found if isinstance(found, str) and len(found) <= MAX_ID else None
         return Refused(known, invalid_parameters(named))
-    return _read(given[ID], country, texts)
-
-
-def _read(record_id: str, country: str | None, texts: dict[str, str]) -> MatchRecord:
-    chosen: Country | None = None if country is None else read_country(country)
-    return MatchRecord.model_validate({ID: record_id, COUNTRY: chosen, **texts})
+    chosen = None if country is None else read_country(country)
+    return MatchRecord.model_validate({ID: given[ID], COUNTRY: chosen, **texts})
 
 
 def _id_faults(value: object) -> list[tuple[str, str]]:

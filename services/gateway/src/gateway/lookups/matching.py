@@ -1,7 +1,7 @@
 """Records of customers matched with companies, over HTTP: one decision over both registers."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import Any, Protocol
@@ -21,20 +21,16 @@ from common.contracts.match import (
     MatchResult,
     WeighedRecord,
 )
-from gateway.access.keys import ApiKey
-from gateway.access.limits import Quota
 from gateway.http.middleware import REQUEST_CONTEXT
 from gateway.http.problem_responses import problem_document
 from gateway.http.responses import json_body, json_response
+from gateway.lookups.batches import Charge
 from gateway.lookups.match_queries import MatchQuery, Refused, parse_match
 from gateway.problems import LookupTimeout, Problem, problem_of
 
 MATCH_PATH = "/api/match"
 
-#: Counts further requests of a key, or raises RateLimited.
-Charge = Callable[[ApiKey, int], Awaitable[Quota]]
-
-#: Records of one message to the lookup service: of a hundred, other clients' records go between.
+#: Records of one message to the lookup service; those of other clients go between the messages.
 RECORDS_AT_ONCE = 8
 
 #: The least probability of a match, and of a candidate that a person should see (ADR 0052).
@@ -46,7 +42,7 @@ class Matches(Protocol):
     """Weighs the companies of one country that records may be."""
 
     async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
-        """The candidates of each record, in order; raises as `Lookups.find`."""
+        """Returns the candidates of each record, in order; raises as `Lookups.find`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class MatchAll:
     matches: Matches
 
     async def __call__(self, query: MatchQuery, *, request_id: str) -> list[MatchResult | Refused]:
-        """A result for each record, in order and independent of the others, or its problem."""
+        """Returns the result or problem of each record, in order and independent of the others."""
         asked = [record for record in query.records if isinstance(record, MatchRecord)]
         weighed = await asyncio.gather(
             *(self._weighed(country, asked, query.limit, request_id) for country in Country)
@@ -74,7 +70,7 @@ class MatchAll:
     async def _weighed(
         self, country: Country, records: Sequence[MatchRecord], limit: int, request_id: str
     ) -> list[WeighedRecord | Problem | None]:
-        """A register's answer to each record; None to a record of another country."""
+        """Returns a register's answer to each record; None to a record of another country."""
         places = [n for n, each in enumerate(records) if each.country in (None, country)]
         starts = range(0, len(places), RECORDS_AT_ONCE)
         parts = [places[start : start + RECORDS_AT_ONCE] for start in starts]
@@ -86,7 +82,7 @@ class MatchAll:
         found: list[WeighedRecord | Problem | None] = [None] * len(records)
         for part, reply in zip(parts, replies, strict=True):
             for n, place in enumerate(part):
-                found[place] = reply if isinstance(reply, Problem) else _said(reply.records[n])
+                found[place] = reply if isinstance(reply, Problem) else _answer(reply.records[n])
         return found
 
     async def _reply(self, request: MatchRequest, request_id: str) -> MatchReply | Problem:
@@ -96,7 +92,7 @@ class MatchAll:
             return problem
 
 
-def _said(record: WeighedRecord) -> WeighedRecord | Problem:
+def _answer(record: WeighedRecord) -> WeighedRecord | Problem:
     if record.failure is None:
         return record
     return problem_of(Failure(code=record.failure), deadline=LookupTimeout)
@@ -105,7 +101,7 @@ def _said(record: WeighedRecord) -> WeighedRecord | Problem:
 def _result(
     record: MatchRecord, answers: dict[Country, WeighedRecord | Problem | None], limit: int
 ) -> MatchResult | Refused:
-    """One register alone decides nothing: without the answer of the other there is a problem."""
+    """Returns the result; a problem if one register did not answer, as that decides nothing."""
     weighed: dict[Country, WeighedRecord] = {}
     for country, answer in answers.items():
         if isinstance(answer, Problem):
@@ -148,7 +144,7 @@ def _decision(probability: float) -> MatchDecision:
 
 
 def match_handler(match_all: MatchAll, charge: Charge) -> Handler:
-    """The handler of matches; the request itself was counted as the first of its records."""
+    """Returns the handler of matches; the request was already counted as the first record."""
 
     async def match(request: web.Request) -> web.Response:
         query = parse_match(await json_body(request))

@@ -1,7 +1,7 @@
 """Parsing of requests for lookups, batches, suggestions and production units.
 
-Whatever is wrong with one lookup of a batch, such as an unknown field, a number for a text or a
-registration number of seven digits, fails that lookup alone.
+An error in one lookup of a batch, such as an unknown field, a number for a text or a registration
+number of seven digits, fails only that lookup.
 """
 
 import re
@@ -39,9 +39,9 @@ from gateway.problems import InvalidBody, Problem
 INCLUDE, SEARCH, TERM = "include", "search", "q"
 VAT, LIMIT, AFTER = "vat", "limit", "after"
 
-SEARCH_PARAMETERS = (*(kind.value for kind in SearchType), SEARCH)
+SEARCH_PARAMETERS = (*(each.value for each in SearchType), SEARCH)
 
-#: Suggestions of one answer.
+#: Suggestions in an answer, unless another number is requested.
 DEFAULT_LIMIT = 10
 
 LOOKUPS = "lookups"
@@ -54,7 +54,7 @@ FIELDS = (*_TEXTS, INCLUDE)
 def parse_lookup(
     parameters: Parameters, *, typed: SearchType | None = None, accept: str = ""
 ) -> tuple[LookupRequest, Format]:
-    """Parse a lookup, and the format of its response.
+    """Returns a lookup and the format of its response.
 
     `typed` is the search type of an endpoint that takes its term in q. The `accept` header selects
     the format when no parameter does.
@@ -75,12 +75,12 @@ def parse_lookup(
 
 
 def requested_search(lookup: LookupRequest) -> str:
-    """The search that a client has requested: a type, or `search` when it was inferred."""
+    """Returns the search that a client has requested: a type, or `search` when it was inferred."""
     return SEARCH if lookup.inferred else lookup.questions[0].type
 
 
 def read_include(reading: Reading, known: Sequence[Include]) -> tuple[Include, ...]:
-    """The parts that `include` lists, of the known ones and in their order."""
+    """Returns the parts that `include` lists, of the known ones and in their order."""
     values = reading.parameters.get(INCLUDE, ())
     wanted = {part.strip() for value in values for part in value.split(",")}
     if not wanted <= set(known):
@@ -91,15 +91,15 @@ def read_include(reading: Reading, known: Sequence[Include]) -> tuple[Include, .
 def _questions(
     reading: Reading, named: Sequence[str], country: Country | None, typed: SearchType | None
 ) -> tuple[Question, ...]:
-    """The searches of the `named` parameters, or of q for a type; with errors noted."""
+    """Returns the searches of the `named` parameters, or of q for a type; with errors noted."""
     given = named if typed is None else [TERM] * (TERM in reading.parameters)
     _count_searches(reading, given, named, typed)
     questions: tuple[Question, ...] = ()
     for name in given:
         term = reading.single(name)
         if term is not None:
-            kind = typed or (None if name == SEARCH else SearchType(name))
-            questions = _asked(reading, name, kind, term, country)
+            search_type = typed or (None if name == SEARCH else SearchType(name))
+            questions = _asked(reading, name, search_type, term, country)
     return questions
 
 
@@ -120,16 +120,16 @@ def _count_searches(
 
 
 def _asked(
-    reading: Reading, name: str, kind: SearchType | None, term: str, country: Country | None
+    reading: Reading, name: str, search_type: SearchType | None, term: str, country: Country | None
 ) -> tuple[Question, ...]:
-    """The searches for one term; without a country, it must be valid in at least one."""
+    """Returns the searches for one term; without a country, it must be valid in at least one."""
     refusals = []
     countries = (country,) if country is not None else tuple(Country)
     for each in countries:
         try:
-            if kind is None:
+            if search_type is None:
                 return infer(term, each)
-            return (Question(type=kind, term=normalise(kind, term, each)),)
+            return (Question(type=search_type, term=normalise(search_type, term, each)),)
         except InvalidTerm as invalid:
             refusals.append(str(invalid))
     reading.invalid(name, "; ".join(dict.fromkeys(refusals)))
@@ -137,24 +137,35 @@ def _asked(
 
 
 def parse_batch(body: bytes) -> list[LookupRequest | Problem]:
-    """Each lookup in order, or its problem; raises InvalidBody for a body that is no batch."""
+    """Returns each lookup or its problem, in order; raises InvalidBody if it is no batch."""
     return [_parsed(place, lookup) for place, lookup in enumerate(_lookups(body))]
 
 
-def _lookups(body: bytes) -> list[Any]:
+def json_object(body: bytes) -> dict[str, Any]:
+    """Returns the object of a JSON body; raises InvalidBody."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise InvalidBody("the body is not JSON") from None
     if not isinstance(document, dict):
         raise InvalidBody("the body is not a JSON object")
+    return document
+
+
+def invalid_body(faults: Sequence[tuple[str, str]]) -> InvalidBody:
+    """Returns the problem with a body's members and their messages."""
+    errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
+    return InvalidBody("the request body is invalid", errors=errors)
+
+
+def _lookups(body: bytes) -> list[Any]:
+    document = json_object(body)
     faults = unknown_names("field", document, (LOOKUPS,))
     lookups = document.get(LOOKUPS)
     if not isinstance(lookups, list) or not 1 <= len(lookups) <= MAX_LOOKUPS:
         faults.append((LOOKUPS, f"give a list of 1 to {MAX_LOOKUPS} lookups"))
     if faults or not isinstance(lookups, list):
-        errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
-        raise InvalidBody("the request body is invalid", errors=errors)
+        raise invalid_body(faults)
     return lookups
 
 
@@ -180,7 +191,7 @@ def _is_include(value: object) -> bool:
 
 
 def _parameters(lookup: dict[str, Any]) -> Parameters:
-    """The lookup as the parameters of a query string; null members are omitted."""
+    """Returns the lookup as the parameters of a query string; null members are omitted."""
     texts = {name: lookup[name] for name in _TEXTS if lookup.get(name) is not None}
     include = lookup.get(INCLUDE)
     if include is not None and include != []:
@@ -189,10 +200,7 @@ def _parameters(lookup: dict[str, Any]) -> Parameters:
 
 
 def parse_suggestion(parameters: Parameters) -> SuggestRequest:
-    """Parse the text typed, the maximum number of suggestions and the page.
-
-    Raises MissingParameter or InvalidParameter.
-    """
+    """Returns the request for suggestions; raises MissingParameter or InvalidParameter."""
     reading = _SuggestReading(parameters)
     country, text = reading.country(), reading.text()
     limit = reading.number(LIMIT, 1, MAX_SUGGESTIONS, DEFAULT_LIMIT)
@@ -222,7 +230,7 @@ class _SuggestReading(Reading):
 
 
 def parse_units(country: str, vat: str, parameters: Parameters) -> UnitsRequest:
-    """Parse the path's country and registration number, and the page; raises InvalidParameter."""
+    """Returns the request for a page of units, of the path's company; raises InvalidParameter."""
     reading = Reading({**parameters, COUNTRY: (country,), VAT: (vat,)})
     chosen, number = reading.country(), reading.single(VAT)
     if chosen is not None and number is not None:

@@ -56,7 +56,7 @@ _ASSOCIATION = re.compile(
 
 
 def takes_long(request: LookupRequest) -> bool:
-    """True for a lookup that others by number must not wait for."""
+    """Returns True for a lookup that must not delay lookups by number."""
     return request.questions[0].type in _SEARCHED or not _LONG.isdisjoint(request.include)
 
 
@@ -64,10 +64,10 @@ class InvalidTerm(ValueError):
     """A term that cannot be searched for; the message states the right form."""
 
 
-def normalise(kind: SearchType, term: str, country: Country) -> str:
-    """The term in the register's form; raises InvalidTerm if it is not valid there."""
+def normalise(search_type: SearchType, term: str, country: Country) -> str:
+    """Returns the term in the register's form; raises InvalidTerm if it is not valid there."""
     try:
-        return _NORMALISE[kind](term, country)
+        return _NORMALISE[search_type](term, country)
     except InvalidIdentifier as invalid:
         raise InvalidTerm(str(invalid)) from None
 
@@ -113,7 +113,7 @@ _NORMALISE: dict[SearchType, Callable[[str, Country], str]] = {
 
 
 def infer(term: str, country: Country) -> tuple[Question, ...]:
-    """The searches for a bare term, in the order in which they are tried.
+    """Returns the searches for a bare term, in the order in which they are tried.
 
     Raises InvalidTerm if the text is not a valid name either.
     """
@@ -130,24 +130,24 @@ def _by_digits(term: str, country: Country) -> tuple[Question, ...]:
     if not _ASCII_DIGITS.fullmatch(digits):
         return ()
     return tuple(
-        Question(type=kind, term=digits)
-        for kind, lengths in RULES
+        Question(type=search_type, term=digits)
+        for search_type, lengths in RULES
         if lengths[country] == len(digits)
     )
 
 
 def _by_form(term: str, country: Country) -> tuple[Question, ...]:
-    for kind, form in _PASTED:
+    for search_type, form in _PASTED:
         if form.fullmatch(term.strip()):
             try:
-                return (_question(kind, term, country),)
+                return (_question(search_type, term, country),)
             except InvalidTerm:
                 continue
     return ()
 
 
 def _by_address(term: str, country: Country) -> tuple[Question, ...]:
-    """A search for an address and one for a name: some companies are named after their address.
+    """Returns a search by address and one by name: some companies are named after theirs.
 
     The address is first if it has a postal code. With a house number alone it is second, and
     counts if no name matches well: `Bygg 24` may be either.
@@ -157,18 +157,18 @@ def _by_address(term: str, country: Country) -> tuple[Question, ...]:
     if len(text) > ADDRESS_LENGTH[1] or _ASSOCIATION.match(text):
         return ()
     if is_address(text):
-        kinds = [SearchType.ADDRESS, SearchType.NAME]
+        types = [SearchType.ADDRESS, SearchType.NAME]
     elif _STREET_AND_HOUSE.search(text):
-        kinds = [SearchType.NAME, SearchType.ADDRESS]
+        types = [SearchType.NAME, SearchType.ADDRESS]
     else:
         return ()
     if len(text) > NAME_LENGTH[1]:
-        kinds.remove(SearchType.NAME)
-    return tuple(_question(kind, term, country) for kind in kinds)
+        types.remove(SearchType.NAME)
+    return tuple(_question(each, term, country) for each in types)
 
 
 def is_address(term: str) -> bool:
-    """True if a text has a street with a house number, and a postal code behind or before them."""
+    """Returns True for a street and house number with a postal code before or after them."""
     for code in _POSTAL_CODE.finditer(term):
         before, after = term[: code.start()], term[code.end() :]
         if not any(map(str.isdigit, after)) and _STREET_AND_HOUSE.search(before):
@@ -178,5 +178,5 @@ def is_address(term: str) -> bool:
     return False
 
 
-def _question(kind: SearchType, term: str, country: Country) -> Question:
-    return Question(type=kind, term=normalise(kind, term, country))
+def _question(search_type: SearchType, term: str, country: Country) -> Question:
+    return Question(type=search_type, term=normalise(search_type, term, country))

@@ -6,7 +6,7 @@ from typing import Any, Final
 import orjson
 from aiohttp import hdrs, web
 
-from common.contracts.lookup import LookupReply, LookupRequest
+from common.contracts.lookup import LookupReply
 from common.contracts.match import MatchDecision, MatchResult
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import Parameters, Rank, Reading, invalid_parameters
@@ -16,10 +16,9 @@ from gateway.lookups.handlers import CACHE_CONTROL
 from gateway.lookups.match_queries import MatchQuery
 from gateway.lookups.matching import MatchAll
 from gateway.problems import CompanyNotFound, UnsupportedMediaType
-from gateway.reconcile.entities import TYPE, entity, lookup_of
 from gateway.reconcile.manifest import KEY_PARAMETER, Links, manifest
 from gateway.reconcile.preview import CONTENT_SECURITY_POLICY, preview
-from gateway.reconcile.properties import PROPERTIES, named
+from gateway.reconcile.properties import PROPERTIES, TYPE, entity, lookup_of, named
 from gateway.reconcile.queries import (
     EXTEND,
     QUERIES,
@@ -28,7 +27,6 @@ from gateway.reconcile.queries import (
     parse_queries,
     read_form,
     registration_number,
-    rows_of,
 )
 from gateway.reconcile.suggestions import country_of
 
@@ -41,14 +39,14 @@ _ID, _TYPE, _LIMIT = "id", "type", "limit"
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """The handlers of the service; a batch was counted as one request before."""
+    """The handlers of the service; authentication has counted a batch as one request."""
 
     lookups: Lookups
     match_all: MatchAll
     look_up_all: LookUpAll
     charge: Charge
-    #: Addresses for browsers, without a slash at their ends. An empty one of the service is that
-    #: of the request.
+    #: Addresses for browsers, without a slash at their ends. Without `public_url`, the address of
+    #: the request is used.
     public_url: str
     portal_url: str
     anonymous: bool
@@ -74,8 +72,7 @@ class Reconciliation:
         reading = Reading(parameters_of(request))
         type_ = reading.single(_TYPE) or TYPE["id"]
         limit = reading.number(_LIMIT, 1, 999, len(PROPERTIES))
-        if reading.faults:
-            raise reading.problem()
+        reading.check()
         properties = named(list(PROPERTIES.values())[:limit])
         document = {"properties": properties, "type": type_, "limit": limit}
         return json_response(orjson.dumps(document), cache_control=CACHE_CONTROL)
@@ -91,8 +88,10 @@ class Reconciliation:
         number = registration_number(given, country)
         if number is None:
             raise CompanyNotFound("this is no registration number of the register")
-        reply = await self._look_up(request, lookup_of(country, number))
-        # With no portal its own address would be the page's.
+        reply = await self.lookups.find(
+            lookup_of(country, number), request_id=request[REQUEST_CONTEXT].request_id
+        )
+        # Without a portal the view of a company is this page.
         view = self.portal_url and self._links(request).view(country).replace("{{id}}", number)
         return web.Response(
             text=preview(orjson.loads(reply.body), view),
@@ -107,13 +106,12 @@ class Reconciliation:
     async def _answered(
         self, request: web.Request, parameters: Parameters
     ) -> dict[str, Any] | None:
-        """The answer to a batch of queries or a request for data; None for neither."""
+        """Returns the answer to a batch of queries or a request for data; None for neither."""
         reading = Reading(parameters)
         queries, extend = reading.single(QUERIES), reading.single(EXTEND)
         if queries is not None and extend is not None:
             reading.invalid(EXTEND, f"cannot be given beside {QUERIES}")
-        if reading.faults:
-            raise reading.problem()
+        reading.check()
         if queries is not None:
             return await self._reconciled(request, queries)
         return None if extend is None else await self._extended(request, extend)
@@ -130,7 +128,7 @@ class Reconciliation:
             asked = MatchQuery(records, limit)
             for result in await self.match_all(asked, request_id=context.request_id):
                 if not isinstance(result, MatchResult):
-                    # The protocol has no problem of one query; the client sends the batch again.
+                    # The protocol has no errors for single queries: the whole batch fails.
                     raise result.problem
                 results[result.id] = result
         return {query.key: {"result": _candidates(query, results)} for query in queries}
@@ -147,7 +145,9 @@ class Reconciliation:
             [lookup_of(country, number, *sorted(include)) for number in known.values()],
             request_id=context.request_id,
         )
-        rows = rows_of(extension.ids, extension.properties)
+        rows: dict[str, dict[str, list[Any]]] = {
+            each: {name: [] for name in extension.properties} for each in extension.ids
+        }
         for each, reply in zip(known, replies, strict=True):
             if isinstance(reply, LookupReply):
                 company = orjson.loads(reply.body)
@@ -156,13 +156,10 @@ class Reconciliation:
                 raise reply
         return {"meta": [{"id": one.id, "name": one.name} for one in properties], "rows": rows}
 
-    async def _look_up(self, request: web.Request, wanted: LookupRequest) -> LookupReply:
-        return await self.lookups.find(wanted, request_id=request[REQUEST_CONTEXT].request_id)
-
     def _links(self, request: web.Request) -> Links:
         service = self.public_url
         if not service:
-            # Only the client itself is told, so it may say what it likes.
+            # Only this client receives the address, so its headers need no trust.
             forwarded = request.headers.get(hdrs.X_FORWARDED_PROTO, "").lower()
             scheme = forwarded if forwarded in ("http", "https") else request.scheme
             service = f"{scheme}://{request.headers.get(hdrs.HOST, 'localhost')}"
@@ -171,7 +168,7 @@ class Reconciliation:
 
 
 def _candidates(query: Query, results: dict[str, MatchResult]) -> list[dict[str, Any]]:
-    """The candidates of a query, of which only the first can be certain."""
+    """Returns the candidates of a query, of which only the first can be certain."""
     result = results.get(query.record.id) if query.record is not None else None
     if result is None:
         return []

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 from common.contracts.company import Country
-from gateway.reconcile.entities import TYPE
+from gateway.reconcile.properties import TYPE
 from gateway.reconcile.queries import MAX_QUERIES
 
 #: The query parameter that may have the key: OpenRefine sends no headers.
@@ -73,15 +73,15 @@ def manifest(country: Country, links: Links) -> dict[str, Any]:
             "height": height,
         },
         "suggest": {
-            kind: {"service_url": links.service, "service_path": path}
-            for kind, path in (
+            name: {"service_url": links.service, "service_path": path}
+            for name, path in (
                 ("entity", links.keyed(f"{root}/suggest/entity")),
                 ("property", f"{root}/suggest/property"),
                 ("type", f"{root}/suggest/type"),
             )
         },
         "extend": {
-            # OpenRefine appends `?type=`, so this link can have no query.
+            # OpenRefine appends `?type=`, so this path cannot have a query.
             "propose_properties": {
                 "service_url": links.service,
                 "service_path": f"{root}/properties",

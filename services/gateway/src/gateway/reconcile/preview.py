@@ -21,7 +21,7 @@ _STYLE: Final = (
 )
 _DIGEST: Final = b64encode(sha256(_STYLE.encode()).digest()).decode()
 
-#: Nothing but its own style; any site may frame it, as the protocol has it.
+#: The page loads nothing but its own style, and any site may frame it, as the protocol requires.
 CONTENT_SECURITY_POLICY: Final = (
     f"default-src 'none'; style-src 'sha256-{_DIGEST}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors *"
@@ -48,5 +48,5 @@ def preview(company: Company, view: str) -> str:
 
 
 def _text(values: Iterable[Value]) -> str:
-    """The values, of a time only the day."""
+    """Returns the values as a text, a time as its day."""
     return ", ".join(str(next(iter(value.values()))).removesuffix("T00:00:00Z") for value in values)

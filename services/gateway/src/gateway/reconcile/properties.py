@@ -1,13 +1,30 @@
-"""The properties of a company that can be queried by and fetched."""
+"""Companies as entities of the protocol, and the properties to query by and to fetch."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from common.contracts.company import Include
+from common.contracts.company import Country, Include, Status
+from common.contracts.lookup import LookupRequest, Question, SearchType
+
+#: The type of every entity.
+TYPE: Final = {"id": "company", "name": "Company"}
 
 Company = Mapping[str, Any]
 #: `{"str": …}`, `{"int": …}`, `{"date": …}`, or an entity with `id` and `name`.
 Value = dict[str, Any]
+
+
+def lookup_of(country: Country, number: str, *include: Include) -> LookupRequest:
+    """Returns the lookup of an entity."""
+    question = Question(type=SearchType.VAT, term=number)
+    return LookupRequest(country=country, questions=(question,), include=include)
+
+
+def entity(number: str, name: str, city: str | None, status: str) -> dict[str, str]:
+    """Returns an entity, with what tells namesakes apart: `Oslo`, `Oslo, ended`."""
+    unusual = "" if status == Status.ACTIVE else status.replace("_", " ")
+    description = ", ".join(filter(None, (city, unusual)))
+    return {"id": number, "name": name, "description": description}
 
 
 class Property(NamedTuple):
@@ -17,12 +34,12 @@ class Property(NamedTuple):
     name: str
     description: str
     read: Callable[[Company], Iterable[Value]]
-    #: The part of a company that has it; None for those that every lookup has.
+    #: The part of a company that has it; None if every lookup has it.
     include: Include | None = None
 
 
 def _text(*path: str) -> Callable[[Company], Iterable[Value]]:
-    """Reads one text, or yes or no, under these names."""
+    """Returns a reader of one text, or of yes or no, under these names."""
 
     def read(company: Company) -> Iterable[Value]:
         found: Any = company
@@ -51,7 +68,7 @@ def _employees(company: Company) -> Iterable[Value]:
 
 
 def _companies(name: str) -> Callable[[Company], Iterable[Value]]:
-    """Reads owners or subsidiaries: those that the same register has are entities."""
+    """Returns a reader of owners or subsidiaries: those of the same register are entities."""
 
     def read(company: Company) -> Iterable[Value]:
         for each in company.get(name) or ():

@@ -1,10 +1,10 @@
-"""Parsing of what clients of the Reconciliation Service API send.
+"""Parsing of the requests of the Reconciliation Service API.
 
-Whatever is wrong is a problem of the whole batch, because the protocol has no errors of a query.
-A query that has nothing to search for is none of it: a table has empty cells, and finds nothing.
+An error fails the whole batch, because the protocol has no errors for single queries. A query with
+nothing to search for is no error and finds nothing, because tables have empty cells.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qs
 
@@ -21,19 +21,19 @@ from gateway.reconcile.properties import PROPERTIES
 
 QUERIES, EXTEND = "queries", "extend"
 
-#: Maximum number of queries in a batch, which fits a body of 64 KiB; the manifest has it.
+#: Maximum number of queries in a batch, which fits a body of 64 KiB; stated in the manifest.
 MAX_QUERIES: Final = 50
 #: Maximum number of companies of which properties are fetched at once.
 MAX_ENTITIES: Final = 100
-#: Characters of a value that are read; longer ones are notes.
+#: Maximum characters of a value; longer ones, such as notes, are cut.
 _MAX_VALUE: Final = 300
-#: Errors that a problem names, and characters of a query's key in it.
+#: Maximum errors in a problem, and characters of a query's key in its path.
 _MAX_FAULTS, _MAX_KEY = 20, 60
-#: Fields of a form that are read before it is refused.
+#: Maximum fields of a form.
 _MAX_FIELDS: Final = 20
 
 _QUERY_FIELDS: Final = ("query", "type", "limit", "properties", "type_strict")
-#: The field of a record that a property of a query fills; other properties do not say who it is.
+#: The field of a record for each property; other properties do not identify a company.
 _RECORD_FIELDS: Final = {
     "name": "name",
     "number": "number",
@@ -112,7 +112,8 @@ def _query(place: int, key: str, query: object, country: Country, faults: Faults
         limit = None
     fields = _fields(f"{path}.properties", query.get("properties"), faults)
     if text is not None and text.strip():
-        fields["number" if _is_number(text, country) else "name"] = text.strip()[:_MAX_VALUE]
+        is_number = registration_number(text, country) is not None
+        fields["number" if is_number else "name"] = text.strip()[:_MAX_VALUE]
     record = None
     if not _SEARCHED.isdisjoint(fields):
         record = MatchRecord.model_validate({**fields, "id": str(place), "country": country})
@@ -120,7 +121,7 @@ def _query(place: int, key: str, query: object, country: Country, faults: Faults
 
 
 def _fields(path: str, properties: object, faults: Faults) -> dict[str, str]:
-    """The fields of a record; of several values of a property, the first that has any text."""
+    """Returns the fields of a record; of a property's values, the first with any text."""
     fields: dict[str, str] = {}
     if properties is None:
         return fields
@@ -144,16 +145,12 @@ def _fields(path: str, properties: object, faults: Faults) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    """The text of a value; of an entity, which has been reconciled already, its name or id."""
+    """Returns the text of a value; of an already reconciled entity, its name or id."""
     if isinstance(value, dict):
         value = value.get("name") or value.get("id")
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
     return str(value).strip()
-
-
-def _is_number(text: str, country: Country) -> bool:
-    return registration_number(text, country) is not None
 
 
 def registration_number(text: str, country: Country) -> str | None:
@@ -184,7 +181,7 @@ def parse_extension(text: str) -> Extension:
 
 
 def _texts(values: object) -> tuple[str, ...] | None:
-    """The different texts of a list; None if it is another value."""
+    """Returns the different texts of a list; None if it is another value."""
     if isinstance(values, list) and all(isinstance(value, str) for value in values):
         return tuple(dict.fromkeys(values))
     return None
@@ -198,9 +195,3 @@ def _json_object(name: str, text: str) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise invalid_parameters([(name, "must be a JSON object")])
     return document
-
-
-def rows_of(ids: Iterable[str], properties: Iterable[str]) -> dict[str, dict[str, list[Any]]]:
-    """Returns the table of an extension without any value."""
-    wanted = tuple(properties)
-    return {one: {name: [] for name in wanted} for one in ids}

@@ -16,8 +16,7 @@ from gateway.lookups.batches import Lookups
 from gateway.lookups.handlers import CACHE_CONTROL, Suggestions
 from gateway.lookups.terms import NAME_LENGTH
 from gateway.problems import CompanyNotFound
-from gateway.reconcile.entities import TYPE, entity, lookup_of
-from gateway.reconcile.properties import suggested
+from gateway.reconcile.properties import TYPE, entity, lookup_of, suggested
 from gateway.reconcile.queries import registration_number
 
 ENTITIES_PATH = "/reconcile/{country}/suggest/entity"
@@ -70,7 +69,7 @@ class Completions:
     async def _numbered(
         self, request: web.Request, country: Country, text: str
     ) -> list[dict[str, str]]:
-        """The company with a whole registration number."""
+        """Returns the company with a whole registration number."""
         number = registration_number(text, country)
         if number is None:
             return []
@@ -87,13 +86,13 @@ class Completions:
     async def _named(
         self, request: web.Request, country: Country, text: str, skipped: int
     ) -> list[dict[str, str]]:
-        """The companies whose names the text begins; none for one letter."""
+        """Returns the companies whose names the text begins; none for one letter."""
         shortest, longest = NAME_LENGTH
         if len(text) < shortest:
             return []
         found: list[dict[str, Any]] = []
         after: str | None = None
-        # A page may be short: a client that skips many gets fewer, and costs no more.
+        # Bounded: a client that skips many suggestions may get a short page.
         for _ in range(1 + (skipped + SUGGESTED) // MAX_SUGGESTIONS):
             asked = SuggestRequest(
                 country=country, text=text[:longest], limit=MAX_SUGGESTIONS, after=after
@@ -114,7 +113,7 @@ class _PrefixReading(Reading):
     """The parameters of suggestions."""
 
     def prefix(self) -> str:
-        """The text typed so far, which may be empty."""
+        """Returns the text typed so far, which may be empty."""
         values = self.parameters.get(_PREFIX, ())
         if not values:
             self.fault(Rank.MISSING_SEARCH, _PREFIX, "required; give the text typed so far")
@@ -122,13 +121,8 @@ class _PrefixReading(Reading):
         return (self.single(_PREFIX) or "").strip() if values[0].strip() else ""
 
     def skipped(self) -> int:
-        """The number of suggestions to skip."""
+        """Returns the number of suggestions to skip."""
         return self.number(_CURSOR, 0, MAX_SKIPPED, 0)
-
-    def check(self) -> None:
-        """Raises the problem with all errors, if there are any."""
-        if self.faults:
-            raise self.problem()
 
 
 def _suggestions(found: Sequence[Any]) -> web.Response:

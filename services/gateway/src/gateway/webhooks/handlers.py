@@ -40,7 +40,7 @@ class Webhooks(Protocol):
     """Carries out operations on webhooks; the registry checks the body and the owner."""
 
     async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
-        """The answer to one operation.
+        """Returns the answer to one operation.
 
         Raises the Problem that the registry reports, ServiceUnavailable (broker, database or
         registry, or no answer in time) or InternalError; bounded by a timeout.
@@ -99,7 +99,7 @@ ENDPOINTS = (
 def webhook_handler(
     webhooks: Webhooks, endpoint: Endpoint, new_call_id: Callable[[], UUID]
 ) -> Handler:
-    """The handler of one operation."""
+    """Returns the handler of one operation."""
 
     async def handle(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
@@ -137,7 +137,7 @@ def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
 
 
 async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
-    """The body, if the operation has one; raises UnsupportedMediaType or InvalidBody."""
+    """Returns the body, if the operation has one; raises UnsupportedMediaType or InvalidBody."""
     if not endpoint.takes_json or (endpoint.is_optional and not request.body_exists):
         return b""
     return await json_body(request, max_size=endpoint.max_body)
@@ -153,7 +153,7 @@ def _idempotency_key(request: web.Request) -> str | None:
 
 
 def sources_handler(networks: Sequence[Network]) -> Handler:
-    """The handler of the list, which only changes with the settings."""
+    """Returns the handler of the list, which only changes with the settings."""
     body = orjson.dumps({"addresses": [str(network) for network in networks]})
 
     async def sources(_: web.Request) -> web.Response:

@@ -15,7 +15,7 @@ _STATES = ", ".join(AttemptStatus)
 
 
 def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
-    """Parse the selection; raises InvalidParameter."""
+    """Returns the selection of deliveries; raises InvalidParameter."""
     reading = _DeliveriesReading(parameters)
     query = DeliveryQuery(
         status=reading.choice(STATUS, AttemptStatus, f"must be {_STATES}, or left out"),
@@ -25,21 +25,19 @@ def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
         limit=reading.number(LIMIT, 1, MAX_LISTED, LISTED),
         after=reading.position(),
     )
-    if reading.faults:
-        raise reading.problem()
+    reading.check()
     return query
 
 
 def parse_watched(parameters: Parameters) -> WatchedQuery:
-    """Parse the selection of a watchlist's companies; raises InvalidParameter."""
+    """Returns the selection of a watchlist's companies; raises InvalidParameter."""
     reading = Reading(parameters)
     limit = reading.number(LIMIT, 1, MAX_CHANGED, DEFAULT_WATCHED)
     after = reading.single(AFTER)
     position = None if after is None else CompanyKey.read(after)
     if after is not None and position is None:
         reading.invalid(AFTER, "must be the cursor of an earlier answer")
-    if reading.faults:
-        raise reading.problem()
+    reading.check()
     return WatchedQuery(limit=limit, after=position)
 
 

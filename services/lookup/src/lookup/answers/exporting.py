@@ -28,8 +28,8 @@ MAX_BYTES = 1024 * 1024
 #: number of these that are read at once.
 _WITH_UNITS = 100
 _AT_ONCE = 10
-#: Companies that are rendered between lookups, which takes less than a tenth of a millisecond: a
-#: lookup needs several turns of the event loop, and waits for a slice in each.
+#: Companies that are rendered between lookups, in less than a tenth of a millisecond: a lookup
+#: needs several turns of the event loop, and may wait for a slice in each.
 _AT_A_TIME = 5
 
 
@@ -88,7 +88,7 @@ class AnswerExports:
     async def _numbers(
         self, request: ExportRequest, filters: FindRequest, reads: CausalReads, limit: int
     ) -> Sequence[str]:
-        """The next numbers of companies that fit, from an index that has seen what was read."""
+        """Returns the next numbers that fit, from an index as new as the first page's."""
         seen = (time.monotonic() - request.age, reads.time)
         wanted = filters.model_copy(update={"client": request.client})
         after = int(request.after or 0)

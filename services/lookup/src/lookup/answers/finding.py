@@ -44,7 +44,7 @@ class AnswerFinds:
 
 
 def _body(key: CompanyKey, row: CompanyRow | None) -> bytes:
-    """Empty for a company that was just removed and is still in the index."""
+    """Returns a company's JSON; empty if it was just removed and is still in the index."""
     if row is None:
         return b""
     return answer(Candidate(_MATCH, SearchHit(key, 100.0), row), (), Extras()).body

@@ -1,4 +1,4 @@
-"""Checks whether the register has companies, for the lists that owners keep of them."""
+"""Checks whether the register has companies, for the watchlists of owners."""
 
 import asyncio
 from collections.abc import Sequence

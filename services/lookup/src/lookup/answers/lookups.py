@@ -32,13 +32,13 @@ from lookup.search.turns import Turns
 from lookup.store.documents import CompanyRow
 from lookup.store.reads import StoredRegister
 
-#: Alternatives to the company that is returned.
+#: Maximum alternatives to the company that is returned.
 MAX_ALTERNATIVES = 5
 
 #: The score of a name with every queried word; below it an address may be meant.
 WELL_MATCHED = 88.0
 
-#: Bytes of a batch's companies; further ones are to be requested apart.
+#: Maximum bytes of a batch's companies; further ones fail and are to be requested apart.
 MAX_SIZE = 12 * 1024 * 1024
 #: Bytes of a company that takes a millisecond to write.
 _LONG = 100_000
@@ -54,8 +54,8 @@ _LOGGED_AS: Final[dict[type, str]] = {
     ExportRequest: "export",
 }
 
-#: What the questions have in common that one search or read answers together: country and type,
-#: the number of companies that each needs, and the client.
+#: Questions with the same group are answered by one search or read: country and type, the number of
+#: companies that each needs, and the client.
 Group = tuple[Country, SearchType, int, str]
 
 log = structlog.get_logger()
@@ -67,7 +67,7 @@ class AnswerLookups:
 
     register: StoredRegister
     searches: IndexSearches
-    #: Of the reads of parts, which take long of a large company.
+    #: The turns of the reads of parts, which are slow for a large company.
     turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
@@ -95,7 +95,7 @@ class AnswerLookups:
         return replies
 
     async def _find_all(self, requests: Sequence[LookupRequest]) -> list[list[Candidate]]:
-        """The companies that match each request, best first, each once."""
+        """Returns the companies that match each request, best first, each once."""
         found: list[dict[CompanyKey, Candidate]] = [{} for _ in requests]
         for turn in range(max(len(request.questions) for request in requests)):
             still = [
@@ -118,13 +118,13 @@ class AnswerLookups:
     async def _shared(
         self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
     ) -> Sequence[bool]:
-        """Whether each found nothing because too many companies have the words of a name."""
+        """Returns for each if nothing was found because many companies have a name's words."""
         if all(candidates):
             return [False] * len(requests)  # without a task for each lookup by number
         return await asyncio.gather(*map(self._is_shared, requests, candidates))
 
     async def _is_shared(self, request: LookupRequest, ranked: Sequence[Candidate]) -> bool:
-        """True if nothing was found because too many companies have the words of a name."""
+        """Returns True if nothing was found because too many companies have the words of a name."""
         names = [one.term for one in request.questions if one.type is SearchType.NAME]
         if ranked or not names:
             return False
@@ -137,7 +137,7 @@ class AnswerLookups:
     async def _hits(
         self, requests: Sequence[LookupRequest], turn: int
     ) -> list[Sequence[SearchHit]]:
-        """The hits of one question of each request; those of a group are searched together."""
+        """Returns the hits of one question of each request; a group is searched together."""
         searches = [(_group(request, turn), request.questions[turn].term) for request in requests]
         terms: defaultdict[Group, list[str]] = defaultdict(list)
         for group, term in searches:
@@ -174,7 +174,7 @@ class AnswerLookups:
     async def _by_identifier(
         self, country: Country, identifiers: Sequence[str]
     ) -> Mapping[str, CompanyKey]:
-        """The holder of a registered identifier, or else the number in the identifier itself."""
+        """Returns the holder of a registered identifier, or the number in the identifier."""
         listed = await self.register.holders(identifiers)
         holders: dict[str, CompanyKey | UnitKey] = {}
         for identifier in identifiers:
@@ -218,7 +218,7 @@ class AnswerLookups:
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
-    """The company or unit whose number is part of the identifier."""
+    """Returns the company or unit whose number is part of the identifier."""
     try:
         return parse_participant(identifier).holder
     except InvalidIdentifier:
@@ -231,7 +231,7 @@ def _group(request: LookupRequest, turn: int) -> Group:
 
 
 def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool:
-    """True if the next reading of a request is to be looked up.
+    """Returns True if the next reading of a request is to be looked up.
 
     A number whose inferred type matches may also be a phone number: an alternative. A text that
     some name resembles may be an address.
@@ -250,7 +250,7 @@ def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool
 
 
 def _best_first(candidates: Collection[Candidate]) -> list[Candidate]:
-    """As they were found, or by score where some match by their name and some by their address."""
+    """Returns hits as found, or by score if both names and addresses matched."""
     if {SearchType.NAME, SearchType.ADDRESS} <= {one.type for one in candidates}:
         return sorted(candidates, key=lambda one: one.hit.score, reverse=True)
     return list(candidates)
@@ -265,7 +265,7 @@ def _alternatives(ranked: Sequence[Candidate]) -> list[tuple[float, bytes]]:
 
 
 def report(asked: Sequence[Asked[Any]], results: Sequence[Result], seconds: float) -> None:
-    """One line per request, without its term, which may be a person's name."""
+    """Logs one line per request, without its term, which may be a person's name."""
     milliseconds = round(seconds * 1000, 2)
     for item, result in zip(asked, results, strict=True):
         request = item.request

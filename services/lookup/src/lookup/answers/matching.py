@@ -68,7 +68,7 @@ class AnswerMatches:
     async def _candidates(
         self, country: Country, record: ReadRecord, numbers: _Numbers, client: str
     ) -> list[CompanyKey] | None:
-        """The companies that a record may be; None if their search takes too long."""
+        """Returns the companies that a record may be; None if their search takes too long."""
         found = list(numbers.phones.get(record.phone, ()))
         if record.number:
             found.append(CompanyKey(country, record.number))

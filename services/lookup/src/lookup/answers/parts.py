@@ -20,7 +20,7 @@ NO_EXTRAS = Extras()
 OF_UNITS = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
 READ_APART = OF_UNITS | {Include.SUBSIDIARIES}
 
-#: Registers without shareholders: of a company that is nobody's partner they cannot say anything.
+#: Registers without shareholders: they list no subsidiaries of a company that is no partner.
 _PARTNERS_ONLY: Final = frozenset({Country.NO})
 
 _OWNERSHIP: Final = ("role", "role_text", "share", "votes", "since")
@@ -88,12 +88,12 @@ class ReadSubsidiaries:
         listed = list(_listed(owner, (rows[key] for key in keys if key in rows)))
         if not listed and owner.country in _PARTNERS_ONLY:
             return Subsidiaries(b"null", None)
-        # A company that was sold a moment ago is still in the index, and not listed.
+        # A company that was just sold may still be in the index.
         return Subsidiaries(orjson.dumps(listed), found.total - len(keys) + len(listed))
 
 
 def _listed(owner: CompanyKey, rows: Iterable[CompanyRow]) -> Iterable[dict[str, Any]]:
-    """Each company with its first entry of the owner, which is that of the largest share."""
+    """Yields each company with its first entry of the owner, which is that of the largest share."""
     for row in rows:
         owners = orjson.loads(row.owners) or ()
         entry = next((one for one in owners if one.get("vat") == owner.vat), None)

@@ -16,7 +16,6 @@ from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow, completed
 
-#: The format of times: UTC, to the second.
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the representation of stored companies changes, which invalidates entity tags.
@@ -157,5 +156,5 @@ def _main_unit(core: bytes) -> bytes:
 
 
 def _listed(key: UnitKey) -> bytes:
-    """A unit that only its company's record lists."""
+    """Returns a unit that only its company's record lists."""
     return dump(ProductionUnit(number=key.number, main=None))

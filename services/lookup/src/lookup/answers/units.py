@@ -60,7 +60,7 @@ def _document(units: bytes, order: UnitOrder, following: UnitPosition | None) ->
 
 
 def _position(company: CompanyKey, cursor: str) -> UnitPosition | None:
-    """The position that a cursor encodes; None if it is no cursor."""
+    """Returns the position that a cursor encodes; None if it is no cursor."""
     found = _CURSOR.fullmatch(cursor)
     if found is None:
         return None

@@ -102,7 +102,7 @@ class ApplyRecords:
         return plan
 
     async def _with_identifiers(self, moving: Sequence[UnitRecord], known: Known) -> Known:
-        """`known`, with all identifiers of the companies that a moving unit affects."""
+        """Returns `known` with all identifiers of the companies that a moving unit affects."""
         if not moving:
             return known
         held = await self.writer.with_all_participants(known, [unit.key for unit in moving])
@@ -118,7 +118,7 @@ class ApplyRecords:
 
 
 def touched(record: Stored) -> Iterator[str]:
-    """The keys that a record writes to: its own and the company whose revision it raises."""
+    """Yields the keys that a record writes to: its own and the company whose revision it raises."""
     yield record.key
     if isinstance(record, UnitRecord) and record.company is not None:
         yield record.company

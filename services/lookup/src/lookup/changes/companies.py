@@ -106,9 +106,9 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
 def _since(
     before: CompanyState, record: CompanyRecord
 ) -> tuple[tuple[str, ...], tuple[PendingEvent, ...]]:
-    """The names that the company had in this service, newest first, and the events of its record.
+    """Returns the company's former names in this service, newest first, and its record's events.
 
-    Norway's register lists no former names, and people go on searching for them.
+    Norway's register lists no former names, but they are still searched for.
     """
     if before.core is None:
         return before.held_names, (PendingEvent(EventType.COMPANY_CREATED),)

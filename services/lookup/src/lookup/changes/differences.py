@@ -80,14 +80,14 @@ def unit_events(
 
 
 def owners_events(old: bytes | None, new: bytes) -> tuple[PendingEvent, ...]:
-    """The event of changed owners. Both are JSON lists; null or unknown owners count as none."""
+    """Returns the event of changed owners, from two JSON lists; null counts as no owners."""
     before = None if old is None else orjson.loads(old)
     changes = _list_changes("owners", before, orjson.loads(new))
     return (PendingEvent(EventType.OWNERS_CHANGED, changes),) if changes else ()
 
 
 def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
-    """The change of the list of roles, if any; roles that are not yet known count as none."""
+    """Returns the change of the list of roles, if any; unknown roles count as none."""
     return _list_changes("roles", None if old is None else orjson.loads(old), orjson.loads(new))
 
 
@@ -111,7 +111,7 @@ def removal() -> PendingEvent:
 def _by_event(
     changes: Sequence[Change], turn: EventType | None, otherwise: EventType
 ) -> Iterator[tuple[EventType, tuple[Change, ...]]]:
-    """Each change in one event; changes that belong to a status join its event, if there is one."""
+    """Yields each change in one event; changes that belong to a status join its event."""
     turning = [change for change in changes if turn and change.field in _STATUS_FIELDS]
     others = [change for change in changes if change not in turning]
     if turn and turning:

@@ -107,7 +107,7 @@ def participant_state(document: Document) -> ParticipantState:
 
 
 def _stored_phones(key: RegisterKey, phones: Sequence[str]) -> list[str]:
-    """With the country first, one index serves both registers."""
+    """Returns phone numbers with the country first, so that one index serves both registers."""
     return [f"{key.country}:{phone}" for phone in phones]
 
 

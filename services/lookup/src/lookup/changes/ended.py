@@ -60,7 +60,7 @@ def _ended_unit(key: UnitKey, state: UnitState, on: str) -> UnitRecord:
 
 
 def has_ended(key: CompanyKey | UnitKey, known: Known) -> bool:
-    """True if the stored company or unit has ended, so that a register's file may lack it."""
+    """Returns True if the stored company or unit has ended: a register's file may lack it."""
     stored = known.companies.get(CompanyKey.parse(key)) or known.units.get(UnitKey.parse(key))
     core = None if stored is None else stored.core
     return core is not None and bool(orjson.loads(core)["status"] == Status.ENDED)

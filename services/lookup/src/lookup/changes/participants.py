@@ -29,7 +29,7 @@ from lookup.records.records import ParticipantRecord
 def plan_participants(
     records: Sequence[ParticipantRecord], known: Known, context: ApplyContext
 ) -> Plan:
-    """For events, `known` must contain all identifiers of the changed companies."""
+    """Returns the plan; for events, `known` must have all identifiers of changed companies."""
     decisions = [_participant(record, known, context) for record in records]
     verdicts, writes, digest_updates = sorted_out(decisions)
     stored = (known.participants.get(write.key) for write in writes)
@@ -47,7 +47,7 @@ def plan_participants(
 
 
 def plan_vanished(identifiers: Collection[str], known: Known, context: ApplyContext) -> Plan:
-    """Plans the removal of identifiers that a complete export lacks.
+    """Returns the plan that removes identifiers which a complete export lacks.
 
     An identifier that was stored from a newer version stays. For events, `known` must contain all
     identifiers of the companies.
@@ -84,7 +84,7 @@ def _of_companies(
     known: Known,
     context: ApplyContext,
 ) -> tuple[tuple[Bump, ...], tuple[OutboxEvent, ...]]:
-    """The raised revisions of the holders' companies and their events."""
+    """Returns the raised revisions of the holders' companies and their events."""
     bumps = known.bumps(map(known.company_of, holders))
     after = replace(known, participants=participants)
     return bumps, events_of_bumps(

@@ -36,7 +36,7 @@ _PLACES: Final = {
 
 
 class StoredParts:
-    """Every method may raise `Unavailable`."""
+    """The digests and keys of stored records. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -54,7 +54,7 @@ class StoredParts:
     async def keys(
         self, source: RegisterSource, *, until: datetime
     ) -> AsyncIterator[Sequence[str]]:
-        """Batches of keys of the records whose version is not newer than `until`.
+        """Yields batches of keys of the records whose version is not newer than `until`.
 
         For roles, the companies with owners from them; for e-invoicing, the identifiers.
         """

@@ -24,7 +24,7 @@ from lookup.records.records import SourceVersion
 
 W = TypeVar("W")
 
-#: The verdict on a record, and what is written: of an unchanged record its document's new digest.
+#: The verdict on a record, and what is written; of an unchanged record only a new digest.
 Decision = tuple[Verdict, W | DigestUpdate | None]
 
 
@@ -108,7 +108,7 @@ def einvoicing_changes(
 
 
 def _entries(company: CompanyKey, known: Known) -> list[Version]:
-    """A company's own identifiers and those of its units, in the order of lookups."""
+    """Returns a company's own identifiers and those of its units, in the order of lookups."""
     own = sorted(
         (state.holder != company, identifier)
         for identifier, state in known.participants.items()

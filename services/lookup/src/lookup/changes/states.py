@@ -198,7 +198,7 @@ class Known:
     units: Mapping[UnitKey, UnitState] = field(default_factory=dict)
     participants: Mapping[str, ParticipantState] = field(default_factory=dict)
     tombstones: Collection[CompanyKey | UnitKey] = frozenset()
-    #: Revisions up to here were given out before a restore.
+    #: Revisions that were used before a restore, up to which none is used again.
     skipped_revisions: int = 0
 
     def company_of(self, holder: CompanyKey | UnitKey | None) -> CompanyKey | None:

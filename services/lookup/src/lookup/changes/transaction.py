@@ -53,7 +53,7 @@ class StoredRegisterWriter:
     async def known(
         self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
     ) -> Known:
-        """The stored state of these and of the companies of the units, with their tombstones."""
+        """Returns the stored state of these and of the units' companies, with tombstones."""
         with translated_errors():
             found_units = await _by_id(self._units, units)
             owners = (u["company"] for u in found_units if u["company"] is not None)
@@ -128,7 +128,7 @@ class StoredRegisterWriter:
     async def with_all_participants(
         self, known: Known, holders: Collection[CompanyKey | UnitKey]
     ) -> Known:
-        """`known` with every identifier of these companies and their units, and of these units."""
+        """Returns `known` with all identifiers of these units, companies, and their units."""
         with translated_errors():
             units = await self._units.find({"company": {"$in": list(holders)}}).to_list(None)
             all_holders = [*holders, *(unit["_id"] for unit in units)]
@@ -207,13 +207,13 @@ class _TracedEvents:
         return tracing.CURRENT.get() if span is None else span.context
 
     def end(self) -> None:
-        """The transaction is committed."""
+        """Ends the spans after the commit."""
         for span in self._spans.values():
             span.end()
 
 
 def _is_conflict(error: pymongo.errors.PyMongoError) -> bool:
-    """True if a concurrent transaction wrote the same documents."""
+    """Returns True if a concurrent transaction wrote the same documents."""
     if isinstance(error, pymongo.errors.BulkWriteError):
         return any(fault["code"] == DUPLICATE_KEY for fault in error.details["writeErrors"])
     return error.has_error_label("TransientTransactionError")

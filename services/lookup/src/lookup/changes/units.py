@@ -29,7 +29,7 @@ from lookup.records.records import UnitRecord
 
 
 def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContext) -> Plan:
-    """Plans units; one that appears or moves takes its e-invoicing identifiers along.
+    """Returns the plan of units; one that appears or moves takes its identifiers along.
 
     For events, `known` must contain all identifiers of the companies.
     """
@@ -77,7 +77,7 @@ def _unit(
 
 
 def plan_unit_removal(key: UnitKey, known: Known, context: ApplyContext) -> Plan:
-    """Purges a unit and its identifiers; empty if it was purged before.
+    """Returns the plan that purges a unit and its identifiers; empty if it was purged.
 
     For events, `known` must contain all identifiers of its company.
     """

@@ -55,14 +55,14 @@ class CompaniesFirst:
             try:
                 await self._read_on()
             except Conflict:
-                # The other process need not have come to the companies.
+                # The other process may not have reached these companies.
                 if not left:
                     raise
             else:
                 return
 
     async def _are_missing(self, records: Records) -> bool:
-        """True if companies of new records are unknown, and their source is followed."""
+        """Returns True if companies of new records are unknown, and their source is followed."""
         units = [record for record in records if isinstance(record, UnitRecord)]
         owned = [record.key for record in records if isinstance(record, OwnersRecord)]
         known = await self.stores.writer.known(

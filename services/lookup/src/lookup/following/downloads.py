@@ -86,7 +86,7 @@ async def load_whole(
 
 
 def _modified(answer: Answer, requested_at: datetime) -> datetime:
-    """The time of the file, at most the time of the request.
+    """Returns the time of the file, at most the time of the request.
 
     A file dated in the future would make every change until then look older than itself.
     """

@@ -99,7 +99,7 @@ class Passes:
             await self.leases.give_up(self._job)
 
     async def _held_pass(self) -> Result:
-        """One pass under a lease, with its result: no failure of one source ends another."""
+        """Runs a pass under a lease; returns its result, so that its failure ends no other."""
         tally, begun_at = Tally(), self.stores.now()
         try:
             cursor = await self.stores.cursors.read(self.source)
@@ -136,7 +136,7 @@ class Passes:
                 raise LeaseLost("another process has taken the lease")
 
     def _failed(self, failure: Exception, tally: Tally, begun_at: datetime) -> Result:
-        outcome = next(outcome for kind, outcome in _FAILED.items() if isinstance(failure, kind))
+        outcome = next(outcome for error, outcome in _FAILED.items() if isinstance(failure, error))
         wait = failure.retry_after if isinstance(failure, RegisterUnavailable) else None
         took = self.stores.now() - begun_at
         self.telemetry.failed(tally, took, cause=outcome.value, reason=str(failure), wait=wait)
@@ -176,7 +176,7 @@ async def follow(
 
 
 def _reported_busy(before: set[str], results: Mapping[Passes, Result]) -> set[str]:
-    """The sources that another process follows; one line is logged when that begins."""
+    """Returns the sources that another process follows; one line is logged when that begins."""
     busy = {passes.source for passes, result in results.items() if result.outcome is Outcome.BUSY}
     for passes in results:
         if passes.source in busy - before:

@@ -27,7 +27,7 @@ from lookup.following.responses import (
 
 #: Maximum wait that a register's Retry-After can cause.
 _MAX_WAIT: Final = timedelta(days=1)
-#: More digits exceed that wait, and may exceed the range of a timedelta.
+#: Longer numbers exceed that wait, and may exceed the range of a timedelta.
 _MAX_DIGITS: Final = 9
 
 #: Maximum redirects of a download.
@@ -57,7 +57,7 @@ class RetryPolicy:
     #: For connecting, and for each part of a response.
     timeout: timedelta = timedelta(seconds=30)
     max_attempts: int = 5
-    #: A longer Retry-After is left to the next pass.
+    #: After a longer Retry-After the request is left to the next pass.
     patience: timedelta = timedelta(minutes=5)
     #: Other hosts that a file may be redirected to.
     file_hosts: Collection[str] = ()
@@ -124,7 +124,7 @@ class RegisterClient:
         self._one_at_a_time = asyncio.Lock()
 
     def url(self, path: str, parameters: Mapping[str, str] | None = None) -> URL:
-        """A URL below the register's base; from the host's root if `path` begins with a slash."""
+        """Returns a URL below the register's base, or of the host if `path` begins with a slash."""
         where = self._base.with_path(path) if path.startswith("/") else self._base / path
         return where.with_query(parameters or {})
 
@@ -180,7 +180,7 @@ class RegisterClient:
     async def _response(
         self, call: Call, *, is_file: bool = False
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """One attempt; raises TransientError, or RegisterFault for errors that do not pass."""
+        """Makes one attempt; raises TransientError, or RegisterFault if a retry would not help."""
         url = call.url
         try:
             for _ in range(_MAX_REDIRECTS + 1):
@@ -226,7 +226,7 @@ class RegisterClient:
         )
 
     def _redirected(self, asked: URL, url: URL, response: aiohttp.ClientResponse) -> URL:
-        """The target of a file's redirect: the register's host, or one that is allowed."""
+        """Returns the target of a file's redirect: the register's host, or one that is allowed."""
         try:
             target = url.join(URL(response.headers.get("Location", "")))
         except ValueError:
@@ -270,6 +270,6 @@ def retry_after(text: str | None, now: datetime) -> timedelta | None:
 
 
 def http_date(text: str) -> datetime:
-    """The time of a header, in UTC if it names no zone; raises ValueError and OverflowError."""
+    """Returns a header's time, in UTC by default; raises ValueError and OverflowError."""
     at = parsedate_to_datetime(text)
     return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)

@@ -62,7 +62,7 @@ def fill(found: list[Piece], items: Iterator[Piece]) -> None:
 
 
 def next_batch(items: Iterator[Piece], summary: Summary) -> list[Piece]:
-    """The next batch; empty at the end of the file, whose truncation is noted in the summary."""
+    """Returns the next batch; empty at the file's end, whose truncation the summary notes."""
     found: list[Piece] = []
     try:
         fill(found, items)

@@ -26,7 +26,7 @@ from lookup.records.records import (
 )
 from lookup.records.source import RegisterSource
 
-#: Takes the next batch of a file, and writes a batch of records.
+#: Takes the next batch of a file.
 TakeBatch = Callable[[], list[Piece]]
 Apply = Callable[[Sequence[Stored]], Coroutine[Any, Any, Sequence[Verdict]]]
 
@@ -148,7 +148,7 @@ class LoadFile:
     async def _found(
         self, source: RegisterSource, take_batch: TakeBatch, group: asyncio.TaskGroup
     ) -> AsyncGenerator[Sequence[Found], None]:
-        """The parsed batches in order; the next ones are parsed meanwhile."""
+        """Yields the parsed batches in order; the next ones are parsed meanwhile."""
         reading: deque[asyncio.Task[Sequence[Found]]] = deque()
         while True:
             while len(reading) < _AHEAD and (documents := await asyncio.to_thread(take_batch)):
@@ -158,7 +158,7 @@ class LoadFile:
             yield await reading.popleft()
 
     def _to_store(self, found: Sequence[Found], summary: Summary) -> Iterator[Stored]:
-        """The records to store; the others are counted."""
+        """Yields the records to store; the others are counted."""
         for one in found:
             match one:
                 case UnchangedDocument():

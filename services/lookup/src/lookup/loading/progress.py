@@ -21,9 +21,9 @@ class FileOrigin(StrEnum):
 
 
 class StoredLoadStates:
-    """One document per source: `state` is `loading` until a file was read whole, then `loaded`.
+    """The stored load states: `loading` until a file was read whole, then `loaded`.
 
-    Every method may raise `Unavailable`.
+    One document per source. Every method may raise `Unavailable`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -57,7 +57,7 @@ class StoredLoadStates:
             await self._loads.update_one({"_id": source}, {"$set": loaded})
 
     async def records(self, source: str, origin: FileOrigin) -> int:
-        """The number of records in the last whole file of that origin; 0 before the first."""
+        """Returns the number of records in an origin's last whole file; 0 before the first."""
         with translated_errors():
             found = await self._loads.find_one({"_id": source}, {"records": 1})
         return 0 if found is None else int(found.get("records", {}).get(origin, 0))
@@ -103,12 +103,12 @@ class Cursor:
 
 
 def is_due(last: datetime | None, every: timedelta, now: datetime) -> bool:
-    """Returns whether a task that was last done at `last` is due; None counts as due."""
+    """Returns True if a task that was last done at `last` is due; None counts as due."""
     return last is None or now - last >= every
 
 
 class StoredCursors:
-    """Every method may raise `Unavailable`."""
+    """The stored cursors. Every method may raise `Unavailable`."""
 
     def __init__(self, database: Database) -> None:
         self._cursors = database[CURSORS]

@@ -21,7 +21,7 @@ Reader = Callable[[Parser, Sequence[RawDocument]], Awaitable[Sequence[Record | R
 
 @asynccontextmanager
 async def reading_processes() -> AsyncIterator[Reader]:
-    """A reader while the body runs; one processor is reserved for the process that writes."""
+    """Yields a reader in worker processes; one processor is left for the process that writes."""
     async with workers(min(max(processors() - 1, 1), _MAX_PROCESSES)) as processes:
 
         async def read(

@@ -10,7 +10,7 @@ from common.domain.quantities import counted
 from lookup.records.records import FileBroken
 from lookup.records.streams import MAX_BLANK, Found, Window
 
-#: A row that has not ended after this many bytes has lost a quotation mark.
+#: A longer row has lost a quotation mark.
 MAX_ROW_SIZE = 1 << 20
 
 _DELIMITERS = b",;\t"
@@ -78,7 +78,7 @@ class CsvRecords:
         return next(csv.reader([row], delimiter=self._delimiter), [])
 
     def _broken(self, lines: list[_Line], fault: str) -> Found:
-        """Refuses a row up to the line, among those it swallowed, where another row begins."""
+        """Refuses a row up to the swallowed line on which another row begins."""
         for at, line in enumerate(lines[1:], start=1):
             if self._dialect.row_start.match(line.text):
                 self._given_back.extendleft(reversed(lines[at:]))
@@ -89,7 +89,7 @@ class CsvRecords:
         return Found(lines[0].place, None, fault)
 
     def _next_row(self) -> list[_Line]:
-        """The lines of the next row, by its quotation marks; empty at the end."""
+        """Returns the lines of the next row, by its quotation marks; empty at the end."""
         lines: list[_Line] = []
         quotes = size = blank = 0
         while size <= MAX_ROW_SIZE and (line := self._next_line()):

@@ -33,7 +33,7 @@ class Part(StrEnum):
 
 
 def digest_of(text: bytes, parser: str) -> bytes:
-    """Differs for every document, and for every release whose parser may differ.
+    """Returns a hash that differs for other documents and for other parsers.
 
     `parser` is the name of the module that parses the document.
     """
@@ -64,7 +64,7 @@ def modules_of(parser: str) -> dict[str, Path]:
 
 
 def _imports(path: Path) -> Iterator[str]:
-    """The modules that a file imports, and the names that may be modules."""
+    """Yields the modules that a file imports, and the names that may be modules."""
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -74,7 +74,7 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 def _file_of(module: str) -> Path | None:
-    """The file of a module; None for a name that is no module."""
+    """Returns the file of a module; None for a name that is no module."""
     try:
         spec = find_spec(module)
     except ModuleNotFoundError:  # a name in a module that is not a package

@@ -32,7 +32,7 @@ _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
 
 class Document(BaseModel):
-    """The register's name of a field: `antall_ansatte` is `antallAnsatte`."""
+    """A document; `antall_ansatte` is the register's field `antallAnsatte`."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel)
 
@@ -41,10 +41,10 @@ AnyDocument = TypeVar("AnyDocument", bound=Document)
 Item = TypeVar("Item")
 
 
-def read_document(kind: type[AnyDocument], raw: Raw) -> AnyDocument:
-    """Parses a document; raises RecordRejected, naming the first invalid field."""
+def read_document(model: type[AnyDocument], raw: Raw) -> AnyDocument:
+    """Returns the parsed document; raises RecordRejected with the first invalid field."""
     try:
-        return kind.model_validate(raw)
+        return model.model_validate(raw)
     except ValidationError as error:
         raise RecordRejected(_reason(error.errors(include_url=False)[0])) from None
 
@@ -82,7 +82,7 @@ def phones(texts: Iterable[str | None], country: Country) -> tuple[str, ...]:
 
 
 def required(value: str | None, field: str) -> str:
-    """Refuses a record whose required field is empty after cleaning."""
+    """Returns a required field; raises RecordRejected if it is empty after cleaning."""
     if value is None:
         raise RecordRejected(f"{field}: missing")
     return value
@@ -137,7 +137,7 @@ def none_as_empty(value: object) -> object:
 
 
 def amount_of(value: object) -> str | None:
-    """Raises ValueError."""
+    """Returns the amount of a text; raises ValueError."""
     if value is None:
         return None
     try:

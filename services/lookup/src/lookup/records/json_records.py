@@ -72,7 +72,7 @@ class JsonRecords:
                 yield self._stray("in the file")
 
     def _object(self) -> Iterator[Found]:
-        """An object is a record, or a page that contains a list of records."""
+        """Yields the records of an object, which is one itself or a page with a list of them."""
         end, enclosing = self._scan("in the file")
         if end is None or not enclosing:
             yield self._record(end, "in the file")
@@ -99,7 +99,7 @@ class JsonRecords:
         raise FileBroken(f"the file ends inside a list of records, at byte {window.offset}")
 
     def _usual(self) -> Found | None:
-        """The record that begins here, if it ends at the next occurrence of the separator.
+        """Returns the record that begins here, if it ends at the next occurrence of the separator.
 
         That is faster than counting brackets, and as safe: no prefix of an object is an object.
         """
@@ -134,7 +134,7 @@ class JsonRecords:
                 return window.pending > 0
 
     def _scan(self, side: _Side) -> tuple[int | None, int]:
-        """The end of the object that begins here, and 0.
+        """Returns the end of the object that begins here, and 0.
 
         Or the beginning of a list of records inside it, and the number of enclosing brackets. None
         if the text ends, or the record is too long or has lost its end.
@@ -216,7 +216,7 @@ class JsonRecords:
         return f"longer than {self._max_size:,} bytes"
 
     def _restart(self, side: _Side, *, before: int | None = None) -> int | None:
-        """The index, after the record that begins here, where the next seems to begin."""
+        """Returns the index, after the record that begins here, where the next seems to begin."""
         window = self._window
         end = len(window.data) if before is None else before
         pattern = _NEXT_LINE if side == "in the file" else self._next_in_list()

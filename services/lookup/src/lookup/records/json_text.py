@@ -11,7 +11,7 @@ _KEY_LENGTH = 64
 
 
 def decode(text: bytes) -> object:
-    """Parses JSON; raises ValueError. Lone surrogates, which orjson refuses, are kept."""
+    """Returns parsed JSON, with lone surrogates, which orjson refuses; raises ValueError."""
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -24,7 +24,7 @@ def decode(text: bytes) -> object:
 
 
 def encode(value: Mapping[str, Any]) -> bytes:
-    """Encodes a value of `decode`; lone surrogates are kept."""
+    """Returns a value of `decode` as JSON, with its lone surrogates."""
     return json.dumps(value).encode()
 
 

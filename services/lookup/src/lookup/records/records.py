@@ -55,7 +55,7 @@ class SourceVersion:
 
 
 def to_milliseconds(moment: datetime) -> datetime:
-    """Truncates to MongoDB's precision, so that comparisons with stored times hold."""
+    """Returns a time with MongoDB's precision, so that comparisons with stored times hold."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
@@ -163,7 +163,7 @@ class UnitRecord:
         phones: tuple[str, ...],
         version: SourceVersion | None,
     ) -> Self:
-        """`company` is its registration number."""
+        """Returns the record of a unit; `company` is the registration number of its company."""
         parent = None if company is None else CompanyKey(country, company)
         return cls(UnitKey(country, unit.number), parent, dump(unit), phones, version)
 

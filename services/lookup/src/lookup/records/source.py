@@ -30,7 +30,7 @@ RawRecords = Iterator[RawRecord | Rejected]
 
 
 def as_found(found: RawRecords, _file_name: str) -> RawRecords:
-    """For files whose records are the register's documents."""
+    """Yields the records unchanged, for files whose records are the register's documents."""
     return found
 
 
@@ -102,7 +102,7 @@ def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
 
 
 def all_understood(parser: Parser, documents: Sequence[RawDocument]) -> Sequence[Record | Rejected]:
-    """Runs in worker processes, which import no more than this module and the parser need."""
+    """Returns the results of many documents; runs in worker processes, which import little."""
     return [understood(parser, document) for document in documents]
 
 

@@ -80,7 +80,7 @@ def _unpack(unpacker: "zlib._Decompress", part: bytes, read: int) -> Iterator[by
 
 
 def _salvaged(unpacker: "zlib._Decompress", part: bytes) -> Iterator[bytes]:
-    """Output of a part that is corrupt somewhere, fed byte by byte up to there."""
+    """Yields the output of a part that is corrupt somewhere, fed byte by byte up to there."""
     for at in range(len(part)):
         try:
             content = unpacker.decompress(part[at : at + 1])

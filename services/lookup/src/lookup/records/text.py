@@ -44,7 +44,7 @@ def on_one_line(
 
 
 def town_line(postal_code: str | None, city: str | None) -> str:
-    """Returns postal code and town as on a letter; empty if both are missing."""
+    """Returns the postal code and town as on a letter; empty if both are missing."""
     return " ".join(part for part in (postal_code, city) if part)
 
 
@@ -66,7 +66,7 @@ def town_abroad(line: str, country: str) -> tuple[str | None, str | None]:
 
 @cache
 def _town_lines(country: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Patterns with the postal code first and last; a British nation may follow the latter."""
+    """Returns patterns with the code first and last, there perhaps before a British nation."""
     code = rf"(?P<code>{_POSTAL_CODES.get(country, _DIGITS)})"
     prefix = rf"(?:{re.escape(country)}[- ]+)?"
     flags = re.IGNORECASE | re.ASCII

@@ -25,7 +25,7 @@ class Register:
 
     #: Companies come before the records that belong to them.
     sources: tuple[RegisterSource, ...]
-    #: Makes one pass over a source.
+    #: Runs one pass over a source.
     follow: Follow
     settings: type[RegisterSettings] = RegisterSettings
 

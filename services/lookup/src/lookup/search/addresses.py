@@ -64,7 +64,7 @@ class House(NamedTuple):
     last: int = 0
 
     def numbers(self) -> range:
-        """Every number of the house: those of a range on the side of the street of its ends."""
+        """Returns every number of the house: of a range, those on the same side of the street."""
         span = self.last - self.number
         if not 0 < span <= _MAX_RANGE:
             return range(self.number, self.number + 1)
@@ -105,7 +105,7 @@ def read_address(term: str) -> tuple[ParsedAddress, ...]:
 
 
 def parsed_addresses(address: IndexedAddress, home: Country) -> tuple[ParsedAddress, ...]:
-    """The parts of a register's address; a road and a post box given together are two addresses.
+    """Returns the parts of a register's address; a road and a post box are two addresses.
 
     The street is empty if the register gives none.
     """
@@ -125,7 +125,7 @@ def parsed_addresses(address: IndexedAddress, home: Country) -> tuple[ParsedAddr
 
 
 def _road_and_box(segments: list[str]) -> list[list[str]]:
-    """The segments, split where one contains both a road with a house number and a post box."""
+    """Returns the segments; one with both a house on a road and a post box is split."""
     boxes = [part for part in segments if PO_BOX.match(part)]
     road = [part for part in segments if part not in boxes]
     if boxes and any(_STREET_AND_HOUSE.match(part) for part in road):
@@ -134,7 +134,7 @@ def _road_and_box(segments: list[str]) -> list[list[str]]:
 
 
 def _plain(line: str) -> tuple[Folded, House] | None:
-    """Street and house of a register's line that consists of these two, as nearly all do."""
+    """Returns street and house of a register's line, if it has these two and nothing else."""
     if (found := _PLAIN.fullmatch(line)) and (street := _plain_street(found[1])):
         number = int(found[2])
         return street, House(number, found[3].lower(), number)
@@ -143,7 +143,7 @@ def _plain(line: str) -> tuple[Folded, House] | None:
 
 @lru_cache(maxsize=65_536)
 def _plain_street(name: str) -> Folded | None:
-    """The folded name of a street; None if it may be something else, with a number after it."""
+    """Returns a street's folded name; None if it may be something else before a number."""
     words = name.casefold().split()
     if _CARE_OF.match(name) or _PREMISES.match(name) or may_be_dwelling(words[0]):
         return None
@@ -152,7 +152,7 @@ def _plain_street(name: str) -> Folded | None:
 
 @lru_cache(maxsize=16_384)
 def _area(postal_code: str | None, *towns: str | None) -> tuple[str, tuple[str, ...]]:
-    """The postal code without spaces, and the folded towns; cached like a town."""
+    """Returns the postal code without spaces, and the folded towns; cached like a town."""
     return "".join((postal_code or "").split()), tuple(fold_town(town) for town in towns if town)
 
 
@@ -173,7 +173,7 @@ def _segments(text: str) -> list[str]:
 
 
 def _without_care_of(segments: list[str]) -> tuple[list[str], str]:
-    """The segments of the address, and the folded addressee; a single segment is the address."""
+    """Returns the address's segments and the folded addressee; a single segment has none."""
     if len(segments) == 1:
         return [_CARE_OF.sub("", segments[0])], ""
     names = [_CARE_OF.sub("", part) for part in segments if _CARE_OF.match(part)]
@@ -182,7 +182,7 @@ def _without_care_of(segments: list[str]) -> tuple[list[str], str]:
 
 
 def _without_postcode(segments: list[str]) -> tuple[list[str], str, str]:
-    """The leading segments, and postcode and town of the last segment with a postcode."""
+    """Returns the leading segments, and postcode and town of the last segment with a postcode."""
     for n in reversed(range(len(segments))):
         if found := _POSTCODE.search(segments[n]):
             before = segments[n][: found.start()].strip()
@@ -209,7 +209,7 @@ def _parsed(
 
 
 def _street_segment(segments: list[str]) -> tuple[str, re.Match[str] | None]:
-    """The segment with the street: preferably with a house, then with a kind of street.
+    """Returns the segment with the street: preferably with a house, then with a kind of street.
 
     Also the match of street and house in it, if it has a house.
     """

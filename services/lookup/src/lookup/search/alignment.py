@@ -32,7 +32,7 @@ class Pair(NamedTuple):
 
 
 def align(query: Sequence[str], name: Sequence[str], *, last_is_prefix: bool = False) -> list[Pair]:
-    """Pairs of words: first equal ones, then compounds, then the most similar.
+    """Returns pairs of words: first equal ones, then compounds, then the most similar.
 
     With `last_is_prefix` the last word of the query may be a prefix of another, however short.
     """
@@ -78,7 +78,7 @@ def _almost(query: str, name: str, *, is_prefix: bool) -> float:
 
 
 def _almost_prefix(query: str, name: str, edits: int) -> float:
-    """The similarity of a partly typed word, with typos, to a prefix of another."""
+    """Returns the similarity of a partly typed word, with typos, to a prefix of another."""
     lengths = range(max(len(query) - edits, 1), min(len(query) + edits, len(name)) + 1)
     distances = (edits_between(query, name[:length], edits) for length in lengths)
     distance = min(distances, default=edits + 1)
@@ -86,7 +86,7 @@ def _almost_prefix(query: str, name: str, edits: int) -> float:
 
 
 def edits_allowed(letters: int) -> int:
-    """The maximum edits of a word or typed text; a short one with more matches too many others."""
+    """Returns the maximum edits of a word or typed text; more would match too many short ones."""
     return (letters >= _ONE_EDIT_FROM) + (letters >= _TWO_EDITS_FROM)
 
 
@@ -106,7 +106,7 @@ def _equal(queried: dict[int, str], named: dict[int, str]) -> list[Pair]:
 def _compounds(
     apart: dict[int, str], together: dict[int, str]
 ) -> list[tuple[tuple[int, int], tuple[int]]]:
-    """Pairs of neighbouring words of one side that are one word of the other."""
+    """Returns pairs of neighbouring words of one side that are one word of the other."""
     found = []
     sounds = set(map(collapsed, together.values()))
     for position in sorted(apart):
@@ -122,7 +122,7 @@ def _compounds(
 
 
 def _similar(queried: dict[int, str], named: dict[int, str], prefix: int) -> list[Pair]:
-    """The most similar words first; the word at position `prefix` may be a prefix."""
+    """Returns the most similar words first; the word at position `prefix` may be a prefix."""
     candidates = sorted(
         (
             (similarity, -position, -other)

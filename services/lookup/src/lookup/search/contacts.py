@@ -1,9 +1,9 @@
-"""The e-mail addresses and web sites of a company, as what they say about its identity."""
+"""The e-mail addresses and web sites of a company, as evidence of its identity."""
 
 import re
 from typing import Final, NamedTuple
 
-#: Providers whose domain says nothing of who has the mailbox.
+#: Providers whose domain is not the company's.
 SHARED: Final = frozenset({
     "gmail.com", "googlemail.com", "hotmail.com", "hotmail.dk", "hotmail.no", "hotmail.co.uk",
     "live.com", "live.dk", "live.no", "outlook.com", "outlook.dk", "outlook.no", "msn.com",
@@ -44,7 +44,7 @@ class Contacts(NamedTuple):
 
 
 def read_contacts(email: str | None, website: str | None) -> Contacts:
-    """Returns what an e-mail address and a web site say; empty where they are none."""
+    """Returns the mailbox and domains of an e-mail address and a web site; empty if invalid."""
     mailbox, email_domain = _mail(email or "")
     return Contacts(mailbox, email_domain, _own(_domain(website or "")))
 
@@ -62,7 +62,7 @@ def _own(domain: str) -> str:
 
 
 def _domain(url: str) -> str:
-    """The domain that was registered: `example.com` of `https://www.example.com/en`."""
+    """Returns the domain that was registered: `example.com` of `https://www.example.com/en`."""
     found = _HOST.match(url.strip().casefold()[:_MAX])
     labels = found[1].rstrip(".").split(".") if found else []
     if len(labels) < 2 or not all(map(_LABEL.fullmatch, labels)) or labels[-1].isdecimal():

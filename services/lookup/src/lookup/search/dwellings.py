@@ -53,7 +53,7 @@ def may_be_dwelling(first: str) -> bool:
 
 
 def _floor_and_door(word: str, floor: str) -> tuple[str, str] | None:
-    """Floor and door in one word, given a known `floor`; None if there is neither."""
+    """Returns the floor and door in one word, given a known `floor`; None if there is neither."""
     if glued := _GLUED.match(word):
         return _floor(glued[1]), glued[2]
     if word in _GROUND_FLOOR or word in _BASEMENT:

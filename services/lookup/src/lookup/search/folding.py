@@ -74,7 +74,7 @@ class Folded(NamedTuple):
 
 
 def fold_text(text: str) -> Folded:
-    """Folds a text without a legal form, such as a street; accepts any text.
+    """Returns a folded text without a legal form, such as a street; accepts any text.
 
     Letters beyond `MAX_FOLDED` are dropped.
     """
@@ -83,7 +83,7 @@ def fold_text(text: str) -> Folded:
 
 
 def fold_name(text: str) -> Folded:
-    """Folds a company's name; a name of only a legal form or only signs keeps it."""
+    """Returns a company's folded name; only a legal form or only signs stay."""
     return fold_name_and_form(text)[0]
 
 
@@ -97,7 +97,7 @@ def form_of(text: str) -> str:
 
 
 def fold_name_and_form(text: str) -> tuple[Folded, str]:
-    """`fold_name` and `form_of` of a company's name, in one pass."""
+    """Returns `fold_name` and `form_of` of a company's name, in one pass."""
     written_out = expanded(text)
     spelled = _tokens(written_out)
     start, end = _own_part(spelled)
@@ -106,7 +106,7 @@ def fold_name_and_form(text: str) -> tuple[Folded, str]:
 
 
 def fold_beginning(text: str) -> Folded:
-    """Folds an incomplete text, keeping its end: `Nordisk As` may become `Nordisk Asfalt`.
+    """Returns an incomplete text folded, with its end: `Nordisk As` may become `Nordisk Asfalt`.
 
     Only a leading legal form is dropped.
     """
@@ -115,26 +115,26 @@ def fold_beginning(text: str) -> Folded:
 
 
 def without_partial_form(text: str) -> Folded:
-    """Folds a name with an incomplete legal form: `Prøven A` may become `Prøven A/S`."""
+    """Returns a folded name with an incomplete legal form: `Prøven A` may become `Prøven A/S`."""
     spelled = _tokens(expanded(text))
     end = _before_trailing_forms(_before_partial_form(spelled))
     return _part(spelled, _after_leading_forms(spelled, end), end)
 
 
 def refolded(spelled: str) -> Folded:
-    """Restores a folded text from its `spelled` form."""
+    """Returns the folded text of a `spelled` form."""
     return Folded(words=collapsed(spelled), spelled=spelled)
 
 
 def _part(spelled: list[str], start: int, end: int) -> Folded:
-    """A range of a folded name's words, as compared."""
+    """Returns a range of a folded name's words, as compared."""
     compared = canonical(spelled[start:end])
     # Word by word: names have few different words, and `collapsed` caches them.
     return Folded(" ".join(map(collapsed, compared)), " ".join(compared))
 
 
 def _own_part(words: list[str]) -> tuple[int, int]:
-    """The range of a name's own words, between its legal forms."""
+    """Returns the range of a name's own words, between its legal forms."""
     end = _before_trailing_forms(words)
     return _after_leading_forms(words, end), end
 
@@ -169,7 +169,7 @@ def one_line(text: str) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    """The folded words of a text, at least one; letters beyond `MAX_FOLDED` are dropped."""
+    """Returns the folded words of a text, at least one; letters beyond `MAX_FOLDED` are dropped."""
     parts = text.split()
     # Long parts are rare, and caching them would let clients fill the memory.
     is_kept = len(text) <= _MAX_KEPT_LENGTH or max(map(len, parts), default=0) <= _MAX_KEPT_LENGTH
@@ -184,7 +184,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def _fold_part(part: str) -> tuple[str, ...]:
-    """The folded words of a part of a text between two spaces."""
+    """Returns the folded words of a part of a text between two spaces."""
     if not part.isascii():
         part = unicodedata.normalize("NFKC", part)
     return tuple(part.casefold().translate(_LETTERS).split())
@@ -194,7 +194,7 @@ _fold_kept = lru_cache(maxsize=32_768)(_fold_part)
 
 
 def _only_signs(text: str) -> str:
-    """The signs of a text without letters and digits (`-`, `&`)."""
+    """Returns the signs of a text without letters and digits (`-`, `&`)."""
     signs = unicodedata.normalize("NFKC", text.casefold())
     kept = "".join(signs.encode("utf-8", "replace").decode().split())
     # Signs that were separated by a space may be unordered.
@@ -218,7 +218,7 @@ class _Letters(dict[int, str]):
 
 @lru_cache(maxsize=4096)
 def _letter(char: str) -> str:
-    """A character as lower-case letters and digits without accents; a space separates words."""
+    """Returns a character as lower-case letters and digits without accents, or a space."""
     if char in SPELLINGS:
         return char
     if char in SAME_LETTERS:
@@ -234,7 +234,7 @@ _LETTERS = _Letters({code: _letter(chr(code)) for code in range(0x250)})
 
 
 def _forms_by_edge(forms: tuple[str, ...], edge: int) -> dict[str, tuple[list[str], ...]]:
-    """The words of each form by their outermost word, the longest form first."""
+    """Returns the words of each form by their outermost word, the longest form first."""
     found: dict[str, list[list[str]]] = {}
     for form in forms:
         words = fold_text(form).spelled.split()
@@ -263,7 +263,7 @@ _MAX_FORM_WORDS = max(form.count(" ") + 1 for form in _PARTIAL_FORMS)
 
 
 def _before_partial_form(words: list[str]) -> list[str]:
-    """The words before the longest ending that is a prefix of a legal form; at least one word."""
+    """Returns the words before the longest prefix of a legal form at the end; at least one."""
     for start in range(max(1, len(words) - _MAX_FORM_WORDS), len(words)):
         if " ".join(words[start:]) in _PARTIAL_FORMS:
             return words[:start]
@@ -271,7 +271,7 @@ def _before_partial_form(words: list[str]) -> list[str]:
 
 
 def _before_trailing_forms(words: list[str]) -> int:
-    """The end of a name's own words, of which there is at least one."""
+    """Returns the end of a name's own words, of which there is at least one."""
     end = len(words)
     while end > 1 and (forms := _TRAILING.get(words[end - 1])):
         taken = next((len(f) for f in forms if len(f) < end and words[end - len(f) : end] == f), 0)
@@ -283,7 +283,7 @@ def _before_trailing_forms(words: list[str]) -> int:
 
 
 def _after_leading_forms(words: list[str], end: int) -> int:
-    """The beginning of a name's own words, of which there is at least one before `end`."""
+    """Returns the beginning of a name's own words, of which there is at least one before `end`."""
     start = 0
     while start < end - 1 and (forms := _LEADING.get(words[start])):
         fitting = (len(f) for f in forms if len(f) < end - start)

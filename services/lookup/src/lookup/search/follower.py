@@ -36,7 +36,7 @@ _READ = 2_000
 _AHEAD = 6
 #: Maximum changes per commit.
 _MAX_CHANGES = 2_000
-#: Seconds for which a search waits for the changes that it has to see.
+#: Maximum seconds for which a search waits for the changes that it must see.
 _SEEN_WITHIN = 4.0
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 #: Seconds after which the resume token is saved without a change, so that it does not expire in a
@@ -80,9 +80,9 @@ class Follower:
 
         self.can_answer = False
         self._current_at = time.monotonic()
-        #: The index has every change of before this time.
+        #: The index has every change from before this time.
         self._complete_at = float("-inf")
-        #: Or by the database's clock: the time of the newest change, to the second.
+        #: The same by the database's clock: the time of the newest change, to the second.
         self._seen_until = _LONG_AGO
         self._completed = asyncio.Event()
         _LAG.labels(country).set_function(lambda: time.monotonic() - self._current_at)
@@ -100,10 +100,10 @@ class Follower:
                 waits = delays(self._random)
 
     async def has_seen(self, moment: float, committed: datetime) -> None:
-        """Returns once the index has every change of before `moment`, by the monotonic clock.
+        """Returns once the index has every change from before `moment`, by the monotonic clock.
 
-        `committed` is the same moment by the database's clock, by which a stream that never pauses
-        shows how far it is. Raises `Unavailable` if that takes more than seconds.
+        `committed` is the same moment by the database's clock, for a stream that never pauses.
+        Raises `Unavailable` if that takes too long.
         """
         try:
             async with asyncio.timeout(_SEEN_WITHIN):
@@ -150,9 +150,9 @@ class Follower:
         return point
 
     async def _rebuilt(self, documents: "PulledBatches", point: bytes) -> None:
-        """Builds in a thread; on cancellation the thread ends first.
+        """Builds in a thread; a cancellation waits for the end of the thread.
 
-        Otherwise the thread would request documents from a loop that waits for it to end.
+        Otherwise the thread would request documents from a loop that waits for it.
         """
         building = asyncio.create_task(
             asyncio.to_thread(self._index.rebuild_from, documents, point)
@@ -165,7 +165,7 @@ class Follower:
             raise
 
     async def _all(self) -> AsyncIterator[Batch]:
-        """All companies, in batches."""
+        """Yields all companies, in batches."""
         writing: deque[asyncio.Task[Batch]] = deque()
         try:
             async for stored in self._stored():
@@ -234,7 +234,7 @@ class Follower:
             self._current_at = time.monotonic() - max(age, 0.0)
 
     async def _gathered(self, stream: AsyncChangeStream[Document]) -> tuple[list[Change], bool]:
-        """The changes of one interval, and whether they are all; the stream waits for the first."""
+        """Returns the changes of an interval, and whether they are all; waits for the first."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._interval
         changes: list[Change] = []
@@ -267,7 +267,7 @@ class Follower:
 
 
 def _point(stream: AsyncChangeStream[Document]) -> bytes:
-    """The stream's resume token, known after its first response."""
+    """Returns the stream's resume token, known after its first response."""
     token = stream.resume_token
     if token is None:
         raise Unavailable("the database has not sent a resume token")

@@ -20,5 +20,5 @@ class SuggestionPage(NamedTuple):
     """A page of the companies that match a partly typed name."""
 
     hits: Sequence[SearchHit]
-    #: Leads to the next page; None on the last one.
+    #: The cursor of the next page; None on the last one.
     cursor: str | None = None

@@ -13,16 +13,16 @@ from lookup.search.find.facts import Facts, facts_of
 from lookup.store.ranking import FOREIGN_FORM, Rank, day_of, known_employees
 
 
-class NameKind(IntEnum):
-    """A smaller value weighs more (decisions section 3)."""
+class NameType(IntEnum):
+    """Types of names; a smaller value weighs more (decisions section 3)."""
 
     CURRENT = 0
     TRADE = 1
     FORMER = 2
 
 
-class AddressKind(IntEnum):
-    """A smaller value weighs more: a business address before a postal address."""
+class AddressType(IntEnum):
+    """Types of addresses; a smaller value weighs more."""
 
     BUSINESS = 0
     POSTAL = 1
@@ -31,7 +31,7 @@ class AddressKind(IntEnum):
 class IndexedAddress(NamedTuple):
     """An address of a company, to be indexed."""
 
-    kind: AddressKind
+    type: AddressType
     #: Street, house number, floor and door, as in the register.
     street: str | None = None
     co: str | None = None
@@ -47,17 +47,17 @@ class IndexedCompany(NamedTuple):
     """A company, to be indexed."""
 
     key: CompanyKey
-    names: tuple[tuple[str, NameKind], ...]
+    names: tuple[tuple[str, NameType], ...]
     addresses: tuple[IndexedAddress, ...]
     rank: Rank
     facts: Facts
-    #: The domains of its own, or else its e-mail address.
+    #: Its own domains, or else its e-mail address.
     contacts: tuple[str, ...] = ()
 
 
 #: The contract uses the same names.
 _PARTS_OF_ADDRESS = IndexedAddress._fields[1:]
-_ADDRESSES = (("address", AddressKind.BUSINESS), ("postal_address", AddressKind.POSTAL))
+_ADDRESSES = (("address", AddressType.BUSINESS), ("postal_address", AddressType.POSTAL))
 
 # Layout of a rank in 62 bits: two bits for the life cycle, then these.
 _EMPLOYEE_BITS, _FOUNDED_BITS, _NUMBER_BITS = 15, 17, 28
@@ -70,7 +70,7 @@ _LARGEST, _YOUNGEST, _LAST_NUMBER = (
 _FIRST_NORWEGIAN_NUMBER = 800_000_000
 _LIFE = {Status.ACTIVE: 3, Status.ENDED: 0}
 _BETWEEN_ACTIVE_AND_ENDED, _FOREIGN = 2, 1
-_LIGHTEST_KIND = int(max(NameKind))
+_LIGHTEST_TYPE = int(max(NameType))
 #: Faster than `Status(text)`.
 _STATUSES = {status.value: status for status in Status}
 
@@ -102,14 +102,14 @@ def is_active(order: int) -> bool:
     return order >> _RANK_BITS - 2 & 3 == _LIFE[Status.ACTIVE]
 
 
-def order_of(kind: int, rank: int) -> int:
-    """Returns a kind and a `rank_order` as one unsigned number of 64 bits; the kind weighs more."""
-    return (_LIGHTEST_KIND - kind) << _RANK_BITS | rank
+def order_of(type_: int, rank: int) -> int:
+    """Returns a type and a `rank_order` as one unsigned 64-bit number; the type weighs more."""
+    return (_LIGHTEST_TYPE - type_) << _RANK_BITS | rank
 
 
-def kind_of(order: int) -> int:
-    """Returns the kind of an order."""
-    return _LIGHTEST_KIND - (order >> _RANK_BITS)
+def type_of(order: int) -> int:
+    """Returns the type in an order."""
+    return _LIGHTEST_TYPE - (order >> _RANK_BITS)
 
 
 def rank_of(order: int) -> int:
@@ -122,19 +122,19 @@ _NO_FORMER_NAMES = b'"former_names":[]'
 
 
 def indexed_core(core: bytes, owners: bytes = b"", *, einvoicing: bool = False) -> IndexedCompany:
-    """The searched part of a company's stored JSON; parsing all of it takes three times as long.
+    """Returns the searched part of a company's stored JSON, unvalidated for speed.
 
     Fields that a company of an older release lacks are empty.
     """
     company: dict[str, Any] = orjson.loads(core)
-    names = [(company["name"], NameKind.CURRENT)]
+    names = [(company["name"], NameType.CURRENT)]
     if trade_names := company.get("trade_names"):
-        names += [(name, NameKind.TRADE) for name in trade_names]
+        names += [(name, NameType.TRADE) for name in trade_names]
     if former_names := company.get("former_names"):
-        names += [(name, NameKind.FORMER) for name in former_names]
+        names += [(name, NameType.FORMER) for name in former_names]
     addresses = [
-        IndexedAddress(kind, *map(address.get, _PARTS_OF_ADDRESS))
-        for field, kind in _ADDRESSES
+        IndexedAddress(type_, *map(address.get, _PARTS_OF_ADDRESS))
+        for field, type_ in _ADDRESSES
         if (address := company.get(field))
     ]
     vat, employees, form = company["vat"], company.get("employees"), company.get("form")

@@ -37,7 +37,7 @@ class AddressMatch(NamedTuple):
 
     exact: bool
     score: float
-    #: `order_of` the candidate's rank and kind; unlike the score it is unique.
+    #: `order_of` the candidate's rank and type; unlike the score it is unique.
     order: int
 
 
@@ -49,7 +49,7 @@ def edits_between(one: str, other: str, max_edits: int) -> int:
 
 
 def similarity(query: Folded, name: Folded) -> float:
-    """The similarity of two names, 0 to 100; 100 exactly if they are equal after folding."""
+    """Returns the similarity of two names, 0 to 100; 100 only if equal after folding."""
     key, other = query.key, name.key
     if key == other:
         return EXACT if same_spelling(query.spelled, name.spelled) else SAME_SOUND
@@ -60,7 +60,7 @@ def similarity(query: Folded, name: Folded) -> float:
 
 
 def _unshared(words: list[str], others: list[str]) -> tuple[list[str], list[str]]:
-    """The words of each text that the other lacks, in order; repeated words count."""
+    """Returns the words of each text that the other lacks, in order; repeated words count."""
     shared = set(words).intersection(others)
     if not shared:
         return words, others
@@ -73,7 +73,7 @@ def _unshared(words: list[str], others: list[str]) -> tuple[list[str], list[str]
 
 
 def _subset_score(query: int, name: int, *, missing: bool, extra: bool) -> float:
-    """The score if one text, of `query` or `name` letters, has every word of the other."""
+    """Returns the score if one text, of `query` or `name` letters, has every word of the other."""
     if missing:
         return _MISSING_FLOOR + _MISSING_SHARE * query / name
     if extra:

@@ -9,7 +9,7 @@ from rapidfuzz.distance import OSA
 
 from lookup.search.addresses import House, ParsedAddress, without_quarter
 from lookup.search.folding import Folded
-from lookup.search.indexed import AddressKind
+from lookup.search.indexed import AddressType
 from lookup.search.matching import EXACT, AddressMatch, similarity
 from lookup.search.streets import abbreviates
 
@@ -17,7 +17,7 @@ from lookup.search.streets import abbreviates
 #: (`Kægvej`, `Kærvej`), one that differs in two of three falls below (`Kægvej`, `Engvej`).
 ACCEPTED_ADDRESS = 75.0
 
-KIND_WEIGHT = {AddressKind.BUSINESS: 1.0, AddressKind.POSTAL: 0.97}
+TYPE_WEIGHT = {AddressType.BUSINESS: 1.0, AddressType.POSTAL: 0.97}
 
 # Penalties on the street's 100 points.
 _NO_HOUSE_IN_QUERY = 20.0
@@ -43,13 +43,13 @@ _OTHER_QUARTER = 90.0
 
 
 def match_address(
-    query: ParsedAddress, address: ParsedAddress, *, kind: AddressKind, order: int
+    query: ParsedAddress, address: ParsedAddress, *, address_type: AddressType, order: int
 ) -> AddressMatch:
     """Returns the rank of a company's address for a query; the caller rejects a low score."""
     score = address_score(query, address)
     if score == EXACT:
         return AddressMatch(exact=True, score=EXACT, order=order)
-    return AddressMatch(exact=False, score=round(score * KIND_WEIGHT[kind], 1), order=order)
+    return AddressMatch(exact=False, score=round(score * TYPE_WEIGHT[address_type], 1), order=order)
 
 
 def address_score(query: ParsedAddress, address: ParsedAddress) -> float:
@@ -74,7 +74,7 @@ def _street_similarity(query: Folded, address: Folded) -> float:
 
 
 def _house_penalty(query: House | None, address: House | None) -> float | None:
-    """The penalty; None for another house."""
+    """Returns the penalty; None for another house."""
     if query is None:
         return _NO_HOUSE_IN_QUERY if address else 0.0
     if address is None or not set(query.numbers()).intersection(address.numbers()):
@@ -88,7 +88,7 @@ def _house_penalty(query: House | None, address: House | None) -> float | None:
 
 
 def _area_penalty(query: ParsedAddress, address: ParsedAddress) -> float | None:
-    """The penalty; None for another town."""
+    """Returns the penalty; None for another town."""
     if not query.postal_code and not query.towns:
         return _NO_AREA_IN_QUERY
     town = town_similarity(query.towns, address.towns)

@@ -21,14 +21,14 @@ class PulledBatches:
         self._reading: Future[Batch | None] | None = None
 
     def __iter__(self) -> Iterator[Batch]:
-        """In the thread. Raises CancelledError once stopped, `Unavailable` after a timeout."""
+        """Yields in the thread; raises CancelledError once stopped, `Unavailable` when late."""
         while batch := self._next():
             if self._stopped:
                 raise CancelledError
             yield batch
 
     def stop(self) -> None:
-        """Called in the loop. The thread ends at the next batch."""
+        """Stops the thread at its next batch; called in the loop."""
         self._stopped = True
         if self._reading is not None:
             self._reading.cancel()

@@ -25,7 +25,7 @@ from lookup.search.folding import (
     one_line,
     same_spelling,
 )
-from lookup.search.indexed import NameKind, is_foreign
+from lookup.search.indexed import NameType, is_foreign
 from lookup.search.matching import EXACT, edits_between, similarity
 from lookup.search.synonyms import COUNTRY_NAMES, GENERIC
 from lookup.search.tokens import words_before_owner
@@ -34,12 +34,12 @@ from lookup.search.written import forms_like
 #: The weight of a word, 0 to 1.
 Weigh = Callable[[str], float]
 
-#: Minimum score by words, before the factor of the name's kind, and minimum information of an
+#: Minimum score by words, before the factor of the name's type, and minimum information of an
 #: accepted name.
 ACCEPTED_SCORE, ACCEPTED_INFORMATION = 66.0, 0.5
 #: Maximum weight of a generic word; alone it is never enough.
 _GENERIC_WEIGHT = 0.45
-#: Minimum assumed size of a register: among ten names no word would be common.
+#: Minimum assumed size of a register: in a smaller one every word would be common.
 _SMALLEST_REGISTER = 1_000
 
 #: The points of a score below 100: for the query share, the name share, equal first words, a word
@@ -56,7 +56,7 @@ _MIN_OWN_LETTERS = 4
 #: names that are within one edit with their spaces, too.
 _SLIPPED_FORM, _ONE_EDIT = 87.0, 0.5
 
-KIND_WEIGHT = {NameKind.CURRENT: 1.0, NameKind.TRADE: 0.98, NameKind.FORMER: 0.95}
+TYPE_WEIGHT = {NameType.CURRENT: 1.0, NameType.TRADE: 0.98, NameType.FORMER: 0.95}
 #: For a foreign company's own record, since its branch is meant.
 _FOREIGN_WEIGHT = 0.95
 
@@ -86,7 +86,7 @@ class Query:
 class Name(NamedTuple):
     """A name of a company."""
 
-    kind: NameKind
+    type: NameType
     folded: Folded
     #: As the register writes it.
     text: str
@@ -105,12 +105,12 @@ class NameMatch(NamedTuple):
     score: float
     #: 0 to 3: the same legal form, equal except for case and punctuation, identical.
     literal: int
-    #: `order_of` the candidate's rank and kind; unlike the score it is unique.
+    #: `order_of` the candidate's rank and type; unlike the score it is unique.
     order: int
 
 
 def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> Query:
-    """Accepts any text; with `last_is_prefix` its last word may be incomplete."""
+    """Returns the query of any text; with `last_is_prefix` its last word may be incomplete."""
     name = fold_name(text)
     # A name may begin with a word that is a legal form elsewhere (`AB Prøven`).
     context = (FORM_WORDS | COUNTRY_NAMES[country]) - {name.tokens[0]}
@@ -134,13 +134,13 @@ def weight(word: str, frequency: int, names: int) -> float:
 
 
 def match_name(query: Query, name: Name, order: int, weigh: Weigh) -> NameMatch:
-    """Returns the match of a name; an exact one scores 100 regardless of its kind."""
+    """Returns the match of a name; an exact one scores 100 regardless of its type."""
     if _is_equal(query.name, name.folded):
         return NameMatch(True, True, EXACT, _literal(query, name.text), order)  # noqa: FBT003
     accepted, points = _by_words(query, name, weigh)
     whole = max(_whole_points(query, name, weigh), _written_points(query, name, weigh))
-    weight_of_kind = KIND_WEIGHT[name.kind] * (_FOREIGN_WEIGHT if is_foreign(order) else 1.0)
-    score = round(max(points, whole) * weight_of_kind, 1)
+    weight_of_type = TYPE_WEIGHT[name.type] * (_FOREIGN_WEIGHT if is_foreign(order) else 1.0)
+    score = round(max(points, whole) * weight_of_type, 1)
     return NameMatch(
         accepted or whole > 0,
         exact=False,
@@ -180,7 +180,7 @@ def whole_edits(letters: int) -> int:
 
 
 def _whole_points(query: Query, name: Name, weigh: Weigh) -> float:
-    """The points of two names without spaces and forms; 0 if they differ by more than typos.
+    """Returns the points of names without spaces and forms; 0 if more than typos differ.
 
     Another legal form is one more edit.
     """
@@ -196,7 +196,7 @@ def _whole_points(query: Query, name: Name, weigh: Weigh) -> float:
 
 
 def _written_points(query: Query, name: Name, weigh: Weigh) -> float:
-    """The points of two names with their legal forms; 0 if they differ by more than an edit."""
+    """Returns the points of names with their legal forms; 0 if more than an edit differs."""
     edits, most = _form_edits(query, name), _SLIPPED_FORM
     if edits > 1:
         edits, most = _own_edits(query, name), EXACT
@@ -210,7 +210,7 @@ def _written_points(query: Query, name: Name, weigh: Weigh) -> float:
 
 
 def _form_edits(query: Query, name: Name) -> int:
-    """The edits in the legal form that follows the name's own words; 2 if there are more."""
+    """Returns the edits in the legal form behind the name's own words; 2 if there are more."""
     written, own = query.written, name.folded
     if query.has_form:
         return 2
@@ -222,7 +222,7 @@ def _form_edits(query: Query, name: Name) -> int:
 
 
 def _own_edits(query: Query, name: Name) -> int:
-    """The edits between two names without their forms, and one if these differ.
+    """Returns the edits between two names without their forms, and one if these differ.
 
     The collapsed letters of short names are too similar: `Aeven` is `aven`, as near to `Aden`.
     """
@@ -237,17 +237,17 @@ def _own_edits(query: Query, name: Name) -> int:
 
 
 def _has_other_form(query: Query, name: Name) -> bool:
-    """True if both have a legal form, and not the same."""
+    """Returns True if both have a legal form, and not the same."""
     return bool(query.form) and form_of(name.text) not in ("", query.form)
 
 
 def _is_common(query: Query, weigh: Weigh) -> bool:
-    """True for a common word alone, which is similar to no name: `Danmark` is not `4C Danmark`."""
+    """Returns True for a common word alone: `Danmark` is not like `4C Danmark`."""
     return " " not in query.name.words and not is_informative(query.name.tokens, weigh)
 
 
 def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
-    """Acceptance and points by words."""
+    """Returns acceptance and points by words."""
     queried, named = query.name.tokens, name.folded.tokens
     pairs = align(queried, named, last_is_prefix=query.last_is_prefix)
     if not pairs:
@@ -273,7 +273,7 @@ def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
 
 
 def _pair_weight(pair: Pair, queried: list[str], weights: list[float], weigh: Weigh) -> float:
-    """The weight of the name's words, or that of the query's if they differ and it is less."""
+    """Returns the weight of the name's words, or the query's if different and less."""
     named = sum(weights[n] for n in pair.name)
     if pair.similarity == 1:
         return named
@@ -281,7 +281,7 @@ def _pair_weight(pair: Pair, queried: list[str], weights: list[float], weigh: We
 
 
 def _unmatched(queried: list[str], pairs: list[Pair]) -> list[str]:
-    """The queried words that the name lacks."""
+    """Returns the queried words that the name lacks."""
     matched = {n for pair in pairs for n in pair.query}
     return [word for n, word in enumerate(queried) if n not in matched]
 
@@ -291,6 +291,6 @@ def _is_context(word: str, query: Query, name: Name) -> bool:
 
 
 def _has_all(queried: list[str], pairs: list[Pair]) -> bool:
-    """True if the query has at least two words and the name has every one of them."""
+    """Returns True if the query has at least two words and the name has every one of them."""
     equal = sum(len(pair.query) for pair in pairs if pair.similarity == 1)
     return equal == len(queried) > 1

@@ -50,7 +50,7 @@ class IndexSearches:
     async def by_name(
         self, country: Country, name: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
-        """At most `limit` companies, best first, each once.
+        """Returns at most `limit` companies, best first, each once.
 
         Searches in a thread; raises `Unavailable` until the index is built.
         """
@@ -58,21 +58,21 @@ class IndexSearches:
         return await self.threads.run(country, "name", search, client=client)
 
     async def many_share(self, country: Country, name: str, *, client: str = "") -> bool:
-        """True if the words are too common to find one company, and several have them all."""
+        """Returns True if the words are too common to find one company, and several have all."""
         search = partial(self._answering(country).many_share, name)
         return await self.threads.run(country, "name", search, client=client)
 
     async def by_address(
         self, country: Country, address: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
-        """At most `limit` companies at the address; see `by_name`."""
+        """Returns at most `limit` companies at the address; see `by_name`."""
         search = partial(self._answering(country).search_addresses, address, limit)
         return await self.threads.run(country, "address", search, client=client)
 
     async def suggest(
         self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
     ) -> SuggestionPage:
-        """At most `limit` companies, or those after a page's cursor; see `by_name`.
+        """Returns at most `limit` companies, or those after a page's cursor; see `by_name`.
 
         Searches in threads that only suggestions use.
         """
@@ -87,7 +87,7 @@ class IndexSearches:
     async def match_candidates(
         self, country: Country, record: ReadRecord, *, client: str = ""
     ) -> list[CompanyKey]:
-        """The companies that a record may be; see `by_name`."""
+        """Returns the companies that a record may be; see `by_name`."""
         search = partial(self._answering(country).match_candidates, record)
         return await self.threads.run(country, "match", search, client=client)
 
@@ -99,16 +99,16 @@ class IndexSearches:
         *,
         client: str = "",
     ) -> list[WeighedCompany]:
-        """The companies that a record may be, the likeliest first; see `by_name`."""
+        """Returns the companies that a record may be, the likeliest first; see `by_name`."""
         weigh = partial(self._answering(country).weighed, record, companies)
         return await self.threads.run(country, "match", weigh, client=client)
 
     async def find_numbers(
         self, request: FindRequest, seen: tuple[float, datetime], *, after: int, limit: int
     ) -> Sequence[int]:
-        """The next numbers, in order, of the companies that fit; see `find`.
+        """Returns the next numbers, in order, of the companies that fit; see `find`.
 
-        The index has every change of before `seen`, as `Follower.has_seen` takes it.
+        The index has every change from before `seen`, as in `Follower.has_seen`.
         """
         index = self._answering(request.country)
         await self.followers[request.country].has_seen(*seen)

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from lookup.search.folding import Folded, fold_text
 
-#: The kinds of street, by their spellings as separate words.
+#: The types of street, by their spellings as separate words.
 KINDS = {
     "gade": ("gade", "gaden", "gate", "gata", "gaten", "gatan", "gd", "gt", "g"),
     "vej": ("vej", "vejen", "vei", "veien", "veg", "vegen", "vn", "v"),
@@ -87,7 +87,7 @@ _CUT_KIND = {"g": "gade", "v": "vej"}
 
 @lru_cache(maxsize=65_536)
 def fold_street(text: str) -> Folded:
-    """A street's name with its kind as a separate word; cached, because companies share streets."""
+    """Returns a street's name with its kind as a separate word; cached, as streets recur."""
     words = _DOT.sub(". ", PO_BOX.sub("postboks", text.strip())).split()
     spelled = [_word(word, last=position == len(words) - 1) for position, word in enumerate(words)]
     return fold_text(" ".join(_with_numerals(spelled)))
@@ -120,7 +120,7 @@ def _abbreviates(short: list[str], full: list[str]) -> bool:
 
 
 def _with_numerals(words: list[str]) -> list[str]:
-    """A street's words with its monarch's number in digits: `VII's`, `7.s` and `den Syvendes`."""
+    """Returns a street's words with a monarch's number in digits: `VII's`, `den Syvendes`."""
     folded = [fold_text(word).words for word in words]
     for position, word in enumerate(folded[:-2], start=1):
         at = position + (folded[position] == "den")
@@ -160,7 +160,7 @@ def _word(word: str, *, last: bool) -> str:
 
 
 def _parted(word: str, spelled: str) -> str | None:
-    """Name and kind of a street written as one word; None if it ends in no kind."""
+    """Returns the name and kind of a street written as one word; None if it ends in no kind."""
     if cut := _CUT_ENDING.match(word):
         return f"{cut[1]} {_CUT_KIND[cut[2] or cut[3]]}"
     # A harbour (`havn`) is not a road.

@@ -25,7 +25,7 @@ class Typed(NamedTuple):
 
 
 def read_typed(text: str) -> Typed:
-    """Accepts any text that is not blank."""
+    """Returns the query of any text that is not blank."""
     return Typed(fold_beginning(text), fold_name(text), without_partial_form(text))
 
 

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class SearchThreads:
-    """One client may use `of_one` threads; there is one more, so that another need not wait."""
+    """Threads of which one client uses at most `of_one`; one more is left for the others."""
 
     def __init__(self, pool: ThreadPoolExecutor, turns: Turns) -> None:
         self._pool = pool
@@ -53,7 +53,7 @@ class SearchThreads:
             await self._turns.begin(client)
             loop = asyncio.get_running_loop()
             running = self._pool.submit(timed)
-            # The turn ends with the thread, which goes on for a while when its caller is cancelled.
+            # The turn ends with the thread, which runs on for a while when its caller is cancelled.
             running.add_done_callback(
                 lambda _: loop.call_soon_threadsafe(self._turns.end, client, budget.used)
             )

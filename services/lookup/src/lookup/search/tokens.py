@@ -45,7 +45,7 @@ def expanded(text: str) -> str:
 
 
 def canonical(words: list[str]) -> list[str]:
-    """Folded words as compared, often the same list; if there are only connectors, all of them."""
+    """Returns words as compared, often the same list; connectors only if there is nothing else."""
     if _REWRITTEN.isdisjoint(words) and min(map(len, words), default=0) > 1:
         return words
     found: list[str] = []

@@ -1,7 +1,7 @@
 """Turns of clients that share threads or the database.
 
-The client that has used the least time is next (start-time fair queuing): a client whose searches
-take long has fewer of them, and one that was quiet does not wait behind those of another.
+The client that has used the least time is next (start-time fair queuing): a client with slow
+searches has fewer of them, and the first search of another does not wait behind them.
 """
 
 import asyncio
@@ -9,12 +9,12 @@ from collections import Counter, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-#: Clients of which those without a search are forgotten; all are when no search runs.
+#: Above this number, clients without a search are forgotten; all are when no search runs.
 _MAX_KNOWN = 1_000
 
 
 class Turns:
-    """Places for `of_one` searches of each client, and `others` that no client has alone."""
+    """Places for `of_one` searches of each client, and `others` that one client cannot take."""
 
     def __init__(self, of_one: int, others: int = 1) -> None:
         self._of_one = of_one
@@ -23,12 +23,12 @@ class Turns:
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._running: Counter[str] = Counter()
         #: The time that each client has used. One that comes, or comes back, starts at `_now`, the
-        #: time of the client that was served last: a quiet client saves nothing up.
+        #: time of the client that was served last: quiet clients save nothing up.
         self._used: dict[str, float] = {}
         self._now = 0.0
 
     async def begin(self, client: str) -> None:
-        """Waits for the client's turn; each is to be ended."""
+        """Waits for the client's turn, which `end` ends."""
         self._used[client] = max(self._used.get(client, 0.0), self._now)
         turn = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(client, deque()).append(turn)
@@ -44,7 +44,7 @@ class Turns:
 
     @asynccontextmanager
     async def taken(self, client: str) -> AsyncIterator[None]:
-        """A turn for the time of the body."""
+        """Holds a turn during the body."""
         await self.begin(client)
         now = asyncio.get_running_loop().time
         began = now()
@@ -54,7 +54,7 @@ class Turns:
             self.end(client, now() - began)
 
     def end(self, client: str, seconds: float) -> None:
-        """Ends a turn that took so many seconds."""
+        """Ends a turn that took this many seconds."""
         self._used[client] = self._used.get(client, self._now) + seconds
         self._free += 1
         self._running[client] -= 1

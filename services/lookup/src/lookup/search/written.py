@@ -1,7 +1,7 @@
-"""Whole names as they are written: without spaces, and with their legal form.
+"""Whole names as written: without spaces, and with their legal form.
 
-A typo in a legal form hides it, and so does a space that slipped: `Nordlys AXS`, `Nordly sAS`. Both
-are one edit from the name as it is written, although their words are not those of the name.
+A typo or a misplaced space in a legal form hides it: `Nordlys AXS`, `Nordly sAS`. Both are one edit
+from the name as written, although their words are not those of the name.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _MAX_FORM_LETTERS = max(map(len, _FORMS)) + 1
 
 
 def cut_ends(written: Folded) -> Iterator[tuple[Folded, str]]:
-    """A name before and after each place near its end."""
+    """Yields a name before and after each place near its end."""
     words = written.tokens
     end = ""
     while words and len(end) < _MAX_FORM_LETTERS:
@@ -29,7 +29,7 @@ def cut_ends(written: Folded) -> Iterator[tuple[Folded, str]]:
 
 @lru_cache(maxsize=4096)
 def forms_like(end: str) -> dict[str, int]:
-    """The legal forms that a text may be, as `form_of` calls them, with its typos: at most one."""
+    """Returns the legal forms that a text may be, each with its edits: none or one."""
     if len(end) > _MAX_FORM_LETTERS:
         return {}
     found: dict[str, int] = {}

@@ -6,7 +6,7 @@ from common.contracts.contract import Contract
 
 
 def dump(model: Contract) -> bytes:
-    """UTF-8 JSON with the fields in declared order, so that equal models have equal bytes."""
+    """Returns UTF-8 JSON with fields in declared order: equal models have equal bytes."""
     return model.model_dump_json().encode()
 
 

@@ -1,4 +1,4 @@
-"""Collections of the register's database, and what is read of them.
+"""Collections of the register's database, and the fields that are read.
 
 A release may read more of a document than the one before. A company that an earlier one stored is
 updated when its document is next read, with a new revision and without an event, since the company
@@ -20,7 +20,7 @@ TOMBSTONES = "tombstones"
 LOADS = "loads"
 CURSORS = "cursors"
 OUTBOX = "outbox"
-#: One document: the revisions up to `skipped` were given out before a restore.
+#: One document: the revisions up to `skipped` were used before a restore.
 REVISIONS = "revisions"
 #: The order of the outbox's published events (ADR 0024).
 EVENT_BATCHES = "event_batches"
@@ -48,7 +48,7 @@ class CompanyRow(NamedTuple):
 def is_outdated(core: bytes) -> bool:
     """Returns True if an earlier release stored the company: a field of this release is missing."""
     found = 0
-    for field in _FIELDS:  # in their order, so that the text is read once
+    for field in _FIELDS:  # In their order, so that the text is read once.
         found = core.find(field, found)
         if found < 0:
             return True

@@ -55,7 +55,7 @@ INDEXES = {
 }
 
 
-#: Indexes of earlier releases, which others replaced, and which those releases still read by.
+#: Replaced indexes, which only earlier releases use.
 _REPLACED = {UNITS: ["company"]}
 #: Units per write.
 _BATCH = 1_000
@@ -91,7 +91,7 @@ async def _add_order(units: AsyncCollection[Document]) -> None:
     while documents := await found.to_list(_BATCH):
         await units.bulk_write(
             [
-                # Only if nobody has stored the unit since.
+                # Unless the unit was stored meanwhile.
                 UpdateOne(one, {"$set": order_fields(one["core"])})
                 for one in documents
             ],

@@ -77,7 +77,7 @@ class StoredRegister:
         }
 
     async def _not_removed(self, units: Iterable[UnitKey]) -> list[UnitKey]:
-        """The units that their register has not ordered removed; companies may still list those."""
+        """Returns the units that no register has withdrawn; companies may still list those."""
         keys = list(units)
         if not keys:
             return []

@@ -59,7 +59,7 @@ class UnitOrder(NamedTuple):
     def page(
         self, limit: int, after: UnitPosition | None = None
     ) -> tuple[list[UnitKey], UnitPosition | None]:
-        """The units that follow a position, and the position to go on from, None at the end."""
+        """Returns the units after a position, and the next position; None at the end."""
         found = list(islice(self._after(after), limit + 1))
         is_last = len(found) <= limit
         keys = [UnitKey.parse(position.key) for position in found[:limit]]
@@ -106,7 +106,7 @@ class StoredUnits:
         return UnitOrder(main, active, ended, unloaded, cores)
 
     async def _first(self, company: CompanyKey) -> list[Document]:
-        """The first units of a company and one more; nearly all have fewer."""
+        """Returns the first units of a company and one more; nearly all have fewer."""
         return await self._units.find(
             {"company": company},
             {"core": 1, "ended": 1, "started": 1, "place": 1},
@@ -120,7 +120,7 @@ class StoredUnits:
 
     @staticmethod
     def pipeline(company: CompanyKey, home: str | None) -> list[dict[str, Any]]:
-        """Active and ended units, each with their keys in order and the best as the main unit."""
+        """Returns the pipeline of active and ended units, with sorted keys and the main unit."""
         rank = {
             "away": {"$ne": ["$place", home or ""]},
             "started": {"$ifNull": ["$started", _NEVER]},
@@ -146,7 +146,7 @@ class StoredUnits:
         return {**order.cores, **read}
 
     async def _unloaded(self, units: Iterable[str]) -> list[str]:
-        """The units that are neither stored nor removed by their register."""
+        """Returns the units that are neither stored nor removed by their register."""
         keys = list(units)
         if not keys:
             return []
@@ -187,7 +187,7 @@ def order_fields(core: bytes) -> dict[str, object]:
 
 
 def place_of(address: Mapping[str, Any] | None) -> str | None:
-    """A short hash of an address, by which units at the company's own are found in an index."""
+    """Returns a short hash of an address, which an index has for units at the company's own."""
     if address is None:
         return None
     return hashlib.blake2b(address["text"].encode(), digest_size=8).hexdigest()

@@ -132,7 +132,7 @@ def lines_of(data: bytes) -> Iterator[bytes]:
 
 
 def _rows(data: bytes) -> Iterator[list[str]]:
-    """The header, and the rows that are not empty."""
+    """Yields the header, and the rows that are not empty."""
     rows = _of_workbook(data) if data.startswith(_WORKBOOKS) else _of_text(data)
     header = next(rows, [])
     if not header:
@@ -162,7 +162,7 @@ def _of_text(data: bytes) -> Iterator[list[str]]:
 
 
 def _of_workbook(data: bytes) -> Iterator[list[str]]:
-    """The rows of the first sheet that has any."""
+    """Yields the rows of the first sheet that has any."""
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = (book.get_sheet_by_name(name) for name in book.sheet_names)
@@ -178,7 +178,7 @@ def _of_workbook(data: bytes) -> Iterator[list[str]]:
 
 
 def _cell(value: object) -> str:
-    """The text of a cell; a number without the point that a spreadsheet adds."""
+    """Returns the text of a cell; a number without the point that a spreadsheet adds."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     # JSON escapes every other character that ends a line.

@@ -29,7 +29,7 @@ class Registries:
     def with_key(
         self, key: str, *, forwarded_for: str, request_id: str, is_patient: bool = False
     ) -> AsyncClient:
-        """A client with a key; raises ValueError for a key of another form.
+        """Returns a client with a key; raises ValueError for a key of another form.
 
         `forwarded_for` are the addresses of the browser and its proxies: the API counts by them
         where it trusts the portal (TRUSTED_PROXIES of the gateway).
@@ -48,7 +48,7 @@ class Registries:
 
 
 def reachable(http: httpx.AsyncClient, url: str) -> Callable[[], Awaitable[str | None]]:
-    """A check that the API answers. OPTIONS is not counted by its rate limits."""
+    """Returns a check that the API answers. OPTIONS is not counted by its rate limits."""
 
     async def check() -> str | None:
         try:

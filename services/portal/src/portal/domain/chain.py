@@ -84,7 +84,7 @@ class _Branch:
 
 
 def owner_companies(company: Company) -> Iterator[str]:
-    """The registration numbers of the owners that are companies of the same register."""
+    """Returns the registration numbers of the owners that are companies of the same register."""
     return (owner.vat for owner in company.owners or () if owner.vat is not None)
 
 

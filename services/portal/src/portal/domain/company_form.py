@@ -103,7 +103,7 @@ class CompanyForm:
         return found + ([("after", self.after)] if self.after else [])
 
     def chooses(self, name: str, value: str) -> bool:
-        """True if a field has the value."""
+        """Returns True if a field has the value."""
         return value in self.values.get(name, ())
 
     def without(self, name: str, value: str) -> "CompanyForm":
@@ -145,7 +145,7 @@ def read_company_form(query: Query) -> CompanyForm:
 
 
 def _sort(sort: str | None, values: Mapping[str, object]) -> FindSort | None:
-    """The order; none if it is unknown, or by relevance to words that are not given."""
+    """Returns the order; none if it is unknown, or by relevance to words that are not given."""
     known = sort in get_args(FindSort) and (sort != "relevance" or "q" in values)
     return cast(FindSort, sort) if known else None
 

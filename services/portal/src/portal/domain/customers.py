@@ -171,7 +171,7 @@ class Outcomes:
 
 
 def enriched(table: Table, outcomes: Outcomes) -> Iterator[list[str]]:
-    """The rows of a download, with the header: the file's own columns, and what was found.
+    """Yields the rows of a download, with the header: the file's own columns, and what was found.
 
     No cell acts on the program that shows it.
     """

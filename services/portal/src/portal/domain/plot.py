@@ -87,7 +87,7 @@ def plot(attempts: Sequence[Attempt], *, now: datetime) -> Plot:
 
 
 def _beginnings(now: datetime) -> list[datetime]:
-    """The beginnings of the hours, counted in UTC: clocks may change among them."""
+    """Returns the beginnings of the hours, counted in UTC: clocks may change among them."""
     latest = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
     ago = range(HOURS - 1, -1, -1)
     return [(latest - hours * _HOUR).astimezone(now.tzinfo) for hours in ago]

@@ -103,6 +103,6 @@ def _choice(events: Sequence[str]) -> Choice:
 
 
 def _words(text: str, name: str) -> tuple[str, ...]:
-    """The words of a list; names of municipalities hold spaces, so commas separate them."""
+    """Returns the words of a list; names of municipalities hold spaces, so commas separate them."""
     parts = re.split(r"[,;\n]+", text) if name == "municipalities" else _SEPARATORS.split(text)
     return tuple(word.strip() for word in parts if word.strip())

@@ -50,10 +50,11 @@ def example_events() -> Mapping[EventType, RegistryEvent]:
     """Returns an invented event of each type, read from the package's files."""
     folder = files("webhook_registry") / "examples"
     documents = {
-        kind: orjson.loads((folder / f"{kind.value}.json").read_bytes()) for kind in EventType
+        event_type: orjson.loads((folder / f"{event_type.value}.json").read_bytes())
+        for event_type in EventType
     }
     return {
         # Without data, `data` is an empty object.
-        kind: RegistryEvent.model_validate({**document, "data": document["data"] or None})
-        for kind, document in documents.items()
+        event_type: RegistryEvent.model_validate({**document, "data": document["data"] or None})
+        for event_type, document in documents.items()
     }

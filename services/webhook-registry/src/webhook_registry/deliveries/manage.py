@@ -87,17 +87,17 @@ class ManageDeliveries:
         stored = await self.idempotency.repeated(request)
         if stored is not None:
             return stored
-        kind = read_test(request.body)
+        event_type = read_test(request.body)
         webhook = await enabled(self.registrations, request)
         once = await self.idempotency.begin(request)
         if isinstance(once, WebhookReply):
             return once
-        event = self.examples[kind].model_copy(
+        event = self.examples[event_type].model_copy(
             update={
                 "id": str(once.call_id),
                 "occurred_at": rfc3339_milliseconds(self.now()),
                 # Events of type `webhook.test` need no mark.
-                "test": kind is not EventType.WEBHOOK_TEST,
+                "test": event_type is not EventType.WEBHOOK_TEST,
             }
         )
         await self.events.publish_for(webhook.id, event)

@@ -68,7 +68,7 @@ class Destination:
 
 
 def read_destination(url: object) -> Destination:
-    """Parses a URL; raises Wrong when it is malformed."""
+    """Returns the destination of a URL; raises Wrong when it is malformed."""
     if not isinstance(url, str):
         raise Wrong("give the URL as a string, such as https://example.com/hooks")
     if len(url) > MAX_URL_LENGTH:
@@ -108,7 +108,7 @@ def refusal(
 
 
 def _authority(authority: str) -> tuple[str, int]:
-    """Splits an authority into the lower-case host and the port."""
+    """Returns the lower-case host and the port of an authority."""
     if "@" in authority:
         raise Wrong("leave out user name and password: deliveries are signed instead")
     parts = _AUTHORITY.fullmatch(authority)
@@ -130,9 +130,9 @@ def _host(written: str) -> tuple[str, Address | None]:
     return host, None
 
 
-def _literal(kind: type[IPv4Address] | type[IPv6Address], text: str) -> Address:
+def _literal(family: type[IPv4Address] | type[IPv6Address], text: str) -> Address:
     try:
-        address = kind(text)
+        address = family(text)
     except ValueError:
         address = None
     # A zone (fe80::1%eth0) names a local interface.

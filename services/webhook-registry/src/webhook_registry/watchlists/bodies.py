@@ -26,7 +26,7 @@ class WatchedChanges:
 
 
 def read_new_list(body: bytes) -> Mapping[str, Any]:
-    """Returns name and description of the list to create; raises Rejected with every error."""
+    """Returns the name and description of the list to create; raises Rejected with every error."""
     return {"description": None, **_list_fields(body, required=("name",))}
 
 

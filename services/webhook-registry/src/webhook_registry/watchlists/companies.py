@@ -115,7 +115,7 @@ class ManageWatched:
         await self.members.add(watchlist.id, added)
         size = watchlist.size
         if added or removed:
-            # Counted, since a change before it may have been carried out in part.
+            # Counted, since an earlier change may have been carried out in part.
             size = await self.members.count(watchlist.id)
             fields = {"size": size, "updated_at": self.now()}
             if await self.lists.change(watchlist.owner, watchlist.id, fields) is None:
@@ -155,7 +155,7 @@ class RpcRegister:
     new_id: Callable[[], str]
 
     async def unknown(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
-        """Asks the lookup service of each country; raises `Unavailable` if that fails."""
+        """Returns the companies that the lookup services do not know; raises `Unavailable`."""
         try:
             replies = await asyncio.gather(*map(self._unknown, _chunks(companies)))
         except RpcFailed as error:

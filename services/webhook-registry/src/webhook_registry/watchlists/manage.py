@@ -1,10 +1,13 @@
 """Creating, listing, reading, changing and deleting of watchlists."""
 
+import asyncio
+import logging
 from dataclasses import dataclass
 
 from common.contracts.watchlists import Watchlist, WatchlistId, WatchlistList
 from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
 from common.domain.quantities import counted
+from common.runtime.tasks import repeat
 from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (
     CREATED,
@@ -18,10 +21,44 @@ from webhook_registry.replies import (
     watchlist_limit_reached,
 )
 from webhook_registry.watchlists.bodies import read_list_changes, read_new_list
-from webhook_registry.watchlists.removing import Removing
 from webhook_store.watchlists.lists import Watchlists
 from webhook_store.watchlists.locks import OwnerLocks
+from webhook_store.watchlists.members import Members
 from webhook_store.webhooks.registrations import Registrations
+
+#: Seconds between checks for lists that another process did not finish.
+LOOK_AGAIN = 60.0
+
+
+class Removing:
+    """Removes the companies of deleted lists: a deletion must not wait for 100,000 rows."""
+
+    def __init__(self, lists: Watchlists, members: Members) -> None:
+        self._lists = lists
+        self._members = members
+        self._asked = asyncio.Event()
+
+    def ask(self) -> None:
+        """Starts the removal."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Runs until cancelled."""
+        await repeat(
+            self.work,
+            every=LOOK_AGAIN,
+            unavailable="watchlists.unavailable",
+            failed="watchlists.failed",
+            level=logging.WARNING,
+            asked=self._asked,
+        )
+
+    async def work(self) -> None:
+        """Removes the companies of all deleted lists. Raises Unavailable."""
+        for watchlist_id in await self._lists.deleted():
+            while await self._members.remove_some(watchlist_id):
+                pass
+            await self._lists.forget(watchlist_id)
 
 
 @dataclass(frozen=True, slots=True)

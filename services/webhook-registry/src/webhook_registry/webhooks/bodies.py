@@ -66,7 +66,7 @@ class Window:
 
 
 def read_draft(body: bytes) -> Changes:
-    """Reads the webhook to create, with all its fields; raises Rejected with every error."""
+    """Returns the webhook to create, with all its fields; raises Rejected with every error."""
     optional = ("filter", "description", "headers")
     fields = read_fields(body, required=("url", "events"), optional=optional)
     given = ("url", "events", *optional)
@@ -74,7 +74,7 @@ def read_draft(body: bytes) -> Changes:
 
 
 def read_changes(body: bytes) -> Changes:
-    """Reads the changes; raises Rejected with every error."""
+    """Returns the changes; raises Rejected with every error."""
     optional = ("url", "events", "filter", "description", "headers", "status")
     fields = read_fields(body, required=(), optional=optional)
     return _changes(fields, frozenset(fields), filter_=read_filter, headers=read_header_changes)
@@ -103,18 +103,18 @@ def _changes(
 
 
 def read_test(body: bytes) -> EventType:
-    """Reads the type of the requested test event; raises Rejected with every error."""
+    """Returns the type of the requested test event; raises Rejected with every error."""
     if not body:
         return EventType.WEBHOOK_TEST
     read = Reader(read_fields(body, required=(), optional=("type",)))
-    kind = read("type", _event_type)
+    event_type = read("type", _event_type)
     if read.faults:
         raise faulty(read.faults)
-    return kind or EventType.WEBHOOK_TEST
+    return event_type or EventType.WEBHOOK_TEST
 
 
 def read_window(body: bytes, *, now: datetime) -> Window:
-    """Reads the window to recover, capped at `now`; raises Rejected with every error."""
+    """Returns the window to recover, capped at `now`; raises Rejected with every error."""
     fields = read_fields(body, required=("since",), optional=("until",))
     read = Reader(fields)
     since, until = read("since", _moment), read("until", _moment_or_none)
@@ -184,9 +184,9 @@ def _status(value: object) -> WebhookStatus:
 
 
 def _event_type(value: object) -> EventType:
-    for kind in EventType:
-        if value == kind:
-            return kind
+    for event_type in EventType:
+        if value == event_type:
+            return event_type
     raise Wrong("give an event type; GET /api/event-types lists them")
 
 

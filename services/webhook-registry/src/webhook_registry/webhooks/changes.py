@@ -11,7 +11,7 @@ from webhook_registry.webhooks.subscription import merged_filter, merged_headers
 
 
 def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
-    """Applies changes to a webhook; returns the same object when nothing changes.
+    """Returns the webhook with changes; the same object when nothing changes.
 
     Raises Rejected for enabling a webhook that an operator disabled, and as `merged` does.
     """
@@ -49,7 +49,7 @@ def merged(before: Webhook | None, changes: Changes) -> dict[str, Any]:
 
 
 def enabled(webhook: Webhook, *, at: datetime) -> Webhook:
-    """Enables a webhook as a new generation, which deliveries in flight cannot disable."""
+    """Returns the webhook enabled, as a new generation that deliveries in flight cannot disable."""
     if webhook.enabled:
         return webhook
     return webhook.model_copy(
@@ -64,7 +64,7 @@ def enabled(webhook: Webhook, *, at: datetime) -> Webhook:
 
 
 def disabled(webhook: Webhook, reason: DisabledReason, *, at: datetime) -> Webhook:
-    """Disables a webhook; a disabled one keeps its time and reason."""
+    """Returns the webhook disabled; if it was already, with its own time and reason."""
     if not webhook.enabled:
         return webhook
     return webhook.model_copy(
@@ -79,6 +79,6 @@ def disabled(webhook: Webhook, reason: DisabledReason, *, at: datetime) -> Webho
 
 
 def stopped_by_operator(webhook: Webhook, *, at: datetime) -> Webhook:
-    """Disables a webhook so that its owner cannot enable it, even if already disabled."""
+    """Returns the webhook disabled so that its owner cannot enable it."""
     stopped = disabled(webhook, DisabledReason.OPERATOR, at=at)
     return stopped.model_copy(update={"disabled_reason": DisabledReason.OPERATOR})

@@ -56,33 +56,35 @@ def event_types() -> EventTypeList:
     """Returns all event types, in the specification's order."""
     return EventTypeList(
         event_types=tuple(
-            PublicEventType(name=kind, description=DESCRIPTIONS[kind], body_schema=_body(kind))
-            for kind in EventType
+            PublicEventType(
+                name=event_type, description=DESCRIPTIONS[event_type], body_schema=_body(event_type)
+            )
+            for event_type in EventType
         )
     )
 
 
-def _body(kind: EventType) -> Schema:
-    of_company = kind not in _OF_WEBHOOKS
+def _body(event_type: EventType) -> Schema:
+    of_company = event_type not in _OF_WEBHOOKS
     schema = {
         "$schema": _DIALECT,
-        "title": kind.value,
+        "title": event_type.value,
         **_object(
             id={"type": "string", "format": "uuid"},
-            type={"const": kind.value},
+            type={"const": event_type.value},
             occurred_at={"type": "string", "format": "date-time"},
             country={"enum": [country.value for country in Country]} if of_company else _NULL,
             vat={"type": "string", "pattern": _VAT} if of_company else _NULL,
             revision={"type": "integer", "minimum": 1} if of_company else _NULL,
-            data=_data(kind),
+            data=_data(event_type),
         ),
     }
     used = _used(schema, _definitions())
     return {**schema, "$defs": used} if used else schema
 
 
-def _data(kind: EventType) -> Schema:
-    match kind:
+def _data(event_type: EventType) -> Schema:
+    match event_type:
         case EventType.WEBHOOK_TEST:
             return _object()
         case EventType.WEBHOOK_FAILING:
@@ -92,16 +94,16 @@ def _data(kind: EventType) -> Schema:
         case EventType.WEBHOOK_DISABLED:
             return _object(webhook=_reference("EventWebhook"))
         case _:
-            return _data_of_company(kind)
+            return _data_of_company(event_type)
 
 
-def _data_of_company(kind: EventType) -> Schema:
-    is_removed = kind is EventType.COMPANY_REMOVED
+def _data_of_company(event_type: EventType) -> Schema:
+    is_removed = event_type is EventType.COMPANY_REMOVED
     parts = {
         "company": _NULL if is_removed else _reference("EventCompany"),
         "changes": {"type": "array", "items": _reference("Change")},
     }
-    if kind.startswith("production_unit."):
+    if event_type.startswith("production_unit."):
         parts["production_unit"] = _reference("ProductionUnit")
     return _object(**parts)
 

@@ -1,14 +1,16 @@
 """Creating, listing, reading, changing and deleting of webhooks, and secret rotation."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
 from pydantic import SecretStr
 
+from common.contracts.failures import FieldError
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
-from common.contracts.webhooks import Webhook, WebhookId, WebhookList
+from common.contracts.webhooks import Webhook, WebhookFilter, WebhookId, WebhookList
 from webhook_registry.destinations.checks import Destinations
 from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (
@@ -18,6 +20,7 @@ from webhook_registry.replies import (
     WEBHOOK_DISABLED,
     WEBHOOK_NOT_FOUND,
     Rejected,
+    invalid_body,
     location,
     rendered,
     reply,
@@ -27,8 +30,9 @@ from webhook_registry.replies import (
 )
 from webhook_registry.webhooks.bodies import Changes, read_changes, read_draft
 from webhook_registry.webhooks.changes import changed, merged
-from webhook_registry.webhooks.used_watchlists import UsedWatchlists
 from webhook_store.deliveries.health import Health
+from webhook_store.watchlists.lists import Watchlists
+from webhook_store.watchlists.locks import OwnerLocks
 from webhook_store.webhooks.models import (
     MadeBefore,
     NewSecret,
@@ -40,6 +44,40 @@ from webhook_store.webhooks.registrations import Registrations
 
 #: Age of the health in a list: reading that of 50 webhooks takes hundreds of queries.
 MAX_LISTED_AGE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True)
+class UsedWatchlists:
+    """Checks filters before a webhook is written; each method may raise `Unavailable`."""
+
+    lists: Watchlists
+    locks: OwnerLocks
+
+    @asynccontextmanager
+    async def usable(self, owner: str, limits: WebhookFilter | None) -> AsyncIterator[None]:
+        """Keeps the filter's lists from deletion in the body; raises Rejected if one is missing."""
+        if limits is None or not limits.watchlists:
+            yield
+            return
+        async with self.locks.held(owner):
+            await self.check(owner, limits)
+            yield
+
+    async def check(self, owner: str, limits: WebhookFilter | None) -> None:
+        """Raises Rejected if the owner lacks a list of the filter."""
+        if limits is None or not limits.watchlists:
+            return
+        missing = await self.lists.missing(owner, limits.watchlists)
+        errors = [
+            FieldError(
+                parameter=f"filter.watchlists[{number}]",
+                message="you have no watchlist with this id; GET /api/watchlists lists yours",
+            )
+            for number, one in enumerate(limits.watchlists)
+            if one in missing
+        ]
+        if errors:
+            raise invalid_body("the request body is invalid", *errors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ FIELDS: Final = frozenset(
 )
 
 #: Patterns: each event type, each family (`company.*`), and `*`.
-PATTERNS = frozenset(pattern for kind in EventType for pattern in kind.patterns)
+PATTERNS = frozenset(pattern for event_type in EventType for pattern in event_type.patterns)
 
 
 def read_events(value: object) -> tuple[str, ...]:
-    """Reads the patterns without duplicates; raises Wrong."""
+    """Returns the patterns without duplicates; raises Wrong."""
     if not isinstance(value, list) or not value:
         raise Wrong('give a list of at least one pattern, such as ["company.updated"] or ["*"]')
     for number, pattern in enumerate(value):
@@ -70,7 +70,7 @@ def _part(name: str, value: object) -> tuple[str, ...]:
 
 
 def read_new_filter(value: object) -> WebhookFilter | None:
-    """Reads the filter of a new webhook; None if it restricts nothing. Raises Wrong."""
+    """Returns the filter of a new webhook; None if it restricts nothing. Raises Wrong."""
     return merged_filter(None, read_filter(value))
 
 
@@ -192,13 +192,13 @@ _HEADER_VALUE = re.compile(r"[!-~]([ -~]{0,1022}[!-~])?")
 
 
 def read_headers(value: object) -> Mapping[str, str]:
-    """Reads the headers of a new webhook; raises Wrong, never with a value."""
+    """Returns the headers of a new webhook; raises Wrong, never with a value."""
     headers = _read_headers(value, _is_header_value)
     return {} if headers is None else headers
 
 
 def read_header_changes(value: object) -> Mapping[str, str | None] | None:
-    """Reads a merge patch, in which null removes one header or all; raises Wrong."""
+    """Returns a merge patch, in which null removes one header or all; raises Wrong."""
     return _read_headers(value, lambda content: content is None or _is_header_value(content))
 
 

@@ -1,1 +1,1 @@
-"""The HTTP server of public ports: no client can hold its memory, its files or its connections."""
+"""The HTTP server of public ports, whose limits keep clients from exhausting its resources."""

@@ -24,7 +24,7 @@ _WEIGHT = re.compile(r"1(\.0{0,3})?|0\.(?=0*[1-9])[0-9]{1,3}")
 
 #: Bytes of a body from which on it is compressed.
 SMALLEST: Final = 1024
-#: Bytes that are compressed in the loop, in 0.1 ms at most; more are beside it.
+#: Bytes that are compressed in the loop, in 0.1 ms at most; more are compressed in a thread.
 INLINE: Final = 64 * 1024
 
 #: Two logarithms, of the window (for zlib, 16 more selects gzip) and of the memory for it. zlib's

@@ -79,7 +79,7 @@ RESERVED_FILES = 256
 
 
 def connections_within(files: int, wanted: int) -> int:
-    """Number of connections allowed by `files` open files, at most the configured one."""
+    """Returns the connections allowed by `files` open files, at most the configured number."""
     return min(wanted, max(files - RESERVED_FILES, files // 2))
 
 
@@ -190,7 +190,7 @@ class Connection(web.RequestHandler):
         self._shared = shared
         #: aiohttp drops its own reference before the last bytes are sent.
         self._socket: asyncio.Transport | None = None
-        #: By the reason for closing the connection that each of them is.
+        #: The timers, by their reason for closing the connection.
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._written = 0
         self.is_shared = False
@@ -239,7 +239,7 @@ class Connection(web.RequestHandler):
             self._shared.unsent.hold(self, self._socket.get_write_buffer_size() + rest)
 
     def resume(self) -> None:
-        """Counts no unsent bytes any more: the client has read them."""
+        """Stops counting unsent bytes: the client has read them."""
         self._shared.unsent.hold(self, 0)
 
     def evict(self) -> None:

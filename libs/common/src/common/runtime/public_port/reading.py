@@ -31,7 +31,7 @@ async def send_continue(request: web.BaseRequest) -> None:
 
 
 def allow_body(request: web.BaseRequest, seconds: float) -> None:
-    """Gives the body of a request so long from now to arrive, for one that may be large."""
+    """Sets the seconds in which the body of a request must arrive, for one that may be large."""
     if isinstance(request.protocol, RequestReader):
         request.protocol.expect_body(seconds)
 
@@ -173,7 +173,7 @@ class RequestReader(Connection):
         self._stop("body")
 
     def expect_body(self, seconds: float) -> None:
-        """Gives the current body so long from now, unless it has arrived."""
+        """Sets the seconds in which the current body must arrive, unless it has."""
         if self._body is not None:
             self._stop("body")
             self._timers["body"] = self._loop.call_later(seconds, self._end_body_late, seconds)
@@ -183,13 +183,13 @@ class RequestReader(Connection):
             self._give_up(self._body, LateBody(f"the body did not arrive within {seconds:g} s"))
 
     def _give_up(self, body: StreamReader, error: web.RequestPayloadError) -> None:
-        """Tells the handler, and awaits the rest of the body no longer."""
+        """Fails the handler's read, and waits for the rest of the body no longer."""
         self._end_body()
         self._lingering_time = 0.0
         body.set_exception(error)
 
     def _next_end(self) -> int:
-        """Bytes up to where a head or a chunked body may end, so that it ends with what is fed.
+        """Returns the end of the next bytes to feed, where a head or chunked body may end.
 
         An end that began in the bytes before is only newlines here.
         """

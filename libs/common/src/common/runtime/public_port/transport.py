@@ -52,17 +52,17 @@ class Sending(Protocol):
     is_shared: bool
 
     def wrote(self, count: int) -> None:
-        """So many bytes were written, and are not yet sent."""
+        """Counts bytes that are written and not yet sent."""
 
     def wait_for_client(self, rest: int) -> None:
-        """The response waits until the client has read, with `rest` bytes still to write."""
+        """Notes that the response waits for the client, with `rest` bytes still to write."""
 
     def resume(self) -> None:
-        """The wait is over."""
+        """Notes that the wait is over."""
 
 
 class SlicingWriter(StreamWriter):
-    """Writes each response in slices, and each of them when the one before has left."""
+    """Writes each response in slices, each after the one before was sent."""
 
     async def write(
         self,

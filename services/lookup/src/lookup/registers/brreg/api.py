@@ -54,7 +54,7 @@ class Unusable:
 
 #: The register's answer about one number.
 AboutNumber = Present | Ended | Gone | Unknown | Unusable
-#: One number that the register rejects must not hold up the feed.
+#: A number that the register rejects must not block the feed.
 _REFUSED: Final = Unusable("the register refuses the number")
 
 
@@ -78,7 +78,7 @@ class BrregEntities:
     source: RegisterSource
 
     async def fetch(self, numbers: Sequence[str]) -> Mapping[str, AboutNumber]:
-        """The register's current answer for each number: from a list, or else one by one."""
+        """Returns the register's current answer for each number: from a list, or one by one."""
         documents = {} if self.source.part is Part.OWNERS else await self._list(numbers)
         return {
             number: _meaning(self.source, documents[number])
@@ -88,7 +88,7 @@ class BrregEntities:
         }
 
     async def _list(self, numbers: Sequence[str]) -> Mapping[str, Raw]:
-        """The documents of the numbers from one response; none if the register rejects the list."""
+        """Returns the documents of numbers from one response; none if the list is rejected."""
         resource = RESOURCES[self.source.part]
         url = self.client.url(resource, {_NUMBER: ",".join(numbers), "size": str(len(numbers))})
         answer = await self.client.ask(Call("GET", url, accepted=(200, 400), limit=PAGE))
@@ -98,7 +98,7 @@ class BrregEntities:
         return {str(raw.get(_NUMBER)): raw for raw in embedded(answer, resource)}
 
     async def _one(self, number: str) -> AboutNumber:
-        """The answer about one number; lists contain neither ended nor removed entities."""
+        """Returns the answer about one number; lists contain neither ended nor removed entities."""
         are_roles = self.source.part is Part.OWNERS
         path = f"{RESOURCES[self.source.part]}/{number}{'/roller' if are_roles else ''}"
         url = self.client.url(path)
@@ -116,7 +116,7 @@ class BrregEntities:
 
 
 def _meaning(source: RegisterSource, raw: Raw, *, is_gone: bool = False) -> AboutNumber:
-    """The answer of a document, whose subject may have ended.
+    """Returns the answer of a document, whose subject may have ended.
 
     That of a subject that is gone may contain little more than its last day.
     """

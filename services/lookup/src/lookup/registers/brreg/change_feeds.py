@@ -186,7 +186,7 @@ def _page(
     is_full: bool,
     advanced: bool,
 ) -> FeedPage:
-    """Raises RegisterFault for a full page that does not advance the cursor.
+    """Returns a page; raises RegisterFault for a full one that does not advance the cursor.
 
     Unreadable entries at the end are not passed: the next request returns them again. They are
     counted if the feed ends with them.
@@ -205,15 +205,15 @@ def _page(
     )
 
 
-def _read(kind: type[AnyDocument], entry: Raw) -> AnyDocument | _Unreadable:
+def _read(model: type[AnyDocument], entry: Raw) -> AnyDocument | _Unreadable:
     try:
-        return read_document(kind, entry)
+        return read_document(model, entry)
     except RecordRejected as refusal:
         return _Unreadable(f"entry of the feed: {refusal}", _number(entry))
 
 
 def _number(entry: Raw) -> str | None:
-    """The number of an entry: at its top level, or in an event's data."""
+    """Returns the number of an entry: at its top level, or in an event's data."""
     data = entry.get("data", entry)
     try:
         return read_document(Subject, data if isinstance(data, dict) else {}).organisasjonsnummer
@@ -224,7 +224,7 @@ def _number(entry: Raw) -> str | None:
 def _credible(
     entries: Sequence[Update | _Unreadable], after: Position
 ) -> list[Update | _Unreadable]:
-    """The entries; one far ahead of the others and of the cursor counts as unreadable."""
+    """Returns the entries; one far ahead of the others and of the cursor counts as unreadable."""
     lowest = min((update.oppdateringsid for update in _readable(entries)), default=0)
     highest = (after.sequence or lowest) + _MAX_STEP
     return [
@@ -244,7 +244,7 @@ def _fresh(entries: Iterable[RoleEvent | _Unreadable], after: Position) -> list[
 
 
 def _trailing(entries: Sequence[AnyDocument | _Unreadable]) -> int:
-    """Number of unreadable entries at the end."""
+    """Returns the number of unreadable entries at the end."""
     return sum(1 for _ in takewhile(lambda e: isinstance(e, _Unreadable), reversed(entries)))
 
 
@@ -258,7 +258,7 @@ def _notice(update: Update) -> ChangeNotice:
 
 
 def _reached(events: Sequence[RoleEvent], after: Position, requested_at: datetime) -> Position:
-    """Raises RegisterFault for too many events of the same time to remember.
+    """Returns the position; raises RegisterFault for too many events of one time to remember.
 
     An event dated in the future does not move the position, which would skip everything before it.
     Like one without a time it is remembered by its id, so that a full page of them still advances.

@@ -43,7 +43,7 @@ _WITHHELD = Employees(min=1, max=4)
 
 
 def _split(value: object) -> object:
-    """A CSV cell separates the lines of an address by spaces."""
+    """Returns the lines of an address; a CSV cell separates them by commas and spaces."""
     return re.split(r"\n|, ", value) if isinstance(value, str) else value
 
 
@@ -131,7 +131,7 @@ def public_address(given: BrregAddress | None) -> Address | None:
 
 
 def _without_care_of(lines: list[str]) -> tuple[str | None, str | None]:
-    """The addressee, and the lines of the address itself.
+    """Returns the addressee, and the lines of the address itself.
 
     `c/o` may be alone on the line above the name, and the only line may contain name and street.
     """

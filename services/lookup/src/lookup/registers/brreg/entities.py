@@ -123,7 +123,7 @@ _CONDITIONS: Final = (
 
 
 def company_record(raw: Raw) -> CompanyRecord:
-    """Raises RecordRejected."""
+    """Returns the record of a company's document; raises RecordRejected."""
     entity = read_document(Entity, raw)
     if entity.form is not None and entity.form.code in UNIT_FORMS:
         raise RecordRejected(
@@ -177,14 +177,14 @@ def _status(entity: Entity) -> tuple[Status, str | None]:
 
 
 def _former_names(entity: Entity, name: str) -> tuple[str, ...]:
-    """Newest first, each once."""
+    """Returns the former names, newest first, each once."""
     former = [old for old in entity.historiske_navn if old.navn and old.navn != name]
     former.sort(key=lambda old: (old.til_dato or "", old.fra_dato or ""), reverse=True)
     return each_once(old.navn for old in former)
 
 
 def _secondary_industries(entity: Entity) -> tuple[CodedText, ...]:
-    """The code of a unit that serves its own group is one of them."""
+    """Returns the further industries; that of a unit that serves its own group is one of them."""
     given = (entity.naeringskode2, entity.naeringskode3, entity.hjelpeenhetskode)
     return each_once(map(public_code, given))
 

@@ -33,7 +33,7 @@ class Reconcile:
     stores: Stores
 
     async def __call__(self, file: Download, tally: Tally) -> None:
-        """Raises FileBroken for a truncated file; then nothing counts as absent."""
+        """Compares the file; raises FileBroken if truncated: then nothing counts as absent."""
         in_file = SeenKeys()
         differing: list[str] = []
         context = ApplyContext(file.version, self.stores.now())
@@ -62,20 +62,20 @@ class Reconcile:
         )
 
     async def _absent(self, in_file: SeenKeys, until: datetime) -> list[str]:
-        """Numbers that were stored before the file was made and are not in it."""
+        """Returns the numbers stored before the file was made and absent from it."""
         missing: list[str] = []
         async for keys in self.stores.parts.keys(self.source, until=until):
             missing += [RegisterKey.parse(key).number for key in keys if key not in in_file]
         return [number for some in _lists(missing) for number in await self._standing(some)]
 
     async def _standing(self, numbers: Sequence[str]) -> list[str]:
-        """The numbers whose stored record has not ended; the files contain no ended ones."""
+        """Returns the numbers whose stored record has not ended; files contain no ended ones."""
         known = await self.refresh.known(numbers)
         return [number for number in numbers if not has_ended(self.refresh.key(number), known)]
 
 
 def _next(items: Iterator[Piece]) -> list[Piece]:
-    """The next batch; empty at the end. Decompressing and parsing take time."""
+    """Returns the next batch; empty at the end. Decompressing and parsing take time."""
     found: list[Piece] = []
     fill(found, items)
     return found

@@ -46,7 +46,7 @@ class RefreshEntities:
     stores: Stores
     #: Stores the companies of new records first.
     prepare: CompaniesFirst | None
-    #: Purges the record of a number; returns whether it was stored.
+    #: Purges the record of a number; returns True if it was stored.
     purge: Callable[[str], Awaitable[bool]]
 
     async def __call__(self, changed: Sequence[ChangeNotice], tally: Tally) -> None:

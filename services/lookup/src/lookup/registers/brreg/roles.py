@@ -117,7 +117,7 @@ class Roles(Document):
 
 
 def owners_record(raw: Raw) -> OwnersRecord:
-    """Owners are None if no role makes one, since the register keeps no shareholders.
+    """Returns the owners' record; None if no role makes one, as with shareholders.
 
     Raises RecordRejected, also if the document does not name its entity.
     """
@@ -142,7 +142,7 @@ def owners_record(raw: Raw) -> OwnersRecord:
 
 
 def _whose(roles: Roles) -> str:
-    """The number of the document's entity; single responses have it in their URL only."""
+    """Returns the number of the document's entity; single responses have it in their URL only."""
     linked = _ENTITY_IN_LINK.search(roles.links.self.href)
     number = roles.organisasjonsnummer or (linked and linked[1])
     if not number:
@@ -151,7 +151,7 @@ def _whose(roles: Roles) -> str:
 
 
 def _held(document: Roles) -> Iterator[tuple[str, str | None, Holder]]:
-    """The code, word and holder of each current role; a board's only from the board itself."""
+    """Yields code, word and holder of each current role; a board's from the board itself."""
     for group in document.rollegrupper:
         for role in group.roller:
             type_ = role.type or group.type
@@ -164,7 +164,7 @@ def _held(document: Roles) -> Iterator[tuple[str, str | None, Holder]]:
 
 
 def _holder(role: GivenRole) -> Holder | None:
-    """The holder; None if dead, struck off, or not named by the register."""
+    """Returns the holder; None if dead, struck off, or not named by the register."""
     if role.person is not None and role.person.navn is not None and not role.person.er_doed:
         given = role.person.navn
         name = _joined(given.fornavn, given.mellomnavn, given.etternavn)

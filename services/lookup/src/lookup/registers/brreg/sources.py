@@ -55,7 +55,7 @@ def _lacks_number(one: RawRecord) -> bool:
 
 
 def _number_in(name: str) -> str | None:
-    """The organisation number in a file's name, if it contains exactly one."""
+    """Returns the organisation number in a file's name, if it contains exactly one."""
     numbers = [n for n in _NUMBERS.findall(name) if registration_number_checks(n, Country.NO)]
     return numbers[0] if len(numbers) == 1 else None
 

@@ -35,7 +35,7 @@ BEFORE_FILE = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class SyncNorway:
-    """Entities, units or roles."""
+    """Synchronises entities, units or roles."""
 
     source: RegisterSource
     feed: Feed
@@ -47,7 +47,7 @@ class SyncNorway:
     reconcile_every: timedelta
 
     async def __call__(self, tally: Tally) -> Cursor:
-        """One pass: the rest of the feed, and the comparison with the whole file when it is due.
+        """Runs one pass: the rest of the feed, and the comparison with the whole file when due.
 
         Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
@@ -106,7 +106,7 @@ class SyncNorway:
 def follow(
     source: RegisterSource, dependencies: SyncDependencies, telemetry: PassTelemetry
 ) -> SyncNorway:
-    """One pass over entities, units or roles."""
+    """Runs one pass over entities, units or roles."""
     settings = dependencies.settings_of(BrregSettings)
     client = dependencies.client_of(settings.brreg_url, "brreg")
     refresh = _refresh(source, client, dependencies)

@@ -24,7 +24,7 @@ class Unit(BrregDocument):
 
 
 def unit_record(raw: Raw) -> UnitRecord:
-    """Raises RecordRejected."""
+    """Returns the record of a unit's document; raises RecordRejected."""
     unit = read_document(Unit, raw)
     if unit.form is not None and unit.form.code not in UNIT_FORMS:
         raise RecordRejected(

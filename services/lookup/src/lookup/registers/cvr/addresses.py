@@ -39,7 +39,7 @@ def public_address(given: CvrAddress | None) -> Address | None:
 
 
 def _free_lines(given: CvrAddress, country: str | None) -> list[str]:
-    """The lines of the free text, except one that only names the country."""
+    """Returns the lines of the free text, except one that only names the country."""
     lines = [line.strip(" ,") for line in (given.fritekst or "").split("\n")]
     named = country.casefold() if country else None
     return [line for line in lines if line and line.casefold() != named]

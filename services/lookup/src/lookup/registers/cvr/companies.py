@@ -103,7 +103,7 @@ class CvrCompany(CvrDocument):
 
 
 def company_record(raw: Raw) -> CompanyRecord | RegisteredInError:
-    """Raises RecordRejected."""
+    """Returns the record of a company's document; raises RecordRejected."""
     company = read_document(CvrCompany, unwrapped(raw, "Vrvirksomhed", "cvrNummer"))
     if company.fejl_registreret:
         return RegisteredInError(CompanyKey(Country.DK, company.cvr_nummer), company.version)
@@ -119,7 +119,7 @@ def company_record(raw: Raw) -> CompanyRecord | RegisteredInError:
 
 
 def _units(listed: Sequence[ListedUnit]) -> tuple[UnitKey, ...]:
-    """In order of their numbers, since their order in the document has no meaning."""
+    """Returns the units by number, since their order in the document has no meaning."""
     numbers = {unit.p_nummer for unit in current(listed) if unit.p_nummer}
     return tuple(UnitKey(Country.DK, number) for number in sorted(numbers))
 
@@ -162,7 +162,7 @@ def _trade_names(company: CvrCompany, name: str) -> tuple[str, ...]:
 
 
 def _former_names(company: CvrCompany, name: str) -> tuple[str, ...]:
-    """Newest first, each once."""
+    """Returns the former names, newest first, each once."""
     newest_first = sorted(company.navne, key=lambda given: given.since or "", reverse=True)
     return each_once(given.navn for given in newest_first if given.navn != name)
 

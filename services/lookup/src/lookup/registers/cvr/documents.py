@@ -193,7 +193,7 @@ class CvrDocument(Document):
 
     @property
     def name(self) -> str:
-        """Raises RecordRejected if there is none."""
+        """The current name; raises RecordRejected if there is none."""
         name = latest(self.navne) or self.newest.nyeste_navn
         return required(None if name is None else name.navn, "navne")
 
@@ -243,7 +243,7 @@ class CvrDocument(Document):
         return [value for value in values if value.until == end]
 
     def contacts(self, *given: Sequence[Contact]) -> list[str]:
-        """Public values; if the current one is secret, no older one replaces it."""
+        """Returns public values; if the current one is secret, no older one replaces it."""
         return [
             contact.kontaktoplysning
             for contacts in given

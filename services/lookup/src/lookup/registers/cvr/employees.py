@@ -11,7 +11,7 @@ _NO_LIMIT = 999_999
 
 
 def employees_of(document: CvrDocument) -> Employees | None:
-    """Returns None if there was never a count; the metadata's are used if the history has none.
+    """Returns the newest count, of the metadata if the history has none; None without any.
 
     Of counts up to the same month, the one of the shorter period is more precise.
     """

@@ -95,7 +95,7 @@ class Relation(Document):
 
 
 def owners_of(relations: Sequence[Relation]) -> tuple[Owner, ...]:
-    """The current owners by share, largest first; in an order independent of the document's."""
+    """Returns the current owners by share, largest first, independent of the document's order."""
     owners = dict.fromkeys(_owner(*one) for one in _memberships(relations))
     return tuple(sorted((owner for owner in owners if owner is not None), key=_order))
 
@@ -107,7 +107,7 @@ def roles_of(relations: Sequence[Relation]) -> tuple[Role, ...]:
 
 
 def _memberships(relations: Sequence[Relation]) -> Iterator[tuple[Organisation, Member, Holder]]:
-    """Each membership of a participant that the register names."""
+    """Yields each membership of a participant that the register names."""
     for relation in relations:
         holder = None if relation.deltager is None else _holder(relation.deltager)
         if holder is not None:
@@ -130,7 +130,7 @@ def _role(organisation: Organisation, member: Member, holder: Holder) -> Role | 
 
 
 def _role_code(organisation: Organisation, function: str) -> RoleCode | None:
-    """The role's code; None if it is neither direction nor board nor audit, such as a founder."""
+    """Returns the role's code; None if it is neither direction, board nor audit."""
     body = fold_word(organisation.hovedtype or "")
     if body == "REVISION":
         return RoleCode.AUDITOR
@@ -187,7 +187,7 @@ def _partner(member: Member, holder: Holder) -> Owner | None:
 
 
 def _holder(participant: Participant) -> Holder | None:
-    """The name; None if the register has none."""
+    """Returns the name; None if the register has none."""
     name = latest(participant.navne)
     type_ = _TYPES.get(participant.enhedstype or "", "other")
     if name is None or name.navn is None:
@@ -209,7 +209,7 @@ def _current(member: Member, attribute: str) -> AttributeValue | None:
 
 
 def _class_of(value: AttributeValue) -> Share:
-    """A fraction as a percentage: the bounds of its class, or exact if it is not a bound."""
+    """Returns a fraction as a percentage: the bounds of its class, or else exact."""
     try:
         percent = (Decimal(value.vaerdi or "") * 100).normalize()
     except InvalidOperation:

@@ -33,7 +33,7 @@ class CvrDocuments:
         self._size = min(page_size, MAX_DOCUMENTS)
 
     async def changed_since(self, at: datetime) -> AsyncIterator[Sequence[Item]]:
-        """Pages of every document that changed at `at` or later, the oldest change first."""
+        """Yields pages of every document that changed at `at` or later, the oldest change first."""
         # A repeated scroll request returns the next page, so the documents of a lost answer are
         # lost. Scroll requests are therefore not retried; the next pass restarts from the cursor.
         number = 0
@@ -58,7 +58,7 @@ class CvrDocuments:
         return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False, limit=SCROLL)
 
     async def _page(self, call: Call, before: int) -> tuple[Sequence[Item], Call]:
-        """The page of a response, and the call for the next.
+        """Returns the page of a response, and the call for the next.
 
         The response itself is released before the next one is fetched.
         """
@@ -67,7 +67,7 @@ class CvrDocuments:
         return [self._read(number, hit) for number, hit in hits], self._scroll(content)
 
     async def _ask(self, call: Call) -> Mapping[str, Any]:
-        """Raises RegisterUnavailable for a partial answer, which would move the cursor too far."""
+        """Returns a whole answer; raises RegisterUnavailable for a partial one."""
         content = (await self._client.ask(call)).content
         if not isinstance(content, dict):
             raise RegisterFault("the response is not an object")
@@ -83,7 +83,7 @@ class CvrDocuments:
 
 
 def _failed_shards(content: Mapping[str, Any]) -> bool:
-    """True if shards failed: Elasticsearch returns 200 with the hits of the others."""
+    """Returns True if shards failed: Elasticsearch returns 200 with the hits of the others."""
     shards = content.get("_shards")
     return isinstance(shards, dict) and bool(shards.get("failed"))
 

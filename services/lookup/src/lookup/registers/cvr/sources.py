@@ -16,7 +16,7 @@ from lookup.registers.cvr.units import unit_record
 
 
 def _key(wrapping: str, field: str, digits: int, raw: Raw) -> str | None:
-    """The key of a document; its number may be a JSON number without leading zeros."""
+    """Returns the key of a document; its number may be a JSON number without leading zeros."""
     try:
         number = unwrapped(raw, wrapping, field)[field]
     except RecordRejected:

@@ -29,7 +29,7 @@ _NOT_A_LETTER = re.compile(r"[^A-Z]+")
 
 
 def fold_word(word: str) -> str:
-    """One spelling for `UNDER_TVANGSOPLØSNING`, `Under tvangsoploesning` and the like."""
+    """Returns one spelling for `UNDER_TVANGSOPLØSNING`, `Under tvangsoploesning` and the like."""
     letters = unicodedata.normalize("NFC", word).upper()
     for letter, plain in (("Ø", "O"), ("OE", "O"), ("Æ", "AE"), ("Å", "AA")):
         letters = letters.replace(letter, plain)
@@ -37,7 +37,7 @@ def fold_word(word: str) -> str:
 
 
 def meaning_of(word: str) -> Status | None:
-    """None for an unknown word."""
+    """Returns the meaning of a register's word; None for an unknown one."""
     folded = fold_word(word).removeprefix("UNDER ")
     for beginning, status in _MEANING.items():
         if folded.startswith(beginning):
@@ -46,7 +46,7 @@ def meaning_of(word: str) -> Status | None:
 
 
 def status_of(*words: str | None, ended: bool) -> tuple[Status, str | None]:
-    """The status and the register's word for it: the first word that is consistent with the period.
+    """Returns the status and the register's word: the first that is consistent with the period.
 
     An end date takes precedence over an outdated status.
     """

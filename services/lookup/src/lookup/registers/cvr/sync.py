@@ -33,7 +33,7 @@ Documented = CompanyRecord | UnitRecord | RegisteredInError
 
 @dataclass(frozen=True, slots=True)
 class SyncDenmark:
-    """Companies or production units."""
+    """Synchronises companies or production units."""
 
     source: RegisterSource
     documents: CvrDocuments
@@ -44,7 +44,7 @@ class SyncDenmark:
     overlap: timedelta
 
     async def __call__(self, tally: Tally) -> Cursor:
-        """One pass: all changes since the cursor, and the overlap before it again.
+        """Runs one pass: all changes since the cursor, and the overlap before it again.
 
         Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
@@ -90,7 +90,7 @@ class SyncDenmark:
     async def _records(
         self, found: Iterable[Documented], version: SourceVersion, tally: Tally
     ) -> list[CompanyRecord | UnitRecord]:
-        """The records of a page, one for each document; withdrawn ones that are stored as ended."""
+        """Returns the records of a page, one per document; withdrawn ones if stored, as ended."""
         # The later of two versions: a document that changes during the scroll appears twice.
         newest = {record.key: record for record in found}.values()
         records = [record for record in newest if not isinstance(record, RegisteredInError)]
@@ -110,7 +110,7 @@ class SyncDenmark:
 def _ended_in_error(
     key: CompanyKey | UnitKey, version: SourceVersion, known: Known
 ) -> CompanyRecord | UnitRecord | None:
-    """The stored record, ended because the register withdrew it; None if none is stored.
+    """Returns the stored record, ended because the register withdrew it; None if none is stored.
 
     It is not purged: the register may reinstate it, and its revisions then continue.
     """
@@ -134,7 +134,7 @@ def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
 def follow(
     source: RegisterSource, dependencies: SyncDependencies, _telemetry: PassTelemetry
 ) -> SyncDenmark:
-    """One pass over companies or production units."""
+    """Runs one pass over companies or production units."""
     settings = dependencies.settings_of(CvrSettings)
     password = settings.cvr_password.get_secret_value()
     authorization = encode_basic_auth(settings.cvr_user, password)

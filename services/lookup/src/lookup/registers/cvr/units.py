@@ -15,7 +15,7 @@ CvrNumber = Annotated[str, digits(FORMATS[Country.DK].vat_digits)]
 
 
 class CompanyRelation(Dated):
-    """A unit may move from one company to another."""
+    """The company of a unit over a period; a unit may move to another."""
 
     cvr_nummer: CvrNumber
 
@@ -40,7 +40,7 @@ class CvrUnit(CvrDocument):
 
 
 def unit_record(raw: Raw) -> UnitRecord | RegisteredInError:
-    """Raises RecordRejected."""
+    """Returns the record of a unit's document; raises RecordRejected."""
     unit = read_document(CvrUnit, unwrapped(raw, "VrproduktionsEnhed", "pNummer"))
     if unit.fejl_registreret:
         return RegisteredInError(UnitKey(Country.DK, unit.p_nummer), unit.version)

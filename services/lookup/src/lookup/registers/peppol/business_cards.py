@@ -76,7 +76,7 @@ class BusinessCard(Document):
 
 
 def participant_record(raw: Raw) -> ParticipantRecord | OutOfScope:
-    """Raises RecordRejected; its message never contains a personal number."""
+    """Returns the record of a card; raises RecordRejected, never with a personal number."""
     card = read_document(BusinessCard, raw)
     try:
         identifier = parse_participant(required(card.pid, "pid"))
@@ -97,14 +97,14 @@ def participant_record(raw: Raw) -> ParticipantRecord | OutOfScope:
 
 
 def _is_ours(identifier: Participant, card: BusinessCard) -> bool:
-    """By the scheme, or for an international scheme by the countries on the card."""
+    """Returns True by the scheme, or for an international one by the countries on the card."""
     if identifier.country is not None:
         return True
     return any((entity.country_code or "").lower() in _OURS for entity in card.entities)
 
 
 def _holder_on(card: BusinessCard) -> CompanyKey | UnitKey | None:
-    """A company rather than one of its units: the company's number is the shorter one."""
+    """Returns the holder: a company rather than a unit, since its number is the shorter one."""
     holders = (
         holder_on_card(identifier.scheme or "", identifier.value)
         for entity in card.entities
@@ -133,11 +133,12 @@ def holder_on_card(scheme: str, value: str) -> CompanyKey | UnitKey | None:
 
 
 def _document_types(card: BusinessCard) -> tuple[str, ...]:
-    """Sorted, since the directory keeps no order."""
+    """Returns the types in order, since the directory keeps none."""
     given = {
-        f"{kind.scheme}::{kind.value}" if kind.scheme else kind.value for kind in card.doc_types
+        f"{doc_type.scheme}::{doc_type.value}" if doc_type.scheme else doc_type.value
+        for doc_type in card.doc_types
     }
-    return tuple(sorted(kind for kind in given if kind))
+    return tuple(sorted(doc_type for doc_type in given if doc_type))
 
 
 def from_row(row: Raw) -> Raw:
@@ -145,7 +146,7 @@ def from_row(row: Raw) -> Raw:
     identifiers = zip(
         _lines(row, "Identifier schemes"), _lines(row, "Identifier values"), strict=False
     )
-    kinds = (kind.partition("::") for kind in _lines(row, "Document types"))
+    doc_types = (doc_type.partition("::") for doc_type in _lines(row, "Document types"))
     return {
         "pid": row.get("Participant ID"),
         "entities": [
@@ -157,7 +158,7 @@ def from_row(row: Raw) -> Raw:
                 "regdate": row.get("Registration date"),
             }
         ],
-        "docTypes": [{"scheme": scheme, "value": value} for scheme, _, value in kinds],
+        "docTypes": [{"scheme": scheme, "value": value} for scheme, _, value in doc_types],
     }
 
 

@@ -20,7 +20,7 @@ from lookup.registers.peppol.vanished import DropVanished, SeenIdentifiers
 _EXPORT: Final = "export/businesscards-json"
 
 _DAY: Final = timedelta(days=1)
-#: A failed download is retried after this part of the interval.
+#: Failed downloads are retried after this part of the interval.
 _RETRY_PART: Final = 3
 
 
@@ -38,7 +38,7 @@ class SyncPeppol:
     max_per_day: int
 
     async def __call__(self, tally: Tally) -> Cursor:
-        """One pass: the export, if it is due and newer.
+        """Runs one pass: loads the export, if it is due and newer.
 
         Raises RegisterUnavailable, RegisterFault, Unavailable and Conflict; finished work stays.
         """
@@ -82,7 +82,7 @@ def recent(downloads: Sequence[datetime], now: datetime) -> tuple[datetime, ...]
 def follow(
     source: RegisterSource, dependencies: SyncDependencies, telemetry: PassTelemetry
 ) -> SyncPeppol:
-    """One pass over the export."""
+    """Runs one pass over the export."""
     settings = dependencies.settings_of(PeppolSettings)
     client = dependencies.client_of(settings.peppol_url, "peppol")
     return SyncPeppol(

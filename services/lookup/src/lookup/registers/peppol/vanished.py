@@ -14,7 +14,7 @@ from lookup.loading.stores import Stores
 from lookup.records.records import RawDocument, SourceVersion
 from lookup.records.source import RegisterSource
 
-#: So many identifiers may always be missing; more only up to half of the stored ones.
+#: Up to this many identifiers may be missing; more only up to half of the stored ones.
 _ALWAYS_CREDIBLE: Final = 100
 
 

@@ -43,7 +43,7 @@ class Facts(NamedTuple):
     """A company in the arrays."""
 
     number: int
-    #: Sorts by name.
+    #: The key of the order by name.
     name: bytes
     #: The values of `FIELDS`; empty where the register does not say.
     values: tuple[str, ...]
@@ -52,7 +52,7 @@ class Facts(NamedTuple):
     owners: tuple[int, ...] = ()
 
 
-#: Numbers, because an enumeration takes a microsecond to add a flag.
+#: Plain integers, because adding a flag of an enumeration takes a microsecond.
 _YES_OR_NO = {
     "vat_registered": (int(Flag.VAT_REGISTERED), int(Flag.NOT_VAT_REGISTERED)),
     "advertising_protected": (int(Flag.PROTECTED), int(Flag.NOT_PROTECTED)),

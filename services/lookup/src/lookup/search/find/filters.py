@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from common.contracts.find import Between, FindRequest, Has
+from common.contracts.find import FindRequest, Has
 from lookup.search.find import facts
 from lookup.search.find.facts import Flag, employees_text, folded
 from lookup.search.find.segment import Array, Column, Segment
@@ -32,7 +32,7 @@ class Test:
         self._codes, self._intervals, self._size = codes, intervals, size
 
     def fits(self, rows: Array | None) -> Array:
-        """Returns whether each of the rows fits, or each of all."""
+        """Returns for each of the rows whether it fits; None means all rows."""
         codes = self._codes if rows is None else self._codes[rows]
         if len(self._intervals) > _MAX_INTERVALS:
             table = np.zeros(self._size, bool)
@@ -44,7 +44,7 @@ class Test:
             if end - start == 1:
                 fitting |= codes == start
             else:
-                # Numbers below the first wrap around to large ones.
+                # Unsigned: codes below the first wrap around to large numbers.
                 fitting |= codes - codes.dtype.type(start) < end - start
         return fitting
 
@@ -111,15 +111,11 @@ def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, In
         yield facts.EMPLOYEES, _union([between])
     for field, days in ((facts.FOUNDED, request.founded), (facts.ENDED, request.ended)):
         if days is not None:
-            yield field, _union([columns[field].between(*_ends(days))])
-
-
-def _ends(days: Between) -> tuple[str | None, str | None]:
-    return days.first, days.last
+            yield field, _union([columns[field].between(days.first, days.last)])
 
 
 def _equal(column: Column, wanted: Iterable[str]) -> Intervals:
-    """The codes of the values that equal one of these regardless of case."""
+    """Returns the codes of the values that equal one of these regardless of case."""
     texts = {folded(each) for each in wanted}
     return _union(
         (code, code + 1) for code, value in enumerate(column.values) if folded(value) in texts
@@ -127,7 +123,7 @@ def _equal(column: Column, wanted: Iterable[str]) -> Intervals:
 
 
 def _union(intervals: Iterable[tuple[int, int]]) -> Intervals:
-    """The intervals without those that are empty, each joined with those that it touches."""
+    """Returns the intervals without empty ones, joined with those that they touch."""
     union: list[tuple[int, int]] = []
     for start, end in sorted(intervals):
         if start >= end:

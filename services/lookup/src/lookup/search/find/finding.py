@@ -16,7 +16,7 @@ from lookup.search.find.filters import Test, filters
 from lookup.search.find.segment import Array, Column, Segment
 from lookup.search.find.segments import Segments
 
-#: Fewer rows are compared one by one, and more are found by reading on in their order.
+#: Up to this many rows are sorted; the first of more are found by reading their order.
 _FEW: Final = 256
 #: Rows are listed, and no longer masked, if at most this share of them is left.
 _LISTED: Final = 1 / 16
@@ -158,7 +158,7 @@ Keyed = tuple[int | bytes, int]
 
 
 def _page(chosen: _Chosen, request: FindRequest, hits: Hits | None) -> list[Keyed]:
-    """The first companies after the request's position, by key and number; one more if any."""
+    """Returns the first companies after the request's position, and one more if any."""
     sort, limit = request.sort, request.limit + 1
     after = _bound(request.after, request.country)
     if sort is FindSort.RELEVANCE and hits is not None and chosen.rows is not None:
@@ -174,7 +174,7 @@ def _page(chosen: _Chosen, request: FindRequest, hits: Hits | None) -> list[Keye
 
 
 def _bound(after: FindPosition | None, country: Country) -> Keyed | None:
-    """The place after which this country's companies come in the common order of all countries."""
+    """Returns the position of this country's next company in the order of all countries."""
     if after is None:
         return None
     key = after.key.encode() if isinstance(after.key, str) else after.key
@@ -184,7 +184,7 @@ def _bound(after: FindPosition | None, country: Country) -> Keyed | None:
 
 
 def _start(segment: Segment, sort: FindSort, after: Keyed | None) -> int:
-    """The place in an order where the page begins."""
+    """Returns the place in an order where the page begins."""
     if after is None:
         return 0
     order = segment.orders[sort]
@@ -196,7 +196,7 @@ def _start(segment: Segment, sort: FindSort, after: Keyed | None) -> int:
 
 
 def _read_on(chosen: _Chosen, order: Array, start: int, limit: int) -> list[int]:
-    """The first rows that fit, from a place in an order on."""
+    """Returns the first rows that fit, from a place in an order on."""
     rows: list[int] = []
     size = _READ
     while start < len(order) and len(rows) < limit:

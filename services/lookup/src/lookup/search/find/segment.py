@@ -6,7 +6,7 @@ codes. Each order is a list of rows, so that a page is read from its place on.
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -58,7 +58,7 @@ class Segment:
     numbers: Array
     columns: Mapping[str, Column]
     flags: Array
-    #: Every name after the other, and where each ends; the first begins at 0.
+    #: All names, one after the other, and the end of each.
     names: Array
     ends: Array
     #: Owners, sorted, and the row that each owns.
@@ -91,6 +91,11 @@ class Segment:
             )
         )
 
+    @property
+    def lengths(self) -> Array:
+        """The length of each row's name."""
+        return np.diff(self.ends.astype(np.int64), prepend=0)
+
     def name(self, row: int) -> bytes:
         """Returns the key of a row's name."""
         start = int(self.ends[row - 1]) if row else 0
@@ -119,7 +124,7 @@ class Segment:
 
 
 def merged(parts: Sequence[tuple[Segment, Array | None]], *, oldest: bool) -> Segment:
-    """Joins segments, of each the rows that its mask keeps; no number may be left in two.
+    """Returns joined segments, of each the rows that its mask keeps; no number may be in two.
 
     The oldest segment of all has nothing to remove from earlier ones.
     """
@@ -129,11 +134,10 @@ def merged(parts: Sequence[tuple[Segment, Array | None]], *, oldest: bool) -> Se
     segments = [segment for segment, _ in parts]
     numbers = _joined([s.numbers[rows] for s, rows in zip(segments, kept, strict=True)], np.uint32)
     order = np.argsort(numbers, kind="stable")
-    ends = [_taken_ends(s, rows) for s, rows in zip(segments, kept, strict=True)]
     names = _joined(
         [_taken_names(s, rows) for s, rows in zip(segments, kept, strict=True)], np.uint8
     )
-    lengths = _joined([np.diff(each, prepend=0) for each in ends], np.int64)
+    lengths = _joined([s.lengths[rows] for s, rows in zip(segments, kept, strict=True)], np.int64)
     removed = [] if oldest else [s.removed for s in segments]
     pairs = _joined_owners(segments, kept, order)
     return _ordered(
@@ -198,20 +202,14 @@ def _joined_owners(
     return all_owners[by_owner], all_owned[by_owner]
 
 
-def _taken_ends(segment: Segment, rows: Array) -> Array:
-    lengths = np.diff(segment.ends.astype(np.int64), prepend=0)[rows]
-    return np.cumsum(lengths)
-
-
 def _taken_names(segment: Segment, rows: Array) -> Array:
     if len(rows) == len(segment):
         return segment.names
-    lengths = np.diff(segment.ends.astype(np.int64), prepend=0)
-    return _gathered(segment.names, lengths, rows)
+    return _gathered(segment.names, segment.lengths, rows)
 
 
 def _gathered(names: Array, lengths: Array, order: Array) -> Array:
-    """The names of rows, in their order."""
+    """Returns the names of rows, in their order."""
     if len(order) == len(lengths) and bool(np.all(order[1:] > order[:-1])):
         return names
     starts = np.cumsum(lengths) - lengths
@@ -232,20 +230,17 @@ def _ordered(segment: Segment) -> Segment:
         for sort, field in DESCENDING.items()
     }
     orders[FindSort.NAME] = _by_name(segment)
-    return Segment(
-        segment.numbers, segment.columns, segment.flags, segment.names, segment.ends,
-        segment.owners, segment.owned, orders, segment.removed,
-    )  # fmt: skip
+    return replace(segment, orders=orders)
 
 
 def _by_name(segment: Segment) -> Array:
-    """The rows by name, then by number."""
+    """Returns the rows by name, then by number."""
     if not len(segment):
         return np.empty(0, np.uint32)
     prefixes = _prefixes(segment)
     order = np.lexsort(prefixes.T[::-1])
     ordered = prefixes[order]
-    lengths = np.diff(segment.ends.astype(np.int64), prepend=0)[order]
+    lengths = segment.lengths[order]
     # Names with an equal prefix of full length are compared whole.
     same = np.all(ordered[1:] == ordered[:-1], axis=1) & (lengths[1:] >= _PREFIX)
     for start, end in _runs(same):
@@ -255,8 +250,8 @@ def _by_name(segment: Segment) -> Array:
 
 
 def _prefixes(segment: Segment) -> Array:
-    """The first bytes of each name, as big-endian numbers."""
-    lengths = np.diff(segment.ends.astype(np.int64), prepend=0)
+    """Returns the first bytes of each name, as big-endian numbers."""
+    lengths = segment.lengths
     starts = segment.ends - lengths
     made = np.empty((len(segment), _PREFIX // 8), np.uint64)
     places = np.arange(_PREFIX)
@@ -271,7 +266,7 @@ def _prefixes(segment: Segment) -> Array:
 
 
 def _runs(same: Array) -> list[tuple[int, int]]:
-    """Intervals of rows of which each is the same as the one before."""
+    """Returns the intervals of rows that are the same."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], same.astype(np.int8), [0]))))
     return [(int(start), int(end) + 1) for start, end in edges.reshape(-1, 2)]
 

@@ -1,8 +1,8 @@
 """The segments of one index: changes add small ones, and neighbours of similar size are joined.
 
-Each is a file that is never changed, so its pages are the operating system's to keep or to drop. A
-list of the files is replaced atomically, before the commit of the index that has the same changes:
-after a crash the changes are applied again.
+Each is a file that is never changed, so the operating system may drop its pages at any time. A list
+of the files is replaced atomically, before the commit of the index that has the same changes: after
+a crash the changes are applied again.
 """
 
 import json
@@ -22,6 +22,8 @@ _LIST: Final = "segments.json"
 #: A segment is joined with the one before it unless that is larger by this factor.
 _GROWTH: Final = 4
 _ALIGNED: Final = 8
+#: The arrays that a segment has directly.
+_PLAIN: Final = ("numbers", "flags", "names", "ends", "owners", "owned", "removed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +91,7 @@ def save(folder: Path, segments: Segments) -> Segments:
         else:
             parts.append(part)
     files = [part.file for part in parts]
-    draft = folder / f"{_LIST}.new"
-    draft.write_bytes(json.dumps(files).encode())
-    _flush(draft)
-    draft.replace(folder / _LIST)
-    _flush(folder)
+    replace_durably(folder / _LIST, json.dumps(files).encode())
     for path in folder.glob("*.columns"):
         if path.name not in files:
             path.unlink()
@@ -114,7 +112,7 @@ def load(folder: Path) -> Segments:
 
 
 def _arrays(segment: Segment) -> Iterable[tuple[str, Array]]:
-    for name in ("numbers", "flags", "names", "ends", "owners", "owned", "removed"):
+    for name in _PLAIN:
         yield name, getattr(segment, name)
     for sort, order in segment.orders.items():
         yield f"order {sort}", order
@@ -157,8 +155,16 @@ def _mapped(path: Path) -> Segment:
     }
     stored = (sort for sort in FindSort if sort is not FindSort.RELEVANCE)
     orders: dict[FindSort, Array] = {sort: arrays[f"order {sort}"] for sort in stored}
-    named = ("numbers", "flags", "names", "ends", "owners", "owned", "removed")
-    return Segment(columns=columns, orders=orders, **{name: arrays[name] for name in named})
+    return Segment(columns=columns, orders=orders, **{name: arrays[name] for name in _PLAIN})
+
+
+def replace_durably(path: Path, content: bytes) -> None:
+    """Replaces a file atomically: after a crash it has the old or the new content."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.write_bytes(content)
+    _flush(draft)
+    draft.replace(path)
+    _flush(path.parent)
 
 
 def _flush(path: Path) -> None:

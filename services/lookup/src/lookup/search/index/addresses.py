@@ -47,7 +47,7 @@ class Candidate:
 
 
 def search_addresses(view: View, term: str, limit: int) -> list[SearchHit]:
-    """At most `limit` companies at the address, best first, each once."""
+    """Returns at most `limit` companies at the address, best first, each once."""
     candidates = [one for query in read_address(term) for one in _Search(view, query).best()]
     hits: dict[CompanyKey, SearchHit] = {}
     for one in sorted(candidates, key=lambda one: one.match, reverse=True):
@@ -97,7 +97,7 @@ class _Search:
             yield self.view.best_scored(all_of([text, abroad]), _BY_SCORE)
 
     def _in(self, street: str) -> list[IndexedDocument]:
-        """The best ranked at the house of a street; in a crowded house also by dwelling."""
+        """Returns the best ranked at the house of a street; in a crowded house also by dwelling."""
         query = self._here(self.view.term(fields.STREET, street), self._area())
         found = self.view.best_ranked(query, _AT_THE_HOUSE)
         if len(found) == _AT_THE_HOUSE:
@@ -106,7 +106,7 @@ class _Search:
         return found
 
     def _here(self, *queries: tantivy.Query | None) -> tantivy.Query:
-        """Matches of all the queries at the house number."""
+        """Returns matches of all the queries at the house number."""
         house = self.query.house
         numbers = one_of(self._terms(fields.HOUSE, house_terms(house))) if house else None
         return all_of(query for query in (*queries, numbers) if query is not None)
@@ -120,7 +120,7 @@ class _Search:
         return one_of(self._terms(fields.AREA, terms)) if terms else None
 
     def _narrower(self) -> Iterator[list[tantivy.Query]]:
-        """The dwelling as a query, for houses with more companies than are read."""
+        """Yields the dwelling as a query, for houses with more companies than are read."""
         house = self.view.term(fields.HOUSE, NO_HOUSE)
         dwelling = self.view.term(fields.DWELLING, dwelling_term(self.query))
         same = [dwelling] if self.query.house else [house]
@@ -137,6 +137,6 @@ class _Search:
         return [self._candidate(one) for one in found]
 
     def _candidate(self, document: IndexedDocument) -> Candidate:
-        kind, address = read_address_record(document.address)
-        match = match_address(self.query, address, kind=kind, order=document.order)
+        address_type, address = read_address_record(document.address)
+        match = match_address(self.query, address, address_type=address_type, order=document.order)
         return Candidate(document, address, match)

@@ -39,18 +39,18 @@ def add_beginnings(document: dict[str, Any], name: Folded) -> None:
 
 
 def is_whole(view: View, name: Folded) -> tantivy.Query:
-    """Names equal to this one."""
+    """Returns names equal to this one."""
     texts = writings(name.letters)
     return _wholes(view, view.any_of(fields.BEGINNING, texts), view.any_of(fields.NAME, texts))
 
 
 def begins(view: View, name: Folded) -> tantivy.Query:
-    """Names with this prefix."""
+    """Returns names with this prefix."""
     return one_of(_begins(view, text) for text in writings(name.letters))
 
 
 def words_begin(view: View, name: Folded) -> tantivy.Query:
-    """Names with words that begin with each of these, in any order."""
+    """Returns names with words that begin with each of these, in any order."""
     return all_of(
         one_of(_word_begins(view, text) for text in writings(word))
         for word in set(name.spelled.split(" "))
@@ -58,7 +58,7 @@ def words_begin(view: View, name: Folded) -> tantivy.Query:
 
 
 def almost_begins(view: View, name: Folded, typos: int) -> tantivy.Query:
-    """Names with this prefix, with as many typos as a text of this length may have."""
+    """Returns names with this prefix, with as many typos as a text of this length may have."""
     text, edits = _shortest_spelling(name.letters, typos)
     if not edits:
         return _begins(view, text)
@@ -68,7 +68,7 @@ def almost_begins(view: View, name: Folded, typos: int) -> tantivy.Query:
 
 
 def words_almost_begin(view: View, name: Folded, typos: int) -> tantivy.Query:
-    """Names with words that begin with each of these, each word with typos."""
+    """Returns names with words that begin with each of these, each word with typos."""
     words = set(name.spelled.split(" "))
     return all_of(_word_almost_begins(view, word, typos) for word in words)
 
@@ -84,7 +84,7 @@ def _begins(view: View, text: str, edits: int = 0) -> tantivy.Query:
 
 
 def _wholes(view: View, written: tantivy.Query, keys: tantivy.Query) -> tantivy.Query:
-    """Names by their other spellings, or by their key."""
+    """Returns names by their other spellings, or by their key."""
     return one_of((written, but_not(keys, view.term(fields.KIND, fields.RESPELLED))))
 
 
@@ -105,7 +105,7 @@ def _word_almost_begins(view: View, word: str, typos: int) -> tantivy.Query:
 
 
 def _shortest_spelling(text: str, typos: int) -> tuple[str, int]:
-    """The spelling to look up, with its maximum edits."""
+    """Returns the spelling to look up, with its maximum edits."""
     # One spelling is near to all others, and each costs a traversal of the dictionary.
     written = min(writings(text), key=len)
     return written, min(typos, edits_allowed(len(written)))

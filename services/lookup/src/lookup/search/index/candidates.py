@@ -26,7 +26,7 @@ _IN_DOCUMENTS = 100_000
 
 
 def match_candidates(view: View, record: ReadRecord) -> list[CompanyKey]:
-    """Returns the companies that a record may be, each once; they are to be compared with it."""
+    """Returns the companies that a record may be, each once, to be compared with it."""
     found: dict[CompanyKey, None] = {}
     for company in _found(view, record):
         found.setdefault(company)
@@ -58,7 +58,7 @@ def _by_name(view: View, record: ReadRecord, query: Query) -> Iterator[CompanyKe
 def _here(
     view: View, record: ReadRecord, query: Query, *, is_exact: bool
 ) -> Iterator[list[IndexedDocument]]:
-    """The namesakes at the address of the record and in its place, and similar names there."""
+    """Yields the namesakes at the record's address and in its place, and similar names there."""
     key = view.term(fields.NAME, query.name.key)
     street = [view.term(fields.STREET, one.street.key) for one in record.addresses[:1]]
     area = _area(view, record)
@@ -77,14 +77,14 @@ def _here(
 
 
 def _area(view: View, record: ReadRecord) -> tantivy.Query | None:
-    """The postal code, or else the town."""
+    """Returns the postal code, or else the town."""
     if record.postal_code:
         return view.term(fields.AREA, record.postal_code)
     return view.term(fields.AREA, record.town) if record.town else None
 
 
 def _at(view: View, address: ParsedAddress) -> list[IndexedDocument]:
-    """The best ranked companies at an address; a street without a house is none."""
+    """Returns the best ranked companies at an address; a street without a house is none."""
     if address.house is None:
         return []
     terms = area_terms(address)

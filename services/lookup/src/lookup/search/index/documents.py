@@ -14,10 +14,10 @@ from lookup.search.folding import Folded, fold_name_and_form, fold_text, one_lin
 from lookup.search.index import schema as fields
 from lookup.search.index.beginnings import add_beginnings
 from lookup.search.indexed import (
-    AddressKind,
+    AddressType,
     IndexedAddress,
     IndexedCompany,
-    NameKind,
+    NameType,
     indexed_core,
     order_of,
     rank_order,
@@ -29,7 +29,7 @@ _PART, _LIST = "\x1f", "\x1e"
 #: Values of the field `house` for an address without a number, and for one abroad.
 NO_HOUSE, ABROAD = "-", "abroad"
 _NO_DWELLING = "-"
-_KIND_OF_NAME, _KIND_OF_ADDRESS = itemgetter(1), attrgetter("kind")
+_TYPE_OF_NAME, _TYPE_OF_ADDRESS = itemgetter(1), attrgetter("type")
 _AREA = attrgetter("postal_code", "city", "municipality")
 
 #: Fields and their values.
@@ -39,7 +39,7 @@ Document = dict[str, Any]
 class _Named(NamedTuple):
     """A name to index."""
 
-    kind: NameKind
+    type: NameType
     folded: Folded
     text: str
     form: str
@@ -48,12 +48,12 @@ class _Named(NamedTuple):
 class AddressRecord(NamedTuple):
     """An indexed address as it is read again to be scored."""
 
-    kind: AddressKind
+    type: AddressType
     address: ParsedAddress
 
 
 def written(company: IndexedCompany, home: Country) -> list[str]:
-    """The documents of a company as JSON, which takes half the time of tantivy's objects."""
+    """Returns a company's documents as JSON, in half the time of tantivy's objects."""
     return [orjson.dumps(document).decode() for document in documents_of(company, home)]
 
 
@@ -99,29 +99,29 @@ def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
     addresses = _address_records(company.addresses, home)
     documents = []
     for name in _names(company.names):
-        kind: int = name.kind
-        of_same_kind = None
+        type_: int = name.type
+        of_same_type = None
         for address in addresses:
-            if address.kind == kind:
-                of_same_kind = address
+            if address.type == type_:
+                of_same_type = address
                 addresses.remove(address)
                 break
-        documents.append(_document(company.key, kind, name, of_same_kind, rank, places))
+        documents.append(_document(company.key, type_, name, of_same_type, rank, places))
     for address in addresses:
-        documents.append(_document(company.key, address.kind, None, address, rank, places))
+        documents.append(_document(company.key, address.type, None, address, rank, places))
     if documents:
         documents[0][fields.KIND].append(fields.A_COMPANY)
         documents[0][fields.KIND] += [fields.CONTACT + term for term in company.contacts]
     return documents
 
 
-def _names(names: tuple[tuple[str, NameKind], ...]) -> list[_Named]:
-    """Each different name under its weightiest kind, the weightiest first."""
+def _names(names: tuple[tuple[str, NameType], ...]) -> list[_Named]:
+    """Returns each different name under its weightiest type, the weightiest first."""
     found: list[_Named] = []
-    for text, kind in sorted(names, key=_KIND_OF_NAME) if len(names) > 1 else names:
+    for text, type_ in sorted(names, key=_TYPE_OF_NAME) if len(names) > 1 else names:
         folded, form = fold_name_and_form(text)
         if folded.words and folded not in [other.folded for other in found]:
-            found.append(_Named(kind, folded, text, form))
+            found.append(_Named(type_, folded, text, form))
     return found
 
 
@@ -135,37 +135,37 @@ def place_words(addresses: Sequence[IndexedAddress]) -> str:
 
 @lru_cache(maxsize=16_384)
 def _place_words(*parts: str | None) -> list[str]:
-    """Sorted; cached, because a register has few places."""
+    """Returns sorted words; cached, because a register has few places."""
     return sorted({word for part in parts if part for word in fold_text(part).words.split(" ")})
 
 
 def _address_records(addresses: tuple[IndexedAddress, ...], home: Country) -> list[AddressRecord]:
-    """Each different address under its weightiest kind, the weightiest first."""
+    """Returns each different address under its weightiest type, the weightiest first."""
     found: list[AddressRecord] = []
-    for address in sorted(addresses, key=_KIND_OF_ADDRESS) if len(addresses) > 1 else addresses:
+    for address in sorted(addresses, key=_TYPE_OF_ADDRESS) if len(addresses) > 1 else addresses:
         for parsed in parsed_addresses(address, home):
             if _text(parsed).words and parsed not in [other.address for other in found]:
-                found.append(AddressRecord(address.kind, parsed))
+                found.append(AddressRecord(address.type, parsed))
     return found
 
 
 def _document(  # noqa: PLR0913 (the contents of a document)
     company: CompanyKey,
-    kind: int,
+    type_: int,
     name: _Named | None,
     address: AddressRecord | None,
     rank: int,
     places: str,
 ) -> Document:
-    """A name and an address of the same kind, or one of them."""
-    packed_name = pack_name(kind, name, places) if name else ""
-    packed_address = pack_address(kind, address.address) if address else ""
+    """Returns a name and an address of the same type, or one of them."""
+    packed_name = pack_name(type_, name, places) if name else ""
+    packed_address = pack_address(type_, address.address) if address else ""
     kinds: list[str] = []
     document: Document = {
         fields.COMPANY: company,
         fields.KIND: kinds,
         fields.RECORD: fields.RECORD_PART.join((company, packed_name, packed_address)),
-        fields.ORDER: order_of(kind, rank),
+        fields.ORDER: order_of(type_, rank),
         fields.NUMBER: int(company.vat),
     }
     if name:
@@ -189,7 +189,7 @@ def _add_address(document: Document, address: ParsedAddress) -> None:
 
 @lru_cache(maxsize=16_384)
 def _street_terms(words: str) -> tuple[str, list[str]]:
-    """The street's key and its text for grams; cached, because companies share streets."""
+    """Returns the street's key and its text for grams; cached, because companies share streets."""
     return words.replace(" ", ""), fields.padded(proper_words(words))
 
 
@@ -207,7 +207,7 @@ def house_terms(house: House | None) -> list[str]:
 
 
 def area_terms(address: ParsedAddress) -> list[str]:
-    """Postcode and towns, each town also without its quarter (`odense` for `odense c`)."""
+    """Returns the postal code and towns, each town also without its quarter: `odense`."""
     return _area_terms(address.postal_code, address.towns)
 
 
@@ -218,29 +218,29 @@ def _area_terms(postal_code: str, towns: tuple[str, ...]) -> list[str]:
 
 
 def dwelling_term(address: ParsedAddress) -> str:
-    """Floor, door and house letter as one term, for houses with more companies than are scored."""
+    """Returns the term of floor, door and house letter, for houses with many companies."""
     letter = address.house.letter if address.house else ""
     if letter or address.floor or address.door:
         return _PART.join((letter, address.floor, address.door))
     return _NO_DWELLING
 
 
-def pack_name(kind: int, name: _Named, places: str) -> str:
+def pack_name(type_: int, name: _Named, places: str) -> str:
     """Returns the stored record of a name; `read_name` reads it."""
-    return f"{kind:d}{name.folded.spelled}{_PART}{places}{_PART}{one_line(name.text)}"
+    return f"{type_:d}{name.folded.spelled}{_PART}{places}{_PART}{one_line(name.text)}"
 
 
 def read_name(record: str) -> Name:
     """Returns the name of a record that `pack_name` wrote."""
     spelled, places, text = record[1:].split(_PART, 2)
-    return Name(NameKind(int(record[0])), refolded(spelled), text, frozenset(places.split(" ")))
+    return Name(NameType(int(record[0])), refolded(spelled), text, frozenset(places.split(" ")))
 
 
-def pack_address(kind: int, address: ParsedAddress) -> str:
+def pack_address(type_: int, address: ParsedAddress) -> str:
     """Returns the stored record of an address; `read_address_record` reads it."""
     street, house, floor, door, postal_code, towns, co, whole = address
     return _PART.join((
-        f"{kind:d}",
+        f"{type_:d}",
         street.spelled,
         f"{house.number} {house.last} {house.letter}" if house else "",
         floor,
@@ -254,7 +254,7 @@ def pack_address(kind: int, address: ParsedAddress) -> str:
 
 def read_address_record(record: str) -> AddressRecord:
     """Returns the address of a record that `pack_address` wrote."""
-    kind, street, house, floor, door, postal_code, towns, co, whole = record.split(_PART)
+    type_, street, house, floor, door, postal_code, towns, co, whole = record.split(_PART)
     address = ParsedAddress(
         street=refolded(street),
         house=_read_house(house),
@@ -265,7 +265,7 @@ def read_address_record(record: str) -> AddressRecord:
         co=co,
         whole=refolded(whole) if whole else None,
     )
-    return AddressRecord(AddressKind(int(kind)), address)
+    return AddressRecord(AddressType(int(type_)), address)
 
 
 def _read_house(packed: str) -> House | None:

@@ -5,11 +5,11 @@ new index is current, and each is complete.
 """
 
 import fcntl
-import os
 import shutil
 from pathlib import Path
 from typing import IO
 
+from lookup.search.find.segments import replace_durably
 from lookup.search.index.schema import FORMAT
 
 _POINTER, _LOCK = "current", "lock"
@@ -46,21 +46,7 @@ def unused(root: Path) -> Path:
 def make_current(folder: Path) -> None:
     """Makes an index current durably, and removes all others."""
     root = folder.parent
-    draft = root / f"{_POINTER}.new"
-    with draft.open("w") as file:
-        file.write(f"{FORMAT} {folder.name}\n")
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(root / _POINTER)
-    _flush(root)
+    replace_durably(root / _POINTER, f"{FORMAT} {folder.name}\n".encode())
     for other in root.iterdir():
         if other.is_dir() and other != folder:
             shutil.rmtree(other, ignore_errors=True)
-
-
-def _flush(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

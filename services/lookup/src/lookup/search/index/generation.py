@@ -125,7 +125,7 @@ class Generation:
 
 
 def _writer(index: tantivy.Index, effort: Effort) -> tantivy.IndexWriter:
-    """The only writer of a folder.
+    """Returns the only writer of a folder.
 
     Its lock may be held briefly: a child process that is being started for the other country's
     index inherits open files until it executes its own program.

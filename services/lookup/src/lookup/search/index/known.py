@@ -8,16 +8,16 @@ from typing import Final, NamedTuple
 from common.contracts.company import CompanyKey
 from lookup.search.find.finding import Hits
 
-#: A smaller result is found again in less than a millisecond.
+#: Smaller results are found again in less than a millisecond.
 FEWEST_KEPT: Final = 1_000
 #: Companies of all results that are kept, of twelve bytes each: 6 MB.
 MAX_KEPT: Final = 500_000
-#: The last changed companies; a result that more have changed since is searched again.
+#: The last changed companies; a result older than these is searched again.
 MAX_CHANGED: Final = 1_000
 
 
 class Known(NamedTuple):
-    """A result, if it is known, and the companies that changed since it was found."""
+    """A result, if one is kept, and the companies that changed since it was found."""
 
     hits: Hits | None
     changed: Sequence[CompanyKey]
@@ -28,7 +28,7 @@ class Known(NamedTuple):
 class KnownHits:
     """The large results, so that only the first page of a list searches all its words.
 
-    Thread-safe. Those used longest ago are dropped first.
+    Thread-safe. The least recently used results are dropped first.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class KnownHits:
         self._using = Lock()
 
     def of(self, words: str) -> Known:
-        """Returns what is known of these words; to be called before the view that searches."""
+        """Returns the kept result of these words; to be called before the view that searches."""
         with self._using:
             if words in self._hits:
                 changes, hits = self._hits[words]

@@ -19,7 +19,7 @@ from lookup.search.hits import SearchHit
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import read_name
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed import NameKind
+from lookup.search.indexed import NameType
 from lookup.search.scoring import (
     MAX_WHOLE_EDITS,
     NameMatch,
@@ -55,18 +55,18 @@ class Candidate:
     document: IndexedDocument
     name: Folded
     text: str
-    kind: NameKind
+    type: NameType
     match: NameMatch
 
     @property
     def hit(self) -> SearchHit:
         """The company with its score, and the matched name unless it is the current one."""
-        matched = None if self.kind is NameKind.CURRENT else self.text
+        matched = None if self.type is NameType.CURRENT else self.text
         return SearchHit(self.document.company, self.match.score, matched)
 
 
 def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
-    """At most `limit` companies with accepted names, best first, each once."""
+    """Returns at most `limit` companies with accepted names, best first, each once."""
     query = read_query(term, view.country)
     if not query.name.words:
         return []
@@ -77,7 +77,7 @@ def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
 
 
 def many_share(view: View, term: str) -> bool:
-    """True if the queried words are too common to find one company, and several have them all."""
+    """Returns True if the words are too common to find one company, and several have all."""
     query = read_query(term, view.country)
     if not query.name.words or is_informative(query.name.tokens, view.weigh):
         return False
@@ -102,7 +102,7 @@ class NameSearch:
     _known: dict[tuple[CompanyKey, str], Candidate] = field(default_factory=dict)
 
     def exact(self) -> list[Candidate]:
-        """Names equal after folding, best first, including the one with the same spelling."""
+        """Returns the names equal after folding, the one with the same spelling among the first."""
         key = self.view.term(fields.NAME, self.query.name.key)
         queries = [key]
         if self.query.form:
@@ -132,7 +132,7 @@ class NameSearch:
         return candidates
 
     def _steps(self) -> Iterator[tuple[float, _Step]]:
-        """The steps, each with the score from which later ones are skipped."""
+        """Yields the steps, each with the score from which later ones are skipped."""
         view, words = self.view, self.words()
         known = [word for word in words if view.frequency(word)]
         unknown = [word for word in words if not view.frequency(word)]
@@ -157,7 +157,7 @@ class NameSearch:
         yield 0.0, lambda: self._similar_whole(MAX_WHOLE_EDITS)
 
     def _with_slipped_form(self) -> list[IndexedDocument]:
-        """Names whose legal form the query has with a typo, or with a space that slipped."""
+        """Returns names whose legal form has a typo or a misplaced space in the query."""
         if self.query.has_form:
             return []
         ways: tuple[list[tantivy.Query], ...] = [], []
@@ -174,7 +174,7 @@ class NameSearch:
         return self.view.term(fields.KIND, fields.OF_FORM + form)
 
     def _similar_whole(self, edits: int) -> list[IndexedDocument]:
-        """Names within so many edits of the query."""
+        """Returns names within so many edits of the query."""
         key = self.query.name.key
         # One edit is a share of the name with its legal form.
         letters = len(self.query.written.key if edits == 1 else key)
@@ -190,7 +190,7 @@ class NameSearch:
         return sorted(words, key=self.view.frequency)[:_MAX_WORDS]
 
     def _with_all(self, exact: Sequence[str], misspelt: Sequence[str]) -> list[IndexedDocument]:
-        """Names with all of these words.
+        """Returns names with all of these words.
 
         If there are many, also those that begin with the query's first word, and the best by BM25.
         """
@@ -207,12 +207,12 @@ class NameSearch:
         return found
 
     def _with_most(self, words: Sequence[str]) -> list[IndexedDocument]:
-        """Names with most of these words, weighted by rarity."""
+        """Returns names with most of these words, weighted by rarity."""
         rare = self.view.rarest(words, _IN_DOCUMENTS)
         return self.view.best_scored(self.view.any_of(fields.WORD, rare), _BY_SCORE) if rare else []
 
     def _with_misspelt(self, unknown: Sequence[str], known: Sequence[str]) -> list[IndexedDocument]:
-        """Names with a word similar to an unknown one; an uninformative one needs another word."""
+        """Returns names with a word like an unknown one; an uninformative one needs another."""
         found: list[IndexedDocument] = []
         weights = {word: self.view.weigh(word) for word in (*unknown, *known)}
         for word in unknown[:_MAX_MISSPELT]:
@@ -225,7 +225,7 @@ class NameSearch:
         return found
 
     def _nearest(self, word: str, almost: tantivy.Query) -> list[IndexedDocument]:
-        """Names with a similar word.
+        """Returns names with a similar word.
 
         If there are many, also those with at most one edit, and those that begin with the word.
         """
@@ -239,7 +239,7 @@ class NameSearch:
         return found
 
     def _each_misspelt(self, words: Sequence[str]) -> list[IndexedDocument]:
-        """Names with all of these words except for typos, in all of them or in one."""
+        """Returns names with all of these words except for typos, in all of them or in one."""
         almost = [self._almost(word) for word in words[:_MAX_MISSPELT]]
         found = self.view.best_ranked(all_of(almost), _RANKED)
         for n, misspelt in enumerate(almost if len(almost) > 1 else ()):
@@ -248,7 +248,7 @@ class NameSearch:
         return found
 
     def _almost(self, word: str) -> tantivy.Query:
-        """Names with a word within the edits of this one, or with this prefix."""
+        """Returns names with a word within the edits of this one, or with this prefix."""
         spellings = {word, *(one for one in self.query.name.tokens if collapsed(one) == word)}
         ways = [self.view.within(fields.WORD, one, edits_allowed(len(one))) for one in spellings]
         if len(word) >= PREFIX_FROM:
@@ -256,7 +256,7 @@ class NameSearch:
         return one_of(ways)
 
     def _compounds(self) -> list[IndexedDocument]:
-        """Names with two of the words joined, or one of them split."""
+        """Returns names with two of the words joined, or one of them split."""
         tokens = [collapsed(word) for word in self.query.name.tokens[:_MAX_WORDS]]
         known, found = self.view.frequency, []
         for position, (one, two) in enumerate(pairwise(tokens)):
@@ -282,4 +282,4 @@ class NameSearch:
     def _candidate(self, document: IndexedDocument) -> Candidate:
         name = read_name(document.name)
         match = match_name(self.query, name, document.order, self.view.weigh)
-        return Candidate(document, name.folded, name.text, name.kind, match)
+        return Candidate(document, name.folded, name.text, name.type, match)

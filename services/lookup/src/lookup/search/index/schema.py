@@ -56,7 +56,7 @@ def make_schema() -> tantivy.Schema:
 
 
 def _lean(schema: tantivy.Schema) -> tantivy.Schema:
-    """The schema without data that no search uses.
+    """Returns the schema without data that no search uses.
 
     That is the number of terms per document of unscored fields, a tenth of the files, and an index
     of the records, a quarter of the work. The builder has no option for either, so the schema's

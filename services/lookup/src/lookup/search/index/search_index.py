@@ -66,7 +66,7 @@ class SearchIndex:
         return cls(root, country, folders.lock(root))
 
     def search_names(self, term: str, limit: int, budget: Budget | None = None) -> list[SearchHit]:
-        """At most `limit` companies with matching names, best first, each once.
+        """Returns at most `limit` companies with matching names, best first, each once.
 
         Like every search it raises TimeoutError when its budget is spent.
         """
@@ -77,13 +77,13 @@ class SearchIndex:
         return next(iter(self.search_names(term, 1, budget)), None)
 
     def many_share(self, term: str, budget: Budget | None = None) -> bool:
-        """True if the words are too common to find one company, and several have them all."""
+        """Returns True if the words are too common to find one company, and several have all."""
         return many_share(self._generation.view(budget), cut(term))
 
     def search_addresses(
         self, term: str, limit: int, budget: Budget | None = None
     ) -> list[SearchHit]:
-        """At most `limit` companies at the address, best first, each once."""
+        """Returns at most `limit` companies at the address, best first, each once."""
         return search_addresses(self._generation.view(budget), cut(term), limit)
 
     def search_address(self, term: str, budget: Budget | None = None) -> SearchHit | None:
@@ -93,7 +93,7 @@ class SearchIndex:
     def suggest(
         self, typed: str, limit: int, budget: Budget | None = None, *, after: str | None = None
     ) -> SuggestionPage:
-        """At most `limit` companies that match a partly typed name, each once.
+        """Returns at most `limit` companies that match a partly typed name, each once.
 
         They are the best, best first, or those that follow the page with the cursor `after`.
         """
@@ -139,7 +139,7 @@ class SearchIndex:
     ) -> None:
         """Replaces, adds and removes companies; visible and durable from the next commit on.
 
-        `facts` are those of companies whose names and addresses stay.
+        `facts` are of companies whose names and addresses did not change.
         """
         with self._changing:
             for key in removals:
@@ -221,7 +221,7 @@ class SearchIndex:
 
 
 def _hits(generation: Generation, request: FindRequest, budget: Budget | None) -> Hits | None:
-    """The companies with the words of a request, if it has any."""
+    """Returns the companies with the words of a request, if it has any."""
     if request.words is None:
         return None
     known = generation.known

@@ -27,7 +27,7 @@ from lookup.search.index.beginnings import (
 )
 from lookup.search.index.names import Candidate, NameSearch, each_once, search_names
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed import NameKind, kind_of, rank_of
+from lookup.search.indexed import NameType, rank_of, type_of
 from lookup.search.scoring import read_query
 from lookup.search.suggesting import Typed, begins_with, read_typed, writings
 
@@ -60,7 +60,7 @@ class Cursor(NamedTuple):
 
 
 def suggest(view: View, text: str, limit: int, after: str | None = None) -> SuggestionPage:
-    """A page of at most `limit` companies, each once: the first, or the one after a cursor."""
+    """Returns the page of at most `limit` companies at a cursor, or the first; each once."""
     typed = read_typed(text)
     search = NameSearch(view, read_query(text, view.country, last_is_prefix=True))
     if after is None:
@@ -90,12 +90,12 @@ def _first_page(search: NameSearch, typed: Typed, limit: int) -> SuggestionPage:
 def _best_first(
     answer: Sequence[SearchHit], found: Sequence[Candidate], typed: Typed
 ) -> list[SearchHit]:
-    """Each company once; none scores above one before it, so sorting by score changes nothing."""
+    """Returns each company once; no score is above the one before it."""
     hits = {hit.key: hit for hit in answer}
     for one in sorted(each_once(found), key=lambda one: -one.match.score):
         hits.setdefault(one.document.company, one.hit)
     starts = writings(typed.beginning.letters)
-    current = {one.document.company: one for one in found if one.kind is NameKind.CURRENT}
+    current = {one.document.company: one for one in found if one.type is NameType.CURRENT}
     begun = {key for key, one in current.items() if begins_with(one.name, one.text, starts)}
     ranked = sorted(hits.values(), key=lambda hit: hit.key not in begun)
     scores = accumulate((hit.score for hit in ranked), min)
@@ -105,7 +105,7 @@ def _best_first(
 def _read(
     search: NameSearch, query: tantivy.Query, found: list[Candidate], limit: int
 ) -> list[Candidate]:
-    """The best ranked results of a query, enough to fill the page."""
+    """Returns the best ranked results of a query, enough to fill the page."""
     fitting: list[Candidate] = []
     for share in _READ:
         documents = search.view.best_ranked(query, share * limit)
@@ -116,7 +116,7 @@ def _read(
 
 
 def _steps(view: View, typed: Typed) -> Iterator[tuple[int, Sequence[tantivy.Query]]]:
-    """The queries of each step, and the typos that it tolerates."""
+    """Yields the queries of each step, and the typos that it tolerates."""
     for queries in _without_typos(view, typed):
         yield 0, queries
     name = typed.whole
@@ -154,8 +154,8 @@ def _later_page(search: NameSearch, typed: Typed, limit: int, after: Cursor) -> 
 def _firsts(
     view: View, listed: tantivy.Query, documents: Sequence[IndexedDocument]
 ) -> list[IndexedDocument]:
-    """The documents that are the first of their company in the list."""
-    secondary = {one.company for one in documents if kind_of(one.order) != NameKind.CURRENT}
+    """Returns the documents that are the first of their company in the list."""
+    secondary = {one.company for one in documents if type_of(one.order) != NameType.CURRENT}
     best: dict[int, int] = {}
     if secondary:
         same_companies = all_of([listed, view.any_of(fields.COMPANY, secondary)])

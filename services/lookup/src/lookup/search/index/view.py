@@ -70,16 +70,16 @@ class View:
         return tantivy.Query.term_query(self.schema, field, value, index_option="basic")
 
     def any_of(self, field: str, values: Iterable[str]) -> tantivy.Query:
-        """Scored by BM25: the rarer a value, and the shorter the document, the better."""
+        """Returns a query scored by BM25: rarer values and shorter documents are better."""
         return one_of(self.term(field, value) for value in values)
 
     def within(self, field: str, value: str, edits: int) -> tantivy.Query:
-        """Values within `edits` (at most 2); a swap of neighbours is one edit."""
+        """Returns values within `edits` (at most 2); a swap of neighbours is one edit."""
         edits = _affordable(value, edits)
         return tantivy.Query.fuzzy_term_query(self.schema, field, value, distance=edits)
 
     def beginning(self, field: str, value: str, edits: int = 0) -> tantivy.Query:
-        """Values with this prefix, or with one within `edits` (at most 2)."""
+        """Returns values with this prefix, or with one within `edits` (at most 2)."""
         edits = _affordable(value, edits)
         return tantivy.Query.fuzzy_term_query(
             self.schema, field, value, distance=edits, prefix=True
@@ -104,7 +104,7 @@ class View:
     def best_ranked(
         self, query: tantivy.Query, limit: int, *, below: int | None = None
     ) -> list[IndexedDocument]:
-        """The documents of the highest ranked companies, or those `below` an order, best first."""
+        """Returns the documents of the highest ranks, or of those `below` an order, best first."""
         if below is not None:
             query = all_of([query, self._below(below)])
         return [self._document(address, order) for order, address in self._ranked(query, limit)]
@@ -150,7 +150,7 @@ class View:
         return [self._document(a, order) for a, order in zip(addresses, orders, strict=True)]
 
     def _document(self, address: tantivy.DocAddress, order: Any) -> IndexedDocument:
-        """Cached, since several steps of a search find the same documents."""
+        """Returns a document; cached, since several steps of a search find the same ones."""
         key = address.segment_ord, address.doc
         if (known := self.documents.get(key)) is None:
             [record] = self.searcher.doc(address)[fields.RECORD]
@@ -162,7 +162,7 @@ class View:
 
 
 def _rarest(terms: Iterable[tuple[int, str]], documents: int, *, least: int) -> list[str]:
-    """The rarest terms, given with their frequencies, up to a total number of documents."""
+    """Returns the rarest terms, given with their frequencies, up to a total number of documents."""
     known = sorted(terms)
     sums = accumulate(frequency for frequency, _ in known)
     return [

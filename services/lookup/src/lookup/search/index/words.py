@@ -13,13 +13,13 @@ from lookup.search.index.known import KnownHits
 from lookup.search.index.view import View, all_of
 from lookup.search.scoring import read_query
 
-#: The bits of an order that hold the kind of a name; none has the value of an equal name.
+#: The bits of an order for the type of a name; no type has the value of an equal name.
 _EQUAL = np.uint64(3 << 62)
 _ALL = np.uint64((1 << 64) - 1)
 
 
 def known_with_words(known: KnownHits, view: Callable[[], View], text: str) -> Hits:
-    """Returns what `with_words` does; a known result is searched only for changed companies."""
+    """Returns the result of `with_words`; a kept one is only searched for changed companies."""
     hits, changed, changes = known.of(text)
     if hits is None:
         hits = with_words(view(), text)
@@ -39,7 +39,7 @@ def _without(hits: Hits, companies: Collection[CompanyKey]) -> Hits:
 
 
 def _joined(one: Hits, other: Hits) -> Hits:
-    """The hits of both, which have no company in common."""
+    """Returns the hits of both, which have no company in common."""
     numbers = np.concatenate([one.numbers, other.numbers])
     # Two sorted runs are merged in one pass.
     order = np.argsort(numbers, kind="stable")
@@ -70,7 +70,7 @@ def with_words(view: View, text: str, among: Collection[CompanyKey] = ()) -> Hit
 
 
 def _hits(documents: Array) -> Hits:
-    """Each company once, with its best order."""
+    """Returns each company once, with its best order."""
     numbers, keys = documents[:, 0].astype(np.uint32), _ALL - documents[:, 1]
     best = np.lexsort((keys, numbers))
     numbers, keys = numbers[best], keys[best]

@@ -10,26 +10,26 @@ from common.domain.numbers import registered_phone
 from lookup.search.addresses import ParsedAddress, fold_town, parsed_addresses
 from lookup.search.contacts import read_contacts
 from lookup.search.folding import fold_name_and_form, form_of
-from lookup.search.indexed import AddressKind, IndexedAddress, NameKind
+from lookup.search.indexed import AddressType, IndexedAddress, NameType
 from lookup.search.match.record import ReadRecord
 from lookup.search.matching import EXACT, edits_between, similarity
 from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_score, town_similarity
 from lookup.search.scoring import Name, Query, Weigh, match_name
 from lookup.store.ranking import FOREIGN_FORM
 
-#: A company known for something else than its current name.
-_OF_KIND: Final = (("trade_names", NameKind.TRADE), ("former_names", NameKind.FORMER))
-_ADDRESSES: Final = (("address", AddressKind.BUSINESS), ("postal_address", AddressKind.POSTAL))
+#: A company's further names, by their field.
+_OF_TYPE: Final = (("trade_names", NameType.TRADE), ("former_names", NameType.FORMER))
+_ADDRESSES: Final = (("address", AddressType.BUSINESS), ("postal_address", AddressType.POSTAL))
 _PARTS: Final = IndexedAddress._fields[1:]
 _NUMBERS = re.compile(r"\d+")
-#: Names are too many to compare all of some companies'.
+#: Maximum names of a company that are compared.
 _MAX_NAMES: Final = 12
 
 #: Agreement in part: a digit of the number is wrong, only the domain is the same, the postal codes
 #: begin with the same two digits or one.
 _NEAR_NUMBER, _SAME_DOMAIN, _SAME_REGION, _SAME_PART = 60.0, 80.0, 50.0, 25.0
 
-#: Fields whose texts are similar or not.
+#: Fields that are compared by similarity.
 _PLACES: Final = frozenset({"address", "city"})
 
 #: The features that are weighed, by name; `bias` is 1 for every candidate.
@@ -37,7 +37,7 @@ Features = Mapping[str, float]
 
 
 class Known(NamedTuple):
-    """Knowledge of a company beside its record in the register."""
+    """Matches of a record that the JSON of a company does not show."""
 
     #: True if the phone number of the record is the company's or one of its units'.
     has_phone: bool = False
@@ -45,7 +45,7 @@ class Known(NamedTuple):
     has_unit: bool = False
 
 
-#: Nothing beside the record in the register.
+#: Nothing beside the company's JSON.
 NO_MORE: Final = Known()
 
 
@@ -62,7 +62,7 @@ class _NameFound(NamedTuple):
     #: As `match_name` scores it, and by letters alone.
     score: float
     letters: float
-    kind: NameKind
+    type: NameType
     text: str
 
 
@@ -88,22 +88,22 @@ def compared(
 
 
 def _best_name(query: Query, company: Mapping[str, Any], weigh: Weigh) -> _NameFound:
-    texts = [(company["name"], NameKind.CURRENT)]
-    texts += [(text, kind) for field, kind in _OF_KIND for text in company.get(field) or ()]
+    texts = [(company["name"], NameType.CURRENT)]
+    texts += [(text, type_) for field, type_ in _OF_TYPE for text in company.get(field) or ()]
     found = _compared_names(query, texts[:_MAX_NAMES], weigh)
     # Of equal names the current one, which is the first.
     return max(found, key=lambda one: (one.score, one.letters))
 
 
 def _compared_names(
-    query: Query, texts: Iterable[tuple[str, NameKind]], weigh: Weigh
+    query: Query, texts: Iterable[tuple[str, NameType]], weigh: Weigh
 ) -> Iterable[_NameFound]:
-    for text, kind in texts:
+    for text, type_ in texts:
         folded, _ = fold_name_and_form(text)
         if folded.words:
-            # The kind has a weight of its own here.
-            match = match_name(query, Name(NameKind.CURRENT, folded, text), 0, weigh)
-            yield _NameFound(match.score, round(similarity(query.name, folded), 1), kind, text)
+            # The type of the name is a feature of its own.
+            match = match_name(query, Name(NameType.CURRENT, folded, text), 0, weigh)
+            yield _NameFound(match.score, round(similarity(query.name, folded), 1), type_, text)
 
 
 def _of_name(record: ReadRecord, name: _NameFound | None, weigh: Weigh) -> dict[str, float]:
@@ -124,13 +124,13 @@ def _of_name(record: ReadRecord, name: _NameFound | None, weigh: Weigh) -> dict[
         "other_numbers": float(len(set(map(frozenset, numbers))) > 1),
         "same_form": float(bool(form) and form == record.name.form),
         "other_form": float(bool(form and record.name.form) and form != record.name.form),
-        "trade_name": float(name.kind is NameKind.TRADE),
-        "former_name": float(name.kind is NameKind.FORMER),
+        "trade_name": float(name.type is NameType.TRADE),
+        "former_name": float(name.type is NameType.FORMER),
     }
 
 
 def _of_fields(evidence: MatchEvidence) -> dict[str, float]:
-    """Each field that both have agrees, agrees in part, or differs."""
+    """Returns the agreement of each field that both have: whole, partial or none."""
     found: dict[str, float] = {}
     for field, value in evidence:
         if value is None or field == "name":
@@ -145,7 +145,7 @@ def _of_fields(evidence: MatchEvidence) -> dict[str, float]:
 
 
 def _of_status(company: Mapping[str, Any]) -> dict[str, float]:
-    """A foreign company's own record is after that of its branch, as in lookups."""
+    """Returns the signs of an ended company, and of the own record of a foreign one."""
     form = company.get("form") or {}
     found = {"foreign": 1.0} if form.get("code") == FOREIGN_FORM else {}
     if company["status"] != Status.ACTIVE:
@@ -164,13 +164,13 @@ def _number(record: ReadRecord, vat: str, known: Known) -> float | None:
 
 
 def _parsed(company: Mapping[str, Any], country: Country) -> list[ParsedAddress]:
-    """The addresses of a company, the business address first."""
+    """Returns the addresses of a company, the business address first."""
     return [
         parsed
-        for field, kind in _ADDRESSES
+        for field, type_ in _ADDRESSES
         if (address := company.get(field))
         for parsed in parsed_addresses(
-            IndexedAddress(kind, *map(address.get, _PARTS)), home=country
+            IndexedAddress(type_, *map(address.get, _PARTS)), home=country
         )
     ]
 
@@ -195,7 +195,7 @@ def _postal_code(record: ReadRecord, addresses: list[ParsedAddress]) -> float | 
 
 
 def _foreign_code(code: str, addresses: list[ParsedAddress]) -> float | None:
-    """A foreign address is compared as text, its postal code too."""
+    """Returns the agreement of a foreign postal code, which is compared as text."""
     if not addresses:
         return None
     return EXACT if any(one.whole and code in one.whole.key for one in addresses) else 0.0

@@ -1,7 +1,7 @@
 """A customer's record, read as the register of one country would have it.
 
-Spreadsheets mix their columns up: a postal code is found beside its town or in its place, and a
-number that is none is tried as a phone number.
+Spreadsheets mix up their columns: a postal code is read beside its town or in its place, and an
+invalid number as a phone number.
 """
 
 import re
@@ -71,7 +71,7 @@ def read_record(record: MatchRecord, country: Country) -> ReadRecord:
 
 
 def _numbers(record: MatchRecord, country: Country) -> tuple[str, str]:
-    """The registration number and the phone number, also if they changed places."""
+    """Returns the registration number and the phone number, also if they changed places."""
     one, other = record.number or "", record.phone or ""
     number, phone = _number(one, country), _phone(other, country)
     swapped = _number(other, country)
@@ -107,14 +107,14 @@ def _phone(text: str, country: Country) -> str:
 
 
 def _in_place(address: str, city: str) -> tuple[str, str]:
-    """Address and town, also if they changed places: a town has no house number."""
+    """Returns the address and town, also if they changed places: a town has no house number."""
     is_town = bool(address) and not _DIGIT.search(address)
     is_address = _DIGIT.search(_POSTAL_CODE.sub("", city))
     return (city, address) if is_town and is_address else (address, city)
 
 
 def _place(postal_code: str, city: str) -> tuple[str, str]:
-    """Postal code and town, wherever they are among the two fields."""
+    """Returns the postal code and town, wherever they are among the two fields."""
     texts = [text for text in (postal_code, city) if text]
     code = next((found[1] for text in texts if (found := _POSTAL_CODE.search(text))), "")
     towns = (_POSTAL_CODE.sub(" ", text).strip(" ,;-") for text in reversed(texts))
@@ -127,7 +127,7 @@ def _foreign_code(text: str) -> str:
 
 
 def _address(address: str, postal_code: str, town: str) -> str:
-    """The whole address on one line, with the place from its own fields."""
+    """Returns the whole address on one line, with the place from its own fields."""
     place = " ".join(filter(None, (postal_code, town)))
     if not place or (postal_code and postal_code in address):
         return cut(address)

@@ -48,7 +48,7 @@ SIGNED_IN: Final = web.RequestKey("signed_in", SignedIn)
 
 
 def registry_with(request: web.Request, key: str, *, is_patient: bool = False) -> AsyncClient:
-    """The API with a key; raises ValueError for a key of another form."""
+    """Returns the API with a key; raises ValueError for a key of another form."""
     return request.app[DEPENDENCIES].registries.with_key(
         key,
         forwarded_for=forwarded_for(request),
@@ -58,5 +58,5 @@ def registry_with(request: web.Request, key: str, *, is_patient: bool = False) -
 
 
 def registry_of(request: web.Request, *, is_patient: bool = False) -> AsyncClient:
-    """The API with the key of the session; a patient one is for work in the background."""
+    """Returns the API with the key of the session; a patient one is for work in the background."""
     return registry_with(request, request[SIGNED_IN].key, is_patient=is_patient)

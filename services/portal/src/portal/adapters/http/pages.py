@@ -47,7 +47,7 @@ def set_up_templates(app: web.Application) -> None:
 
 @cache
 def _templates() -> jinja2.Environment:
-    """The templates, compiled once by a process."""
+    """Returns the templates, compiled once by a process."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, "templates"),
         autoescape=True,
@@ -72,7 +72,7 @@ def menu(user: SignedIn) -> list[tuple[str, str]]:
 
 
 def static_files() -> dict[str, Handler]:
-    """The handlers of scripts and styles, by their names."""
+    """Returns the handlers of scripts and styles, by their names."""
     return {
         file.name: fixed(
             file.read_bytes(),
@@ -92,7 +92,7 @@ def company_path(country: str, vat: str) -> str:
 
 
 def formats_of(request: web.Request) -> Formats:
-    """The browser's; a script keeps its time zone in a cookie."""
+    """Returns the formats of the browser, whose time zone a script keeps in a cookie."""
     zone = unquote(request.cookies.get(_ZONE, ""))
     return formats_for(request.headers.get(hdrs.ACCEPT_LANGUAGE, ""), zone)
 
@@ -100,7 +100,7 @@ def formats_of(request: web.Request) -> Formats:
 async def page(
     request: web.Request, template: str, *, status: int = HTTPStatus.OK, **context: Any
 ) -> web.Response:
-    """A page of a template."""
+    """Returns a page of a template."""
     session = {"csrf": await csrf_token(request), "notes": await take_notes(request)}
     return _rendered(request, template, status, {**session, **context})
 
@@ -108,7 +108,7 @@ async def page(
 def page_without_session(
     request: web.Request, status: int, title: str, detail: str
 ) -> web.Response:
-    """An error, whose answer leaves the session as it is."""
+    """Returns an error, whose answer leaves the session as it is."""
     context = {"csrf": "", "notes": [], "title": title, "detail": detail}
     return _rendered(request, "error.html", status, context)
 
@@ -131,7 +131,7 @@ def _rendered(
 
 
 def fragment(request: web.Request, template: str, **context: Any) -> str:
-    """A part of a page, for a script that adds it."""
+    """Returns a part of a page, for a script that adds it."""
     shown = {"formats": formats_of(request), **context}
     return aiohttp_jinja2.render_string(template, request, shown)
 
@@ -142,12 +142,12 @@ async def error_page(request: web.Request, status: int, title: str, detail: str)
 
 
 def redirect(path: str) -> web.Response:
-    """The next page after a form was sent."""
+    """Returns the next page after a form was sent."""
     return web.Response(status=HTTPStatus.SEE_OTHER, headers={hdrs.LOCATION: path})
 
 
 def _share(share: Share | dict[str, str] | None) -> str:
-    """A percentage, also as the changes of an event have it."""
+    """Returns a percentage, also as the changes of an event have it."""
     if share is None:
         return "–"
     low, high = (share.min, share.max) if isinstance(share, Share) else (share["min"], share["max"])

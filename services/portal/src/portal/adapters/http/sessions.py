@@ -104,7 +104,7 @@ async def sign_out(request: web.Request) -> None:
 
 
 async def csrf_token(request: web.Request) -> str:
-    """The session's token, which every form carries."""
+    """Returns the session's token, which every form carries."""
     session = await aiohttp_session.get_session(request)
     if _CSRF not in session:
         session[_CSRF] = secrets.token_urlsafe(24)
@@ -113,7 +113,7 @@ async def csrf_token(request: web.Request) -> str:
 
 
 def is_of_another_site(request: web.Request) -> bool:
-    """True if the browser says that a page of another origin sent the form.
+    """Returns True if the browser says that a page of another origin sent the form.
 
     Such a request has no cookie (`SameSite`), so a session that its answer sets would replace the
     user's.
@@ -128,7 +128,7 @@ def is_of_another_site(request: web.Request) -> bool:
 
 
 def _host_of(origin: str) -> str:
-    """The host and port of an origin; empty for `null`, and for what is none."""
+    """Returns the host and port of an origin; empty for `null`, and for what is none."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
@@ -136,7 +136,7 @@ def _host_of(origin: str) -> str:
 
 
 async def is_own_form(request: web.Request) -> bool:
-    """True if a form has the session's token.
+    """Returns True if a form has the session's token.
 
     Raises HTTPBadRequest for a form that cannot be read, and HTTPRequestTimeout for a late one.
     """
@@ -158,7 +158,7 @@ async def is_own_form(request: web.Request) -> bool:
 
 
 async def uploaded(request: web.Request) -> str:
-    """The id of the session's file; empty without one."""
+    """Returns the id of the session's file; empty without one."""
     return str((await aiohttp_session.get_session(request)).get(_UPLOAD, ""))
 
 
@@ -174,13 +174,13 @@ async def add_note(request: web.Request, text: str, *, is_error: bool = False) -
 
 
 async def take_notes(request: web.Request) -> list[tuple[str, bool]]:
-    """The messages for this page; each is shown once."""
+    """Returns the messages for this page; each is shown once."""
     session = await aiohttp_session.get_session(request)
     return [(text, is_error) for text, is_error in session.pop(_NOTES, [])]
 
 
 def forwarded_for(request: web.Request) -> str:
-    """The addresses of the browser and its proxies."""
+    """Returns the addresses of the browser and its proxies."""
     given = request.headers.getall(hdrs.X_FORWARDED_FOR, [])
     # A request to the API has ASCII headers, and a browser's proxy may have sent others.
     return ", ".join([*given, request.remote or ""]).encode("ascii", "replace").decode()

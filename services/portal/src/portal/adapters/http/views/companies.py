@@ -49,7 +49,7 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def document(request: web.Request) -> web.Response:
-    """The company as the API answers it, as a file."""
+    """Returns the company as the API answers it, as a file."""
     country, vat = _key(request)
     format_ = request.match_info["format"]
     body = await registry_of(request).lookup_document(
@@ -67,7 +67,7 @@ def _key(request: web.Request) -> tuple[Country, str]:
 
 
 async def _owners(registry: AsyncClient, company: Company) -> dict[str, Company]:
-    """The owning companies with their own owners, level by level."""
+    """Returns the owning companies with their own owners, level by level."""
     known: dict[str, Company] = {}
     wanted = list(owner_companies(company))
     for _ in range(MAX_DEPTH - 1):
@@ -90,7 +90,7 @@ async def _looked_up(
 
 
 async def _history(registry: AsyncClient, company: Company) -> tuple[list[Event], str]:
-    """The kept events of the company, newest first, or why there are none to show."""
+    """Returns the kept events of the company, newest first, or why there are none to show."""
     key, cursor = f"{company.country}:{company.vat}", None
     events: list[Event] = []
     try:

@@ -190,7 +190,7 @@ async def forget(request: web.Request) -> web.Response:
 
 
 async def _watchlists(request: web.Request) -> tuple[Watchlist, ...] | None:
-    """The lists that companies can be added to; None without the scope."""
+    """Returns the lists that companies can be added to; None without the scope."""
     may_watch = "webhooks" in request[SIGNED_IN].scopes
     return await registry_of(request).list_watchlists() if may_watch else None
 

@@ -66,7 +66,7 @@ async def listing(request: web.Request) -> web.Response:
 async def _attempts(
     registry: AsyncClient, webhook_id: str, filters: Mapping[str, str], formats: Formats, after: str
 ) -> tuple[Attempts, dict[str, str]]:
-    """A page of attempts, or what is wrong with the filters."""
+    """Returns a page of attempts, or what is wrong with the filters."""
     times, found = formats.read_all({name: filters[name] for name in ("since", "until")})
     status = filters["status"] if filters["status"] in _STATES else None
     if found:
@@ -134,7 +134,7 @@ async def retry(request: web.Request) -> web.Response:
 
 
 def awaited(webhook_id: str, delivery_id: str, *, seen: int, tries: int = 0) -> str:
-    """The path of a delivery that is shown until it has more attempts than were seen."""
+    """Returns the path of a delivery that is shown until it has more attempts than were seen."""
     path = f"/webhooks/{quote(webhook_id, safe='')}/deliveries/{quote(delivery_id, safe='')}"
     return f"{path}?seen={seen}&tries={tries}"
 
@@ -174,7 +174,7 @@ async def _last_day(registry: AsyncClient, webhook_id: str, now: datetime) -> li
 
 
 def _indented(body: str) -> str:
-    """The body to read; it was sent without line breaks."""
+    """Returns the body to read; it was sent without line breaks."""
     try:
         document: Any = json.loads(body)
     except ValueError:

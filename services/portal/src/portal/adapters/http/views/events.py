@@ -38,7 +38,7 @@ _PAUSE: Final = 2.0
 
 
 async def listing(request: web.Request) -> web.Response:
-    """The events that follow a cursor, by default the most recent ones."""
+    """Returns the events that follow a cursor, by default the most recent ones."""
     chosen = read_filter(request.query)
     registry = registry_of(request)
     expired = False
@@ -68,7 +68,7 @@ async def listing(request: web.Request) -> web.Response:
 
 
 async def live(request: web.Request) -> web.StreamResponse:
-    """The events that follow a cursor as server-sent events: each is a part of the page."""
+    """Returns the events that follow a cursor as server-sent events: each is a part of the page."""
     after = request.headers.get("Last-Event-ID") or request.query.get("after", _LATEST)
     response = web.StreamResponse(
         headers={hdrs.CONTENT_TYPE: "text/event-stream", hdrs.CACHE_CONTROL: "no-store"}

@@ -63,7 +63,7 @@ class Found:
 
 
 async def search(request: web.Request) -> web.Response:
-    """The companies that a text names; an identifier leads to its company."""
+    """Returns the companies that a text names; an identifier leads to its company."""
     text = request.query.get("q", "").strip()[:_MAX_TEXT]
     country, after = request.query.get("country", ""), request.query.get("after", "")
     found: list[Found] = []
@@ -173,6 +173,6 @@ def _score(suggestion: dict[str, object]) -> float:
 
 
 def _registers(country: str, text: str) -> tuple[Country, ...]:
-    """The chosen register, or else the registers to which the text may belong."""
+    """Returns the chosen register, or else the registers to which the text may belong."""
     chosen: tuple[Country, ...] = tuple(each for each in _REGISTERS if each == country)
     return chosen or countries_of(text)

@@ -53,12 +53,12 @@ async def leave(request: web.Request) -> web.Response:
 
 
 async def key(request: web.Request) -> web.Response:
-    """The session's key: its owner, scopes, rate and expiry."""
+    """Returns the session's key: its owner, scopes, rate and expiry."""
     return await page(request, "key.html", key=await registry_of(request).me())
 
 
 async def _user(registry: AsyncClient, key: str) -> SignedIn:
-    """The user of a key; raises Unauthorized for a key that is not valid."""
+    """Returns the user of a key; raises Unauthorized for a key that is not valid."""
     found = await registry.me()
     return SignedIn(key, f"{found.owner} · {found.name}", found.scopes)
 

@@ -153,7 +153,7 @@ async def _page(
 
 
 async def _named(registry: AsyncClient, keys: Sequence[str]) -> dict[str, Company]:
-    """The companies by their keys; one that cannot be looked up is missing."""
+    """Returns the companies by their keys; one that cannot be looked up is missing."""
     lookups = [Lookup(cast(Country, key[:2]), key[3:]) for key in keys]
     found = [result.company async for result in registry.batch(lookups)]
     return {f"{each.country}:{each.vat}": each for each in found if each is not None}

@@ -47,7 +47,7 @@ class _Refusal(TypedDict):
 
 
 async def new(request: web.Request) -> web.Response:
-    """An empty form, or one for a company or a watchlist: `?company=dk:12345674`."""
+    """Returns an empty form, or one for a company or a watchlist: `?company=dk:12345674`."""
     company, watchlist = request.query.get("company", ""), request.query.get("watchlist", "")
     name = request.query.get("name", "")[:200]
     form = WebhookForm(
@@ -139,7 +139,7 @@ def _arrivals(form: WebhookForm) -> str:
 
 
 async def _types(request: web.Request) -> list[EventType]:
-    """The types that may be chosen."""
+    """Returns the types that may be chosen."""
     listed = await registry_of(request).event_types()
     return [each for each in listed if each.name not in _NOT_CHOSEN]
 
@@ -147,7 +147,7 @@ async def _types(request: web.Request) -> list[EventType]:
 async def _shown_again(
     request: web.Request, form: WebhookForm, webhook_id: str | None = None, *, is_preview: bool
 ) -> web.Response:
-    """The form as it was sent, before anything is saved."""
+    """Returns the form as it was sent, before anything is saved."""
     headers = (
         () if webhook_id is None else (await registry_of(request).get_webhook(webhook_id)).headers
     )
@@ -191,7 +191,7 @@ async def _page(  # noqa: PLR0913 (named options)
 
 
 def _refusal(form: WebhookForm, error: InvalidBody | WebhookLimitReached) -> _Refusal:
-    """The options of a page that shows why the form was refused."""
+    """Returns the options of a page that shows why the form was refused."""
     found = faults(
         error.errors,
         {"countries": form.countries, "watchlists": form.watchlists, **form.words},

@@ -38,7 +38,7 @@ async def _page(
     found: Mapping[str, str] = MappingProxyType({}),
     status: int = HTTPStatus.OK,
 ) -> web.Response:
-    """A webhook, with the form of a recovery as it was sent and its faults."""
+    """Returns a webhook, with the form of a recovery as it was sent and its faults."""
     registry = registry_of(request)
     webhook = await registry.get_webhook(request.match_info["id"])
     attempts = await registry.list_attempts(webhook.id)
@@ -76,7 +76,7 @@ async def confirm_rotation(request: web.Request) -> web.Response:
 
 
 async def rotate(request: web.Request) -> web.Response:
-    """A new secret, shown on the answer to this form alone."""
+    """Returns a new secret, shown on the answer to this form alone."""
     webhook_id = request.match_info["id"]
     try:
         webhook = await registry_of(request).rotate_secret(webhook_id)
