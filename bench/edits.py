@@ -71,10 +71,6 @@ def _without_legal_form(name: str, _: Random) -> str | None:
     return own if own != whole else None
 
 
-def _upper_case(name: str, _: Random) -> str | None:
-    return name.upper()
-
-
 ONE_EDIT = "one edit of any letter or space"
 EDITS: dict[str, Edit] = {
     "one typo": one_typo,
@@ -84,5 +80,5 @@ EDITS: dict[str, Edit] = {
     "swapped words": _swapped_words,
     "ae for æ": _letters_spelled_out,
     "no legal form": _without_legal_form,
-    "upper case": _upper_case,
+    "upper case": lambda name, _: name.upper(),
 }

@@ -42,7 +42,7 @@ class ReplicaSet:
         for member in self.members:
             member.ready()
         self._configure()
-        if not wait_for(lambda: all(map(_holds_data, self.members)), seconds=START_TIMEOUT):
+        if not wait_for(lambda: None not in map(_state, self.members), seconds=START_TIMEOUT):
             raise SetupError(f"A member of the replica set was not ready in {START_TIMEOUT:.0f} s.")
         self.primary()
 
@@ -103,7 +103,3 @@ def _state(member: Mongod) -> str | None:
             return "primary"
         return "secondary" if hello["secondary"] else None
     return None
-
-
-def _holds_data(member: Mongod) -> bool:
-    return _state(member) is not None

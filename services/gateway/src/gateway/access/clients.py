@@ -39,7 +39,7 @@ def client_of(peer: str | None, forwarded: Sequence[str], trusted: Sequence[Netw
     """
     client = _address(peer or "")
     for hop in reversed(forwarded):
-        if client is None or not _is_in(client, trusted):
+        if client is None or not any(client in network for network in trusted):
             break
         nearer = _address(hop)
         if nearer is None:
@@ -58,10 +58,6 @@ def _address(text: str) -> Address | None:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
-
-
-def _is_in(address: Address, networks: Sequence[Network]) -> bool:
-    return any(address in network for network in networks)
 
 
 def _bucket(address: Address) -> str:

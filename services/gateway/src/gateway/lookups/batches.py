@@ -1,7 +1,7 @@
 """Many lookups in one request; the companies' JSON is passed through, never parsed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
@@ -92,13 +92,10 @@ def batch_handler(look_up_all: LookUpAll, charge: Charge) -> Handler:
         if context.key is not None:
             context.quota = await charge(context.key, len(lookups) - 1)
         results = await look_up_all(lookups, request_id=context.request_id)
-        return json_response(_document(results, context.request_id))
+        members = b",".join(_member(result, context.request_id) for result in results)
+        return json_response(b'{"results":[%b]}' % members)
 
     return look_up
-
-
-def _document(results: Iterable[LookupReply | Problem], request_id: str) -> bytes:
-    return b'{"results":[%b]}' % b",".join(_member(result, request_id) for result in results)
 
 
 def _member(result: LookupReply | Problem, request_id: str) -> bytes:

@@ -86,7 +86,10 @@ class AnswerLookups:
                 replies.append(Failure(code=FailureCode.BATCH_TOO_LARGE))
             else:
                 if Include.ALTERNATIVES in request.include:
-                    extra = extra._replace(alternatives=_alternatives(ranked))
+                    others = ranked[1 : 1 + MAX_ALTERNATIVES]
+                    extra = extra._replace(
+                        alternatives=[(one.hit.score, one.row.core) for one in others]
+                    )
                 reply = answer(ranked[0], request.include, extra)
                 replies.append(reply)
                 size += len(reply.body)
@@ -258,10 +261,6 @@ def _best_first(candidates: Collection[Candidate]) -> list[Candidate]:
 
 def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, Sequence[SearchHit]]:
     return {term: (SearchHit(key, _EXACT),) for term, key in keys.items()}
-
-
-def _alternatives(ranked: Sequence[Candidate]) -> list[tuple[float, bytes]]:
-    return [(one.hit.score, one.row.core) for one in ranked[1 : 1 + MAX_ALTERNATIVES]]
 
 
 def report(asked: Sequence[Asked[Any]], results: Sequence[Result], seconds: float) -> None:

@@ -116,7 +116,7 @@ class Follower:
     async def _follow(self) -> None:
         """Returns when the index has to be rebuilt."""
         with translated_errors():
-            point = await asyncio.to_thread(self._save_point)
+            point = await asyncio.to_thread(lambda: self._index.save_point)
             if point is None:
                 point = await self._build()
             self.can_answer = True
@@ -128,9 +128,6 @@ class Follower:
                 # a missing permission, fails the build and is reported there.
                 log.warning("index.resume_failed", country=self._country, reason=str(error))
                 await self._build()
-
-    def _save_point(self) -> bytes | None:
-        return self._index.save_point
 
     async def _build(self) -> bytes:
         async with await self._watch(None) as stream:

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from random import Random
 
@@ -147,7 +148,7 @@ async def followed_indexes(  # noqa: PLR0913 (the dependencies of the indexes)
         for country in countries:
             index = await asyncio.to_thread(_opened, folder, country)
             stack.callback(index.close)
-            _SIZE.labels(country).set_function(partial(_companies_in, index))
+            _SIZE.labels(country).set_function(partial(attrgetter("size.companies"), index))
             follower = Follower(
                 register,
                 index,
@@ -166,7 +167,3 @@ def _opened(folder: Path, country: Country) -> SearchIndex:
         return SearchIndex.open(folder, country)
     except BlockingIOError:
         raise IndexInUse(f"the index folder {folder} is used by another process") from None
-
-
-def _companies_in(index: SearchIndex) -> float:
-    return index.size.companies

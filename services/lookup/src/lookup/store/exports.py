@@ -65,7 +65,7 @@ class CausalReads:
             session=self.session,
         ) as cursor:  # fmt: skip
             while documents := await cursor.to_list(_BATCH):
-                yield [_row(document) for document in documents]
+                yield [(CompanyKey.parse(each["_id"]), row_of(each)) for each in documents]
 
 
 @asynccontextmanager
@@ -80,7 +80,3 @@ async def causal_reads(database: Database, state: bytes) -> AsyncIterator[Causal
                 session.advance_cluster_time(seen[_CLUSTER])
                 session.advance_operation_time(seen[_OPERATION])
             yield CausalReads(companies, session)
-
-
-def _row(document: Document) -> tuple[CompanyKey, CompanyRow]:
-    return CompanyKey.parse(document["_id"]), row_of(document)

@@ -93,7 +93,11 @@ class StoredUnits:
             self._first(company), self._companies.find_one({"_id": company}, {"units": 1})
         )
         is_whole = len(found) <= MAX_UNITS
-        groups = _groups(found, home) if is_whole else await self._group(company, home)
+        groups = (
+            _groups(found, home)
+            if is_whole
+            else await self._units.aggregate(self.pipeline(company, home))
+        )
         (active, best), (ended, best_ended) = (
             next(((one["keys"], one["best"]) for one in groups if one["_id"] is state), ([], None))
             for state in (False, True)
@@ -114,9 +118,6 @@ class StoredUnits:
             limit=MAX_UNITS + 1,
             batch_size=MAX_UNITS + 2,
         )
-
-    async def _group(self, company: CompanyKey, home: str | None) -> list[Document]:
-        return await self._units.aggregate(self.pipeline(company, home))
 
     @staticmethod
     def pipeline(company: CompanyKey, home: str | None) -> list[dict[str, Any]]:

@@ -88,7 +88,8 @@ class ManageWatchlists:
             id=watchlist_id, owner=request.owner, created_at=now, updated_at=now, **fields
         )
         made = await self._created(new)
-        answer = reply(CREATED, made, location=_location(made))
+        path = Operation.GET_WATCHLIST.path.format(watchlist_id=made.id)
+        answer = reply(CREATED, made, location=path)
         answer = answer.model_copy(update={"replayed": once.is_repeat})
         return await self.idempotency.end(once, answer, body=rendered(made))
 
@@ -148,7 +149,3 @@ async def owned_list(lists: Watchlists, request: WebhookRequest) -> Watchlist:
     if watchlist is None:
         raise Rejected(WATCHLIST_NOT_FOUND)
     return watchlist
-
-
-def _location(watchlist: Watchlist) -> str:
-    return Operation.GET_WATCHLIST.path.format(watchlist_id=watchlist.id)

@@ -193,7 +193,7 @@ def _page(
     """
     if is_full and not advanced:
         raise RegisterFault(f"{len(entries):,} consecutive entries without a readable position")
-    trailing = _trailing(entries)
+    trailing = sum(1 for _ in takewhile(lambda e: isinstance(e, _Unreadable), reversed(entries)))
     counted = entries[: len(entries) - trailing] if is_full else entries
     unreadable = [entry for entry in counted if isinstance(entry, _Unreadable)]
     return FeedPage(
@@ -241,11 +241,6 @@ def _readable(entries: Iterable[AnyDocument | _Unreadable]) -> list[AnyDocument]
 
 def _fresh(entries: Iterable[RoleEvent | _Unreadable], after: Position) -> list[RoleEvent]:
     return [event for event in _readable(entries) if event.id not in after.seen]
-
-
-def _trailing(entries: Sequence[AnyDocument | _Unreadable]) -> int:
-    """Returns the number of unreadable entries at the end."""
-    return sum(1 for _ in takewhile(lambda e: isinstance(e, _Unreadable), reversed(entries)))
 
 
 def _notice(update: Update) -> ChangeNotice:

@@ -46,7 +46,11 @@ class Reconcile:
             batch = [one for one in sound if not isinstance(one, UnchangedDocument)]
             plan = await self.stores.apply.plan(batch, context) if batch else Plan()
             pairs = zip(batch, plan.verdicts, strict=True)
-            differing += [_number(record) for record, verdict in pairs if verdict in WRITTEN]
+            differing += [
+                RegisterKey.parse(record.key).number
+                for record, verdict in pairs
+                if verdict in WRITTEN
+            ]
             if len(differing) >= LIST:
                 await self._confirm(differing, file.version.at, tally)
                 differing = []
@@ -66,7 +70,10 @@ class Reconcile:
         missing: list[str] = []
         async for keys in self.stores.parts.keys(self.source, until=until):
             missing += [RegisterKey.parse(key).number for key in keys if key not in in_file]
-        return [number for some in _lists(missing) for number in await self._standing(some)]
+        standing: list[str] = []
+        for start in range(0, len(missing), BATCH):
+            standing += await self._standing(missing[start : start + BATCH])
+        return standing
 
     async def _standing(self, numbers: Sequence[str]) -> list[str]:
         """Returns the numbers whose stored record has not ended; files contain no ended ones."""
@@ -91,11 +98,3 @@ def _sound(found: Sequence[Found], tally: Tally) -> Iterator[Versioned | Unchang
                 tally.refused(reason)
             case _:
                 tally.results["elsewhere"] += 1
-
-
-def _number(record: Versioned | UnchangedDocument) -> str:
-    return RegisterKey.parse(record.key).number
-
-
-def _lists(numbers: Sequence[str]) -> Iterator[Sequence[str]]:
-    return (numbers[start : start + BATCH] for start in range(0, len(numbers), BATCH))
