@@ -131,7 +131,7 @@ def test_a_company_is_searched_by_all_its_names_and_places() -> None:
         ("Lyset", NameType.TRADE),
         ("Aurora ApS", NameType.FORMER),
     )
-    assert [address.kind for address in indexed.addresses] == list(AddressType)
+    assert [address.type for address in indexed.addresses] == list(AddressType)
     assert indexed.rank == Rank(Status.ACTIVE, 20, date(1999, 11, 15), 12345674)
 
 

@@ -66,7 +66,7 @@ def test_index_keys_and_comparison_find_exactly_the_matching_webhooks(
     webhook: Webhook, subject: Subject
 ) -> None:
     listed = not set(match_keys(webhook)).isdisjoint(event_keys(subject))
-    subscribed = not set(webhook.events).isdisjoint(subject.kind.patterns)
+    subscribed = not set(webhook.events).isdisjoint(subject.event_type.patterns)
     stored = (webhook.filter or WebhookFilter()).model_dump()
 
     found = listed and subscribed and Limits.of(stored).select(subject)

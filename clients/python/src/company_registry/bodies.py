@@ -28,7 +28,7 @@ _PIECE: Final = 1024 * 1024
 
 
 class Lines:
-    """The lines of a body that is read in parts, of any length in all."""
+    """The lines of a body that is read in parts; only each line is bounded."""
 
     def __init__(self, encoding: str) -> None:
         """`encoding` is Content-Encoding. Raises InvalidResponse if it is not one of ENCODINGS."""
@@ -62,7 +62,7 @@ class Lines:
 
 
 def _decompressor(encoding: str) -> Any:
-    """None for a body that is not compressed."""
+    """Returns the decompressor of a coding; None for a body that is not compressed."""
     coding = encoding.strip().lower()
     if coding not in ("", "identity", ENCODINGS):
         raise InvalidResponse("the response is compressed in a way that was not accepted")

@@ -199,7 +199,7 @@ class BodyTooLarge(ApiError):
 
 
 class BatchTooLarge(ApiError):
-    """Of one lookup of a batch: its company no longer fits the answer."""
+    """The company of one lookup no longer fits the answer of its batch."""
 
     code = "batch_too_large"
 

@@ -1,4 +1,4 @@
-"""Copies of a register, read as they arrive and resumed where they were broken off."""
+"""Copies of a register, read as they arrive and resumed after interruptions."""
 
 import json
 from collections.abc import Generator, Iterable
@@ -110,7 +110,7 @@ class _Received:
     last: bytes = b""
 
     def lines(self) -> Generator[Step | Item[bytes], Outcome | None, Unanswered | None]:
-        """Gives each line; returns what broke the body off, or None at its end."""
+        """Yields each line; returns the interruption of the body, or None at its end."""
         while True:
             part = yield NextPart()
             if isinstance(part, Unanswered):

@@ -22,7 +22,7 @@ Decision = Literal["match", "review", "none"]
 
 @dataclass(frozen=True, slots=True)
 class MatchRecord:
-    """The known facts of a company; one of name, number, address, phone, e-mail or web site."""
+    """The known facts of a company; at least a name, number, address, phone, e-mail or web site."""
 
     id: str
     #: Without it both registers are searched.
@@ -40,7 +40,7 @@ class MatchRecord:
 
     @property
     def fields(self) -> dict[str, str]:
-        """The record in the body of a request, without what is not known."""
+        """The record as the body of a request, without absent facts."""
         given = ((each.name, getattr(self, each.name)) for each in fields(self))
         return {name: value for name, value in given if value}
 
@@ -96,7 +96,7 @@ def match(
 def _matched(
     retries: Retries, records: Sequence[MatchRecord], limit: int
 ) -> Steps[tuple[list[MatchResult], Pace]]:
-    """Matches a chunk, and repeats records that failed because the service was unavailable."""
+    """Yields a chunk's matches; repeats records that failed during an outage."""
     results, pace = yield from _posted(retries, records, limit)
     for attempt in range(1, retries.attempts):
         again = [place for place, result in enumerate(results) if result.is_transient]

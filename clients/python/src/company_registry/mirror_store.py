@@ -1,7 +1,7 @@
 """The copy of a register in SQLite.
 
-Rows and the place from which to go on are written in one transaction, so that a process that is
-killed at any point goes on where it was.
+Rows and the place to continue from are written in one transaction, so a process that is killed at
+any point continues without a loss.
 """
 
 import hashlib

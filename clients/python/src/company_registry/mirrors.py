@@ -20,7 +20,7 @@ from company_registry.streams import passes
 _BATCH: Final = 1_000
 #: Seconds before a copy is resumed after an outage.
 _PAUSE: Final = 5.0
-#: Seconds for the feed to tell of the changes that a new copy already has.
+#: Seconds until the feed has the changes that a new copy already has.
 _SETTLE: Final = 20.0
 
 

@@ -1,4 +1,4 @@
-"""The operations of the service: each function builds a request and says how to read its answer."""
+"""The operations of the service: each function builds a request and the reader of its answer."""
 
 import uuid
 from collections.abc import Callable, Iterable
@@ -78,7 +78,7 @@ def lookup_document(
     include: Iterable[Include] = (),
     format: Format = "json",
 ) -> Operation[bytes]:
-    """The answer of `lookup` as the service sends it, as JSON or XML. Raises CompanyNotFound."""
+    """Returns the answer of `lookup` as sent, in JSON or XML. Raises CompanyNotFound."""
     query = {"country": country, "q": term, "include": ",".join(include), "format": format}
     return Operation(get(f"/api/{by}", query), lambda body: body)
 
@@ -190,7 +190,7 @@ def event_page(  # noqa: PLR0913 (named options)
 
 
 def get_event(event_id: str) -> Operation[Event]:
-    """Raises EventNotFound."""
+    """Returns the event with an id. Raises EventNotFound."""
     return Operation(get(f"/api/events/{segment(event_id)}"), Event.model_validate_json)
 
 
@@ -202,13 +202,13 @@ def event_types() -> Operation[tuple[EventType, ...]]:
 
 
 def get(path: str, query: dict[str, str] | None = None) -> Request:
-    """Omits parameters without a value."""
+    """Returns the operation of a GET; parameters without a value are omitted."""
     given = tuple((name, value) for name, value in (query or {}).items() if value)
     return Request("GET", path, query=given)
 
 
 def idempotency(key: str | None) -> dict[str, str]:
-    """Returns a key of the caller's, or a new one: it makes the request safe to repeat."""
+    """Returns the caller's key, or a new one: it makes the request safe to repeat."""
     return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 

@@ -39,7 +39,7 @@ class Retries:
         return self.backoff(attempt)
 
     def backoff(self, attempt: int) -> float:
-        """Doubling up to `max_delay`, with jitter so that clients do not return together."""
+        """Returns the next delay: doubling up to `max_delay`, with jitter."""
         # A bounded exponent: a reader of events may try for ever.
         ceiling = min(self.first_delay * 2.0 ** min(attempt - 1, 32), self.max_delay)
         return _RANDOM.uniform(ceiling / 2, ceiling)

@@ -1,4 +1,4 @@
-"""Spreadsheets as people have them: their encodings and delimiters, headers in three languages."""
+"""Spreadsheets in any usual form: encodings, delimiters, and headers in three languages."""
 
 import codecs
 import csv
@@ -110,19 +110,19 @@ def type_of(header: str) -> str | None:
 
 
 def field_of(header: str) -> str | None:
-    """The field of a record to be matched that a column holds, by its header; None for no field."""
+    """Returns the field of a record that a column's header names; None for another column."""
     bare = "".join(letter for letter in header.lower() if letter.isalnum())
     own = next((name for name, names in _OF_RECORDS.items() if bare in names.split()), None)
     return own or _FIELDS.get(type_of(header) or "")
 
 
 def country_of(text: str) -> str | None:
-    """`dk` or `no`, from a code or a name in any of the languages."""
+    """Returns `dk` or `no` for a code or a name in any of the languages."""
     return COUNTRIES.get(text.strip().lower())
 
 
 def term_of(cell: str) -> str:
-    """The text of a cell, without the signs that keep a spreadsheet from calculating with it."""
+    """Returns the text of a cell, without the signs that prevent calculation with it."""
     text = cell.strip()
     quoted = _QUOTED.fullmatch(text)
     return (quoted[1] if quoted else text.removeprefix("'")).strip()
@@ -140,7 +140,7 @@ def harmless(cell: str) -> str:
 
 
 def read_sheet(data: bytes) -> Sheet:
-    """Reads a file. Raises ValueError, which says how it cannot be read."""
+    """Returns a file's sheet. Raises ValueError with the reason if it cannot be read."""
     if data.startswith(_WORKBOOKS):
         raise ValueError("is a workbook: save it as CSV")
     encoding, mark = _encoding(data)
@@ -180,7 +180,7 @@ def _encoding(data: bytes) -> tuple[str, int]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that splits the header into the most known columns, or into the most."""
+    """Returns the delimiter with the most known columns in the header, or the most columns."""
 
     def columns(delimiter: str) -> tuple[int, int]:
         header = next(_records(lines, delimiter), [])
@@ -202,8 +202,8 @@ def _records(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 def _record(lines: Sequence[str], first: int, delimiter: str) -> tuple[list[str], int]:
     """Returns the record that begins at a line, and the number of its lines.
 
-    Where its quotes are not as they should be, it ends with its line: else a quote that is not
-    closed would take the rows up to the next one, or all.
+    With malformed quotes it ends with its line: an unclosed quote would swallow the rows up to the
+    next one.
     """
     rest = (lines[at] for at in range(first, len(lines)))
     reader = csv.reader(rest, delimiter=delimiter, strict=True)

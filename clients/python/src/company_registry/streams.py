@@ -1,4 +1,4 @@
-"""Operations that are many requests: lookups in any number, and events without end."""
+"""Operations of many requests: any number of lookups, and an endless feed of events."""
 
 import itertools
 import json
@@ -35,7 +35,7 @@ from company_registry.watchlist_operations import watched_page
 #: Lookups in one request.
 MAX_LOOKUPS: Final = 100
 
-#: A lookup that failed by one of these is worth repeating.
+#: Errors after which a lookup is repeated.
 TRANSIENT: Final = ("service_unavailable", "lookup_timeout", "batch_too_large")
 
 #: The status of a request whose terms together are too long.
@@ -92,7 +92,7 @@ class Pace:
 
     @classmethod
     def after(cls, response: Response) -> "Pace":
-        """The rate limit counts each lookup; a request that exceeds it is refused as a whole."""
+        """Returns the pace after a response; the rate limit counts each lookup of a request."""
         quota = _QUOTA.match(response.headers.get("ratelimit-policy", ""))
         left = _LEFT.match(response.headers.get("ratelimit", ""))
         if quota is None or left is None:
@@ -247,7 +247,7 @@ def _pause(retries: Retries, failures: int, error: NoResponse | ApiError) -> flo
 
 
 def batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
-    """Looks up any number of companies; gives the results in order, as they arrive.
+    """Yields the result of each of any number of lookups, in order, as they arrive.
 
     Split into requests of up to 100 lookups, paced by the rate limit that the service states.
     """
@@ -264,7 +264,7 @@ def batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
 def _looked_up(
     retries: Retries, lookups: Sequence[Lookup]
 ) -> Steps[tuple[list[BatchResult], Pace]]:
-    """Looks up a chunk, and repeats lookups that failed because the service was unavailable."""
+    """Yields a chunk's results; repeats lookups that failed during an outage."""
     results, pace = yield from _posted(retries, lookups)
     for attempt in range(1, retries.attempts):
         again = [place for place, result in enumerate(results) if result.is_transient]
@@ -294,7 +294,7 @@ def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[Bat
 def _halved(
     retries: Retries, lookups: Sequence[Lookup], error: ApiError
 ) -> Steps[tuple[list[BatchResult], Pace]]:
-    """Looks up the halves of a chunk with long terms; one alone has the error as its result."""
+    """Yields the results of the chunk's halves; a single long lookup has the error."""
     if len(lookups) == 1:
         return [BatchResult(lookups[0], None, error)], Pace()
     middle = len(lookups) // 2

@@ -15,7 +15,7 @@ from company_registry.watchlist_models import (
 
 _WATCHLISTS: Final = "/api/watchlists"
 
-#: Companies of one change, at most.
+#: Maximum companies of one change.
 MAX_CHANGED: Final = 10_000
 
 
@@ -25,7 +25,7 @@ def list_watchlists() -> Operation[tuple[Watchlist, ...]]:
 
 
 def get_watchlist(watchlist_id: str) -> Operation[Watchlist]:
-    """Raises WatchlistNotFound."""
+    """Returns a watchlist. Raises WatchlistNotFound."""
     return Operation(get(_watchlist(watchlist_id)), Watchlist.model_validate_json)
 
 

@@ -30,7 +30,7 @@ def list_webhooks() -> Operation[tuple[Webhook, ...]]:
 
 
 def get_webhook(webhook_id: str) -> Operation[Webhook]:
-    """Raises WebhookNotFound."""
+    """Returns a webhook. Raises WebhookNotFound."""
     return Operation(get(_webhook(webhook_id)), Webhook.model_validate_json)
 
 
@@ -150,7 +150,7 @@ def recover(
 
 
 def webhook_sources() -> Operation[tuple[str, ...]]:
-    """The networks that deliveries come from, in CIDR notation; empty where none are published."""
+    """Returns the networks that deliveries come from, in CIDR notation; may be empty."""
     return Operation(
         get("/api/webhook-sources"),
         lambda body: WebhookSources.model_validate_json(body).addresses,

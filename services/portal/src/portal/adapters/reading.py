@@ -1,7 +1,7 @@
-"""Reading of uploaded spreadsheets, in a process of its own: a hostile file costs only that.
+"""Reading of uploaded spreadsheets, in a process of its own, which a hostile file may exhaust.
 
-Run as a program, it reads the file from its standard input and writes a JSON document per line:
-the header, then the rows.
+Run as a program, it reads the file from its standard input and writes a JSON document per line: the
+header, then the rows.
 """
 
 import asyncio

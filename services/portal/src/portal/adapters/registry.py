@@ -8,10 +8,10 @@ import httpx
 from common.runtime import tracing
 from company_registry import AsyncClient, Retries
 
-#: A person waits: few retries, and none that take longer than a page may.
+#: For a waiting user: few retries, and none longer than a page may take.
 _RETRIES = Retries(attempts=2, max_delay=0.5, max_retry_after=1)
 
-#: In the background: an outage of a minute is waited for, and a rate limit's window too.
+#: In the background: retries outlast an outage of a minute, and the window of a rate limit.
 _PATIENT = Retries(attempts=10, max_delay=10, max_retry_after=120)
 #: Seconds for a response to a hundred records.
 _PATIENT_TIMEOUT = 30.0

@@ -1,4 +1,4 @@
-"""Spreadsheets that people download: CSV, and XLSX by XlsxWriter."""
+"""Spreadsheets for download: CSV, and XLSX by XlsxWriter."""
 
 import asyncio
 import csv

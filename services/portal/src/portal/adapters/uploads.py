@@ -22,7 +22,7 @@ MAX_HELD: Final = 128 * 2**20
 MAX_HELD_PER_KEY: Final = 64 * 2**20
 #: Files that are matched at the same time, of all sessions; others wait.
 _MATCHING: Final = 8
-#: Seconds between two looks for files that nobody has used.
+#: Seconds between two checks for unused files.
 _SWEEP: Final = 60.0
 #: Bytes that the results of a row take.
 _RESULT: Final = 500

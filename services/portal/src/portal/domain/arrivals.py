@@ -69,7 +69,7 @@ def _chosen(companies: Sequence[str]) -> str:
 
 
 def _listed(values: Sequence[str], *, word: str = "or") -> str:
-    """Such as `a, b or c`; of more, their number."""
+    """Returns `a, b or c`; of more, their number."""
     if len(values) > _MAX_NAMED:
         return f"{len(values):,}"
     *first, last = values

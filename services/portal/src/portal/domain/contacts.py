@@ -1,4 +1,4 @@
-"""Links to a company's phone, e-mail and website. A text of another form gets none."""
+"""URLs of a company's phone, e-mail and website; None for a malformed text."""
 
 import re
 from typing import Final

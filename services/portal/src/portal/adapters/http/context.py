@@ -21,7 +21,7 @@ class Links:
     """Addresses outside of the portal, for its users; empty where there is none."""
 
     api_reference: str = ""
-    #: Where a person asks for a key.
+    #: Where users request a key.
     key_request: str = ""
 
 

@@ -37,7 +37,7 @@ class LiveReaders:
 
     @contextmanager
     def reading(self, key: str) -> Iterator[None]:
-        """The current task follows events during the body; raises TooManyReaders, TooManyOfKey."""
+        """Counts the current task as a reader in the body; raises TooManyReaders, TooManyOfKey."""
         if len(self._tasks) >= self._maximum:
             raise TooManyReaders
         if list(self._tasks.values()).count(key) >= self._maximum_per_key:
@@ -53,6 +53,6 @@ class LiveReaders:
             self._metrics.live_readers.set(len(self._tasks))
 
     async def end(self, _app: web.Application) -> None:
-        """Ends them all; browsers connect again, to another process."""
+        """Ends all readers; browsers connect again, to another process."""
         for task in self._tasks:
             task.cancel()

@@ -36,7 +36,7 @@ _MENU: Final = (
     ("/key", "Key", None),
 )
 
-#: Pages hold what only the key's owner may see.
+#: Pages have data that only the key's owner may see.
 _NO_STORE: Final = "no-store"
 
 
@@ -67,7 +67,7 @@ def _templates() -> jinja2.Environment:
 
 
 def menu(user: SignedIn) -> list[tuple[str, str]]:
-    """Paths and names of the pages that the user's key may use."""
+    """Returns paths and names of the pages that the user's key may use."""
     return [(path, name) for path, name, scope in _MENU if scope is None or scope in user.scopes]
 
 

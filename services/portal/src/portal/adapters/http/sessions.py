@@ -77,7 +77,7 @@ def session_storage(policy: SessionPolicy) -> EncryptedCookieStorage:
 
 
 async def signed_in(request: web.Request, policy: SessionPolicy) -> SignedIn | None:
-    """The session's key; None if there is none or it has timed out. Renews the idle timeout."""
+    """Returns the session's key and renews its idle timeout; None if there is no valid one."""
     session = await aiohttp_session.get_session(request)
     if _KEY not in session:
         return None
@@ -168,7 +168,7 @@ async def remember_upload(request: web.Request, upload_id: str) -> None:
 
 
 async def add_note(request: web.Request, text: str, *, is_error: bool = False) -> None:
-    """A message for the next page."""
+    """Adds a message for the next page."""
     session = await aiohttp_session.get_session(request)
     session[_NOTES] = [*session.get(_NOTES, []), [text, is_error]]
 

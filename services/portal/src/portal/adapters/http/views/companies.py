@@ -90,7 +90,7 @@ async def _looked_up(
 
 
 async def _history(registry: AsyncClient, company: Company) -> tuple[list[Event], str]:
-    """Returns the kept events of the company, newest first, or why there are none to show."""
+    """Returns the company's events, newest first, or why none can be shown."""
     key, cursor = f"{company.country}:{company.vat}", None
     events: list[Event] = []
     try:

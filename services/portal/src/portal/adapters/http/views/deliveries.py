@@ -34,7 +34,7 @@ _NO_ATTEMPTS: Final = Attempts(deliveries=())
 #: Times that a page looks for a result, once a second.
 _MAX_TRIES: Final = 60
 
-#: Attempts of the plot are read in pages; a busier webhook has its plot from the latest ones.
+#: The plot reads attempts in pages; that of a busier webhook has only the latest ones.
 _PLOT_PAGE: Final = 100
 _MAX_PLOT_PAGES: Final = 5
 
@@ -89,7 +89,7 @@ async def _attempts(
 
 
 async def show(request: web.Request) -> web.Response:
-    """A delivery; with `?seen=`, it is shown again until it has more attempts than these."""
+    """Shows a delivery; with `?seen=`, again until it has more attempts than these."""
     registry = registry_of(request)
     webhook = await registry.get_webhook(request.match_info["id"])
     delivery_id = request.match_info["delivery_id"]

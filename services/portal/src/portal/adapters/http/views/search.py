@@ -90,7 +90,7 @@ async def search(request: web.Request) -> web.Response:
 async def _found(
     registry: AsyncClient, countries: tuple[Country, ...], text: str, after: str
 ) -> list[Found]:
-    """Of each register, the one with the best match first; after a cursor, its next page."""
+    """Returns the results of each register, best match first; after a cursor, the next page."""
     if after and len(countries) == 1:
         listed = await _listed(registry, countries[0], text, after)
         return [Found(countries[0], others=listed.suggestions, cursor=listed.cursor)]
@@ -118,7 +118,7 @@ async def _found_in(registry: AsyncClient, country: Country, text: str) -> Found
 async def _listed(
     registry: AsyncClient, country: Country, text: str, after: str | None = None
 ) -> SuggestionPage:
-    """A page of the companies with the text in their names; empty for a text that is no name."""
+    """Returns a page of the companies with the text in their names; empty for an invalid name."""
     if not has_letters(text):
         return SuggestionPage(suggestions=())
     try:
@@ -130,14 +130,14 @@ async def _listed(
 
 
 def _understood(text: str, matches: list[Company]) -> str:
-    """How the text was understood; of one without a match, how it may be."""
+    """Returns how the text was interpreted; without a match, how it could be."""
     types = list(dict.fromkeys(company.match.type for company in matches))
     words = [_READINGS[each] for each in types]
     return " and as ".join(words or readings_of(text))
 
 
 async def suggest(request: web.Request) -> web.Response:
-    """Suggestions of both registers, best first, for the script of the search box."""
+    """Returns suggestions of both registers, best first, for the script of the search box."""
     text, country = request.query.get("q", "").strip(), request.query.get("country", "")
     registry = registry_of(request)
 

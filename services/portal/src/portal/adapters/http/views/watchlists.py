@@ -160,7 +160,7 @@ async def _named(registry: AsyncClient, keys: Sequence[str]) -> dict[str, Compan
 
 
 async def _latest(registry: AsyncClient, watchlist_id: str) -> tuple[list[Event], str]:
-    """The most recent events of a watchlist, newest first, or why there are none to show."""
+    """Returns the latest events of a watchlist, newest first, or why none can be shown."""
     try:
         found = await registry.event_page(_RECENT, watchlists=[watchlist_id], limit=_SHOWN_EVENTS)
     except ApiError as error:
