@@ -4,7 +4,7 @@ import tracemalloc
 from collections.abc import Iterator
 
 from lookup.records.records import RawDocument
-from lookup.registers.peppol.vanished import SeenIdentifiers
+from lookup.registers.peppol.sync import SeenIdentifiers
 
 
 def documents(keys: range) -> Iterator[RawDocument]:

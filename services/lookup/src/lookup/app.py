@@ -49,8 +49,7 @@ from common.mongo_reads import Reads
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from lookup.answers.exporting import AnswerExports
-from lookup.answers.finding import AnswerFinds
-from lookup.answers.known import AnswerKnown
+from lookup.answers.finding import AnswerFinds, AnswerKnown
 from lookup.answers.lookups import AnswerLookups, report
 from lookup.answers.matching import AnswerMatches
 from lookup.answers.suggestions import AnswerSuggestions

@@ -1,4 +1,4 @@
-"""Lists of companies: the index finds and counts them, and the store has what is shown."""
+"""Companies by filters, from index and store, and checks of numbers for watchlists."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from common.contracts.company import CompanyKey
 from common.contracts.find import FindPosition, FindReply, FindRequest, FoundCompany
+from common.contracts.watchlists import KnownReply, KnownRequest
 from common.domain.countries import FORMATS
 from lookup.answers.rendering import Candidate, Extras, answer
 from lookup.search.hits import SearchHit
@@ -54,3 +55,19 @@ def key_of(position: FindPosition) -> CompanyKey:
     """Returns the company at a place in a list."""
     digits = FORMATS[position.country].vat_digits
     return CompanyKey(position.country, f"{position.number:0{digits}d}")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerKnown:
+    """Answers requests for the numbers that the register lacks."""
+
+    register: StoredRegister
+
+    async def __call__(self, requests: Sequence[KnownRequest]) -> list[KnownReply]:
+        """Returns one reply per request, in order; may raise `Unavailable`."""
+        return await asyncio.gather(*map(self._unknown, requests))
+
+    async def _unknown(self, request: KnownRequest) -> KnownReply:
+        keys = {number: CompanyKey(request.country, number) for number in request.numbers}
+        known = await self.register.known(keys.values())
+        return KnownReply(unknown=tuple(number for number in keys if keys[number] not in known))

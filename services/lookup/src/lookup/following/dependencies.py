@@ -138,5 +138,5 @@ class SyncDependencies:
         return ReadDocuments(self.stores.parts, self.reader)
 
 
-#: Makes one pass over a source of a register.
+#: Returns the pass over a source of a register.
 Follow = Callable[[RegisterSource, SyncDependencies, PassTelemetry], Sync]

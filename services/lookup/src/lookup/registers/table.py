@@ -25,7 +25,7 @@ class Register:
 
     #: Companies come before the records that belong to them.
     sources: tuple[RegisterSource, ...]
-    #: Runs one pass over a source.
+    #: Returns the pass over a source.
     follow: Follow
     settings: type[RegisterSettings] = RegisterSettings
 

@@ -106,7 +106,7 @@ class SyncNorway:
 def follow(
     source: RegisterSource, dependencies: SyncDependencies, telemetry: PassTelemetry
 ) -> SyncNorway:
-    """Runs one pass over entities, units or roles."""
+    """Returns the pass over entities, units or roles."""
     settings = dependencies.settings_of(BrregSettings)
     client = dependencies.client_of(settings.brreg_url, "brreg")
     refresh = _refresh(source, client, dependencies)

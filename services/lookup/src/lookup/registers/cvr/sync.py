@@ -134,7 +134,7 @@ def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
 def follow(
     source: RegisterSource, dependencies: SyncDependencies, _telemetry: PassTelemetry
 ) -> SyncDenmark:
-    """Runs one pass over companies or production units."""
+    """Returns the pass over companies or production units."""
     settings = dependencies.settings_of(CvrSettings)
     password = settings.cvr_password.get_secret_value()
     authorization = encode_basic_auth(settings.cvr_user, password)
