@@ -141,6 +141,20 @@ def test_a_neutral_failure_is_a_problem_with_a_text_of_the_gateway(code: Failure
     assert problem.detail != ""
 
 
+@pytest.mark.parametrize(
+    "problem, text",
+    [
+        (problems.InternalError(), "an internal error"),
+        (problems.LookupTimeout(), "the lookup took too long; retry"),
+        (problems.LookupTimeout("later"), "later"),
+    ],
+)
+def test_a_problem_without_a_detail_has_the_text_of_its_code(
+    problem: problems.Problem, text: str
+) -> None:
+    assert (problem.detail, str(problem)) == (text, text)
+
+
 def test_an_operation_that_may_have_been_carried_out_is_no_timeout_of_a_lookup() -> None:
     late = Failure(code=FailureCode.DEADLINE_EXCEEDED)
 
