@@ -78,17 +78,18 @@ def _build(revision: str) -> None:
     if _built(images) == {_output("git", "-C", str(root), "rev-parse", f"{revision}^{{commit}}")}:
         return
     with tempfile.TemporaryDirectory(prefix="revision-") as folder:
-        files, build = f"{folder}/files.tar", Path("deploy", "images", "build")
+        files, scripts = f"{folder}/files.tar", Path("deploy", "images")
         subprocess.run(
             ["git", "-c", "tar.umask=0022", "archive", f"--output={files}", revision],
             cwd=root,
             check=True,
         )
         subprocess.run(["tar", "--extract", f"--directory={folder}", f"--file={files}"], check=True)
-        # The script of an older revision may not support VERSION.
-        shutil.copy(root / build, folder / build)
+        # The scripts of an older revision may not support VERSION, or be missing.
+        for script in ("build", "base", "version"):
+            shutil.copy(root / scripts / script, folder / scripts / script)
         subprocess.run(
-            [folder / build, *images],
+            [folder / scripts / "build", *images],
             env={**os.environ, "VERSION": _PREVIOUS},
             check=True,
             timeout=_BUILD,

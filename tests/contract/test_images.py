@@ -3,6 +3,7 @@
 Not every machine of this suite has a Docker, so the file is read, not built.
 """
 
+import json
 import os
 import re
 import shutil
@@ -10,12 +11,14 @@ import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from lookup.registers.table import sources
 from tests.contract.manifests.reading import ROOT
 from tests.contract.manifests.services import SERVICES, Service
+from tests.fakes import docker
 
 IMAGES = ROOT / "deploy" / "images"
 BUILD_PINS = IMAGES / "build-requirements.txt"
@@ -161,6 +164,92 @@ def test_what_images_need_is_said_before_they_are_built() -> None:
     assert (run.returncode, run.stderr) == (1, "images: Docker is missing or not running.\n")
 
 
+TAG = "python:3.11-slim-bookworm"
+OLD, NEW = (f"sha256:{letter * 64}" for letter in "ab")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """What a build of images reads of a checkout."""
+    shutil.copytree(IMAGES, tmp_path / "checkout" / "deploy" / "images")
+    packages = tmp_path / "checkout" / "services" / "gateway"
+    packages.mkdir(parents=True)
+    (packages / "pyproject.toml").write_text('version = "1.4.0"\n')
+    return tmp_path / "checkout"
+
+
+def built(checkout: Path, *words: str, state: dict[str, Any]) -> tuple[int, str, list[list[str]]]:
+    """Status and error of `build` or another script of it, and the options of each build."""
+    script, *arguments = words or ("build", "gateway", "portal")
+    done = subprocess.run(
+        [checkout / "deploy" / "images" / script, *arguments],
+        env=docker.install(checkout.parent, **state),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    after = json.loads((checkout.parent / "state.json").read_text())
+    return done.returncode, done.stderr, after["built"]
+
+
+def test_a_base_of_a_registry_is_named_by_its_digest(checkout: Path) -> None:
+    status, error, builds = built(checkout, state={"registry": {TAG: OLD}})
+
+    assert (status, error, len(builds)) == (0, "", 2)
+    for options in builds:
+        assert f"BASE=python@{OLD}" in options
+        assert f"org.opencontainers.image.base.name={TAG}" in options
+        assert f"org.opencontainers.image.base.digest={OLD}" in options
+
+
+def test_a_pinned_base_stays_what_it_was(checkout: Path) -> None:
+    pinned = {f"python@{OLD}": OLD}
+
+    first = built(checkout, "base", "--pin", state={"registry": {TAG: OLD}})
+    *_, builds = built(checkout, state={"registry": {TAG: NEW, **pinned}})
+    kept = built(checkout, state={"present": {TAG: [f"python@{NEW}"]}, "registry": pinned})
+    gone = built(checkout, state={"present": {TAG: [f"python@{NEW}"]}, "registry": {TAG: NEW}})
+
+    assert first[0] == 0
+    assert all(f"BASE=python@{OLD}" in options for options in [*builds, *kept[2]])
+    assert len(kept[2]) == 2
+    assert (gone[0], gone[2]) == (1, [])
+    assert f"python@{OLD} can be pulled from no image registry" in gone[1]
+
+
+@pytest.mark.parametrize("is_pinned", [False, True])
+def test_a_base_that_was_built_here_is_used_and_said(checkout: Path, *, is_pinned: bool) -> None:
+    if is_pinned:
+        (checkout / "deploy" / "images" / "base.digest").write_text(f"{OLD}\n")
+
+    status, error, builds = built(checkout, state={"present": {TAG: []}})
+
+    assert (status, len(builds)) == (0, 2)
+    assert error == f"images: {TAG} was built on this machine and has no digest\n"
+    assert all(f"BASE={TAG}" in options for options in builds)
+    assert not any("base.digest" in option for options in builds for option in options)
+
+
+def test_a_base_of_a_mirror_has_its_digest_there(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BASE_IMAGE", "registry.example:5000/python:3.11")
+
+    *_, builds = built(checkout, state={"registry": {"registry.example:5000/python:3.11": NEW}})
+
+    assert all(f"BASE=registry.example:5000/python@{NEW}" in options for options in builds)
+
+
+def test_an_empty_machine_is_told_of_debootstrap_before_anything_is_built(checkout: Path) -> None:
+    status, error, builds = built(checkout, state={})
+
+    assert (status, builds) == (1, [])
+    assert f"{TAG} can be pulled from no image registry" in error
+    assert "with debootstrap from `apt-get install debootstrap`" in error
+    assert "deploy/images/stand-ins/build" in error
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository of one commit, whose packages have the version 1.4.0."""
@@ -216,18 +305,47 @@ def test_an_image_is_labelled_with_what_was_built() -> None:
     assert 'label version "$(deploy/images/version)"' in (IMAGES / "build").read_text()
 
 
-def test_every_version_of_the_changelog_is_a_tag() -> None:
-    listed = subprocess.run(
-        ["git", "tag", "--list", "v*"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
+CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+#: Versions of the changelog, with the commit that each was made of.
+RELEASED = dict(
+    re.findall(
+        r"^## (\d\S*) - .*\n\nTag `v\S*`, commit `([0-9a-f]{40})`\.$", CHANGELOG, re.MULTILINE
     )
-    tags = listed.stdout.split()
+)
+
+
+def of_git(*words: str) -> str:
+    done = subprocess.run(
+        ["git", *words], cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
+    )
+    return done.stdout
+
+
+def test_every_version_of_the_changelog_names_its_commit() -> None:
+    versions = re.findall(r"^## (\d\S*) - ", CHANGELOG, re.MULTILINE)
+
+    # The commit of a release cannot name itself: the next one does.
+    assert set(versions[1:]) <= RELEASED.keys() <= set(versions)
+
+
+@pytest.mark.parametrize("version", RELEASED)
+def test_the_commit_of_a_version_is_its_release(version: str) -> None:
+    commit = RELEASED[version]
+    if not of_git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+        pytest.skip("this checkout has no history")
+
+    assert f'version = "{version}"' in of_git("show", f"{commit}:services/gateway/pyproject.toml")
+    assert f"## {version} - " in of_git("show", f"{commit}:CHANGELOG.md")
+    assert f"## {version} - " not in of_git("show", f"{commit}^:CHANGELOG.md")
+
+
+def test_the_tags_are_the_versions_of_the_changelog() -> None:
+    tags = of_git("tag", "--list", "v*").split()
     if not tags:
         pytest.skip("this checkout has no tags")
-    versions = re.findall(r"^## (\d\S*) - ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
-    assert sorted(tags) == sorted(f"v{version}" for version in versions)
+    made_of = {tag: of_git("rev-list", "-n1", tag).strip() for tag in tags}
+    released = {f"v{version}": commit for version, commit in RELEASED.items()}
+    versions = re.findall(r"^## (\d\S*) - ", CHANGELOG, re.MULTILINE)
+    assert released.items() <= made_of.items()
+    assert made_of.keys() <= {f"v{version}" for version in versions}
