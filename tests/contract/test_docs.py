@@ -8,11 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
 from dispatcher.sending.bounded_responses import MAX_INTERIM_RESPONSES, MAX_RESPONSE_BYTES
 from dispatcher.sending.http_sender import MAX_BODY_SIZE, SenderLimits
 from dispatcher.sending.outcome import Cause
+from gateway.access.keys import Rate
 from tests.builders.deliveries import dispatcher_settings as settings
 from webhook_store.deliveries.models import CancelReason
 
@@ -28,19 +31,39 @@ def readme(service: str) -> str:
     return (ROOT / "services" / service / "README.md").read_text()
 
 
-def settings_of(package: str) -> set[str]:
-    """The names of all settings of a service and of its commands."""
+def settings_of(package: str) -> dict[str, FieldInfo]:
+    """All settings of a service and of its commands by their names."""
     root = Path(importlib.import_module(package).__path__[0])
     files = [root / "settings.py", *root.glob("registers/*/settings.py")]
     names = [".".join(file.relative_to(root.parent).with_suffix("").parts) for file in files]
     modules = [importlib.import_module(name) for name in names]
     classes = [found for one in modules for found in vars(one).values() if isinstance(found, type)]
     return {
-        name.upper()
-        for settings in classes
+        name.upper(): field
+        # Of a setting that several have, the service's own wins.
+        for settings in sorted(classes, key=lambda each: each.__name__ == "Settings")
         if issubclass(settings, BaseSettings)
-        for name in settings.model_fields
+        for name, field in settings.model_fields.items()
     }
+
+
+def shown(field: FieldInfo) -> str:
+    """A default as an operator would write it."""
+    match field.default:
+        case _ if field.is_required():
+            return "required"
+        case bool(value):
+            return str(value).lower()
+        case float(value):
+            return f"{value:g}"
+        case timedelta() as value:
+            return TypeAdapter(timedelta).dump_json(value).decode().strip('"')
+        case Rate(count, window):
+            return f"{count}/{'minute' if window == 60 else window}"
+        case tuple(values):
+            return ",".join(map(str, values)) or "none"
+        case value:
+            return str(value or "").removesuffix("/") or "none"
 
 
 METRIC = re.compile(r"\b(?P<kind>Counter|Gauge|Histogram)\(\s*\"(?P<name>[a-z_]+)\"")
@@ -64,7 +87,53 @@ def test_every_setting_is_in_the_readme_and_no_other(service: str) -> None:
     section = readme(service).split("## Settings")[1].split("## Metrics")[0]
     listed = set(re.findall(r"^\| `([A-Z_]+)` \|", section, re.MULTILINE))
 
-    assert listed == settings_of(service.replace("-", "_"))
+    assert listed == settings_of(service.replace("-", "_")).keys()
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_every_default_in_the_readme_is_that_of_the_code(service: str) -> None:
+    section = readme(service).split("## Settings")[1].split("## Metrics")[0]
+    listed = dict(re.findall(r"^\| `([A-Z_]+)` \| (.*?) \|", section, re.MULTILINE))
+    defaults = {
+        name: shown(field) for name, field in settings_of(service.replace("-", "_")).items()
+    }
+
+    # What is found out at the start is described.
+    described = {"OTEL_SERVICE_NAME", "DOWNLOAD_DIR"}
+    assert {
+        name: (default, listed[name].strip("`").removesuffix("/"))
+        for name, default in defaults.items()
+        if default != listed[name].strip("`") and name not in described
+    } == {}
+
+
+def names_in_files() -> set[str]:
+    """Variables that the code, the deployment and the tests read or set."""
+    files = [ROOT / "Makefile"]
+    for folder in ("services", "libs", "clients", "deploy", "tests", "bench"):
+        files += [file for file in (ROOT / folder).glob("**/*") if file.suffix in SUFFIXES]
+    text = "\n".join(file.read_text() for file in files if file.is_file())
+    return set(re.findall(r"\b[A-Z]+(?:_[A-Z]+)+\b", text))
+
+
+#: Of files with variables.
+SUFFIXES = {"", ".py", ".yaml", ".sh"}
+#: Of the kernel, and of OpenTelemetry's exporter.
+NOT_OURS = {
+    *("SO_REUSEPORT", "OTEL_TRACES_SAMPLER", "OTEL_RESOURCE_ATTRIBUTES"),
+    *("OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_EXPORTER_OTLP_CERTIFICATE"),
+}
+
+
+def test_every_variable_that_a_guide_names_exists() -> None:
+    known = {name for service in SERVICES for name in settings_of(service.replace("-", "_"))}
+    known |= names_in_files() | NOT_OURS
+    guides = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/webhooks/*.md")]
+    guides += [*ROOT.glob("deploy/**/*.md"), *ROOT.glob("services/*/*.md")]
+    # The changelog also names what is no longer there.
+    text = "\n".join(each.read_text() for each in guides if each.name != "CHANGELOG.md")
+
+    assert set(re.findall(r"`([A-Z]+(?:_[A-Z]+)+)`", text)) - known == set()
 
 
 @pytest.mark.parametrize("service", SERVICES)

@@ -44,6 +44,7 @@ FOLDERS = (
     "components/monitoring",
     "components/operators",
     "components/server-ca",
+    "components/server-metrics",
     "components/tracing",
     "components/zones",
     "overlays/local",

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
+from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from yarl import URL
 from tests.contract.manifests.operators import made_by_operators
 from tests.contract.manifests.policies import Party, Policies
 from tests.contract.manifests.reading import (
+    KUBERNETES,
     NAMESPACE,
     Document,
     Workload,
@@ -273,6 +275,31 @@ def test_the_brokers_url_leads_to_every_node_by_tls() -> None:
         assert str(Path(url.query["cafile"]).parent) in mounts
         # Kubernetes fills in only what was defined before.
         assert list(variables)[:3] == ["AMQP_USER", "AMQP_PASSWORD", "AMQP_URL"]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_prometheus_may_scrape_what_its_alerts_are_about(server: str) -> None:
+    [monitor] = [
+        each["spec"]
+        for each in of_kind(rendered("components/server-metrics"), "PodMonitor")
+        if each["metadata"]["name"] == server
+    ]
+    selected = monitor["selector"]["matchLabels"].items()
+    [party] = [each for each in parties() if selected <= each.labels.items() and each.ports]
+    [endpoint] = monitor["podMetricsEndpoints"]
+    [(protocol, port)] = [key for key, name in party.ports.items() if name == endpoint["port"]]
+    guide = (KUBERNETES / "README.md").read_text()
+    [names] = re.findall(rf"^\| `{server}-tls` \| (`.*?) \| server", guide, re.MULTILINE)
+
+    assert party.name == server
+    assert ("prometheus", server, protocol, port) in NEEDED
+    # The job that the alerts select, and a name that the certificate has.
+    assert endpoint["relabelings"] == [{"targetLabel": "job", "replacement": server}]
+    assert any(
+        fnmatch(endpoint["tlsConfig"]["serverName"], name) for name in re.findall("`(.+?)`", names)
+    )
+    for reference in endpoint.get("basicAuth", {}).values():
+        assert f"| `{reference['name']}` | `username`, `password` |" in guide
 
 
 @pytest.mark.parametrize("server", SERVERS)

@@ -15,7 +15,7 @@ from local_stack.processes import Process, Program, Server, complete
 
 # The script of this name in /usr/sbin changes user; this one runs as its caller.
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-_CONTROL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
+_PROGRAMS = Path("/usr/lib/rabbitmq/bin")
 _EPMD = "epmd"
 
 #: Seconds; it takes 5 to 6 on an idle machine.
@@ -34,6 +34,9 @@ log.console = true
 """
 #: The cluster that a new node joins at its start.
 _CLUSTER = "cluster_formation.classic_config.nodes.1 = {name}\n"
+
+#: The plugin for Prometheus, where a port is given.
+_METRICS = "prometheus.tcp.ip = 127.0.0.1\nprometheus.tcp.port = {port}\n"
 
 _ON_LOOPBACK = "-kernel inet_dist_use_interface {127,0,0,1}"
 
@@ -68,13 +71,21 @@ class RabbitMQ(Server):
     cluster of a first one, whose port mapper and cookie it uses.
     """
 
-    def __init__(self, where: Path, ports: RabbitPorts, *, joins: "RabbitMQ | None" = None) -> None:
+    def __init__(
+        self,
+        where: Path,
+        ports: RabbitPorts,
+        *,
+        joins: "RabbitMQ | None" = None,
+        metrics_port: int | None = None,
+    ) -> None:
         super().__init__()
         self.ports: RabbitPorts = (
             ports if joins is None else replace(ports, mapper=joins.ports.mapper)
         )
         self._where = where.absolute()
         self._joins = joins
+        self._metrics_port = metrics_port
         self._home = self._where if joins is None else joins._where
         self._name = "company-registry@localhost" if joins is None else "second@localhost"
 
@@ -115,8 +126,12 @@ class RabbitMQ(Server):
     def set_memory_alarm(self, *, raised: bool) -> None:
         """Raises or ends a memory alarm, during which the broker accepts no messages."""
         watermark = "0.000001" if raised else "0.4"
-        command = [str(_CONTROL), "set_vm_memory_high_watermark", watermark]
-        complete(command, self._environment(), seconds=_CONTROL_TIMEOUT)
+        self.control("rabbitmqctl", "set_vm_memory_high_watermark", watermark)
+
+    def control(self, program: str, *arguments: str) -> str:
+        """What a program of RabbitMQ prints about this node; SetupError if it fails."""
+        command = [str(_PROGRAMS / program), *arguments]
+        return complete(command, self._environment(), seconds=_CONTROL_TIMEOUT)
 
     def _mapper_answers(self) -> bool:
         with suppress(OSError), socket.create_connection(("127.0.0.1", self.ports.mapper), 1):
@@ -131,11 +146,17 @@ class RabbitMQ(Server):
 
     def _write_files(self) -> None:
         self._where.mkdir(parents=True, exist_ok=True)
-        cluster = "" if self._joins is None else _CLUSTER.format(name=self._joins._name)
-        (self._where / "rabbitmq.conf").write_text(
-            _CONFIGURATION.format(amqp=self.ports.amqp, management=self.ports.management) + cluster
+        configuration = _CONFIGURATION.format(
+            amqp=self.ports.amqp, management=self.ports.management
         )
-        (self._where / "enabled_plugins").write_text("[rabbitmq_management].\n")
+        plugins = "rabbitmq_management"
+        if self._joins is not None:
+            configuration += _CLUSTER.format(name=self._joins._name)
+        if self._metrics_port is not None:
+            configuration += _METRICS.format(port=self._metrics_port)
+            plugins += ",rabbitmq_prometheus"
+        (self._where / "rabbitmq.conf").write_text(configuration)
+        (self._where / "enabled_plugins").write_text(f"[{plugins}].\n")
         (self._where / "inetrc").write_text(_NAMES)
 
     def _environment(self) -> dict[str, str]:

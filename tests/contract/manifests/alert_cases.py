@@ -21,6 +21,7 @@ _ALL_UP = {f'up{{job="{job}", pod="a"}}': "1x60" for job in _JOBS}
 _LOOKUP = 'route="/api/vat"'
 _DURATION = "mongodb_command_duration_seconds"
 _FAILED_WAITS = "mongodb_pool_wait_failures_total"
+_BACKED_UP = "kube_cronjob_status_last_successful_time"
 _TIMED_OUT = 'job="lookup", client="lookup", reason="timeout"'
 
 
@@ -64,6 +65,50 @@ def _gauge(name: str, fires: str, quiet: str) -> Case:
     return Case({name: fires}, {name: quiet})
 
 
+def _disk_of_rabbitmq(*, start: int, lost_a_minute: int) -> Series:
+    return {
+        'rabbitmq_disk_space_available_bytes{instance="a"}': f"{start}-{lost_a_minute}x500",
+        'rabbitmq_disk_space_available_limit_bytes{instance="a"}': "2000x500",
+    }
+
+
+def _memory_of_rabbitmq(percent: int) -> Series:
+    return {
+        'rabbitmq_process_resident_memory_bytes{instance="a"}': f"{percent}x60",
+        'rabbitmq_resident_memory_limit_bytes{instance="a"}': "100x60",
+    }
+
+
+def _members(field: str, *values: int) -> Series:
+    """A field of each member of a replica set, as the first one sees them."""
+    return {
+        f'mongodb_rs_members_{field}{{instance="a", member_idx="{number}"}}': f"{value}x60"
+        for number, value in enumerate(values)
+    }
+
+
+def _oplog(*, oldest: str, newest: str) -> Series:
+    return {
+        'mongodb_oplog_earliestOptime{instance="a"}': oldest,
+        'mongodb_oplog_latestOptime{instance="a"}': newest,
+    }
+
+
+def _disk_of_mongodb(*, free: int) -> Series:
+    return {
+        'hardware_disk_metrics_disk_space_free_bytes{instance="a"}': f"{free}x60",
+        'hardware_disk_metrics_disk_space_used_bytes{instance="a"}': f"{100 - free}x60",
+    }
+
+
+def _connections(current: int) -> Series:
+    return {
+        'mongodb_ss_connections{instance="a", conn_type="current"}': f"{current}x60",
+        'mongodb_ss_connections{instance="a", conn_type="available"}': f"{100 - current}x60",
+        'mongodb_ss_connections{instance="a", conn_type="totalCreated"}': "1000x60",
+    }
+
+
 CASES: dict[str, Case] = {
     "LookupBudgetBurnsFast": Case(_lookups(20, 980), _lookups(14, 986), at="2h"),
     "LookupBudgetBurnsSlowly": Case(_lookups(7, 993), _lookups(5, 995), at="2h"),
@@ -94,6 +139,42 @@ CASES: dict[str, Case] = {
     ),
     "BrokerAlarm": _gauge(
         'rabbitmq_alarms_free_disk_space_watermark{instance="a"}', "0x50 1x10", "0x60"
+    ),
+    "BrokerNodeDown": Case(
+        {'up{job="rabbitmq", pod="a"}': "1x50 0x10", 'up{job="rabbitmq", pod="b"}': "1x60"},
+        {
+            'up{job="rabbitmq", pod="a"}': "1x60",
+            'up{job="gateway", pod="a"}': "0x60",
+            'rabbitmq_unreachable_cluster_peers_count{pod="a"}': "0x60",
+        },
+    ),
+    "BrokerDiskFills": Case(
+        _disk_of_rabbitmq(start=20_000, lost_a_minute=15),
+        _disk_of_rabbitmq(start=20_000, lost_a_minute=5),
+        at="8h",
+    ),
+    "BrokerMemoryIsHigh": Case(_memory_of_rabbitmq(81), _memory_of_rabbitmq(80)),
+    "DatabaseHasNoPrimary": Case(_members("state", 2, 2, 8), _members("state", 2, 1, 8)),
+    "DatabaseMemberDown": Case(_members("health", 1, 1, 0), _members("health", 1, 1, 1)),
+    "DatabaseReplicationLags": Case(
+        _members("optimeDate", 100_000, 99_000, 69_000),
+        # One that is down has the alert of a member that is down.
+        _members("optimeDate", 100_000, 70_000, 0),
+    ),
+    "DatabaseOplogIsShort": Case(
+        _oplog(oldest="0x30 60+60x30", newest="43200+60x60"),
+        # Young, and not yet full.
+        _oplog(oldest="0x60", newest="43200+60x60"),
+    ),
+    "DatabaseDiskFills": Case(_disk_of_mongodb(free=14), _disk_of_mongodb(free=16)),
+    "DatabaseConnectionsRunOut": Case(_connections(81), _connections(80)),
+    "BackupIsOld": Case(
+        {f'{_BACKED_UP}{{cronjob="mongodb-backup"}}': "0x800"},
+        {
+            f'{_BACKED_UP}{{cronjob="mongodb-backup"}}': "0x300 18000x500",
+            f'{_BACKED_UP}{{cronjob="another"}}': "0x800",
+        },
+        at="13h",
     ),
     "DependencyDown": Case(
         {'dependency_up{job="lookup", pod="a", dependency="database"}': "0x60"},

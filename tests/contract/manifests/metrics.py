@@ -25,12 +25,46 @@ _WORD = re.compile(r"\b([a-zA-Z_:][a-zA-Z0-9_:]*)\b(?!\s*\()")
 _DURATION = re.compile(r"\[[^\]]*\]|\b\d+[smhd]\b")
 _OPERATORS = frozenset({"and", "or", "unless", "bool", "offset"})
 
-#: Of RabbitMQ's plugin `rabbitmq_prometheus`, 3.10 to 4.2.
-_OF_RABBITMQ = (
+#: Of RabbitMQ's plugin `rabbitmq_prometheus`; tests/integration/test_broker_guides.py asks one.
+OF_RABBITMQ = (
     "rabbitmq_alarms_file_descriptor_limit",
     "rabbitmq_alarms_free_disk_space_watermark",
     "rabbitmq_alarms_memory_used_watermark",
+    "rabbitmq_disk_space_available_bytes",
+    "rabbitmq_disk_space_available_limit_bytes",
+    "rabbitmq_process_resident_memory_bytes",
+    "rabbitmq_resident_memory_limit_bytes",
 )
+#: RabbitMQ 4.0 has it, 3.10 does not.
+_OF_LATER_RABBITMQ = ("rabbitmq_unreachable_cluster_peers_count",)
+#: Of the agents in the pods of MongoDB's operator, as the manual of the Cloud Manager names them:
+#: the fields of serverStatus and replSetGetStatus, and those of the machine.
+_OF_MONGODB_AGENT = (
+    "hardware_disk_metrics_disk_space_free_bytes",
+    "hardware_disk_metrics_disk_space_used_bytes",
+    "mongodb_connections_available",
+    "mongodb_connections_current",
+    "mongodb_members_health",
+    "mongodb_members_optimeDate",
+    "mongodb_members_state",
+    "mongodb_oplog_earliestOptime",
+    "mongodb_oplog_latestOptime",
+)
+#: Of github.com/percona/mongodb_exporter: exporter/metrics.go makes `ss` of serverStatus, and `rs`
+#: of replSetGetStatus; v1_compatibility.go has the oplog's.
+_OF_MONGODB_EXPORTER = {
+    "mongodb_dbstats_fsTotalSize": {"database"},
+    "mongodb_dbstats_fsUsedSize": {"database"},
+    "mongodb_mongod_replset_oplog_head_timestamp": set(),
+    "mongodb_mongod_replset_oplog_tail_timestamp": set(),
+    "mongodb_rs_members_health": {"member_idx", "member_state"},
+    "mongodb_rs_members_optimeDate": {"member_idx", "member_state"},
+    "mongodb_rs_members_state": {"member_idx", "member_state"},
+    "mongodb_ss_connections": {"conn_type"},
+    "mongodb_up": set(),
+}
+#: Of kube-state-metrics.
+_OF_KUBERNETES = {"kube_cronjob_status_last_successful_time": {"cronjob"}}
 
 
 @cache
@@ -40,10 +74,12 @@ def exposed_metrics() -> dict[str, frozenset[str]]:
     Read from the source, since some metrics are made when a service starts, not when its module is
     imported. Names and labels must be literal.
     """
-    found = {"up": _ADDED} | dict.fromkeys(_OF_RABBITMQ, _ADDED)
+    found = dict.fromkeys(("up", *OF_RABBITMQ, *_OF_LATER_RABBITMQ, *_OF_MONGODB_AGENT), _ADDED)
+    for name, labels in (_OF_MONGODB_EXPORTER | _OF_KUBERNETES).items():
+        found[name] = _ADDED | labels
     for file in sorted(ROOT.glob("*/*/src/**/*.py")):
-        for name, labels in _metrics_of(file):
-            found[name] = labels | _ADDED
+        for name, own in _metrics_of(file):
+            found[name] = own | _ADDED
     return found
 
 

@@ -1,0 +1,143 @@
+"""Every command of our programs in a guide is typed, with real servers behind it.
+
+tests/contract/test_typed_commands.py has the other programs, tests/e2e/test_readme.py examples.
+"""
+
+import asyncio
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import aio_pika
+import pytest
+
+from common.contracts.topology import DEAD_LETTERS_ARGUMENTS, DEAD_LETTERS_QUEUE
+from common.mongo import Client, database
+from local_stack.system import System
+from register_samples.files import write_registers
+from register_samples.server import Registers
+from register_samples.server.serving import Served, serving
+from tests.builders.webhooks import a_call, a_registered, encoded_key, secret_keys
+from tests.commanding import run_here
+from tests.conftest import DatabaseNames
+from tests.contract.manifests.guides import commands
+from webhook_store.webhooks.registrations import Registrations
+
+pytestmark = pytest.mark.integration
+
+OURS = re.compile(r"python -m (gateway|lookup|webhook_registry|dispatcher) .+")
+#: They run until they are stopped; every test of a whole system starts them.
+ENDLESS = re.compile(r"python -m \w+ serve|.* --follow")
+LETTER = "11111111-1111-1111-1111-111111111111"
+COMPANIES = 20
+
+
+def typed() -> list[str]:
+    """Each command once, without what may be left out of it, in the order of the guides."""
+    bare = (re.sub(r" \[[^\]]*\]| \| --all| > \S+", "", each.text) for each in commands())
+    return [text for text in dict.fromkeys(bare) if OURS.match(text) and not ENDLESS.match(text)]
+
+
+@pytest.fixture
+def system(tmp_path: Path, amqp_url: str, mongo_url: str, database_names: DatabaseNames) -> System:
+    settings = {**database_names.environment, "WEBHOOK_SECRET_KEYS": f"k1:{encoded_key('k1')}"}
+    return System(tmp_path, amqp_url, mongo_url, settings)
+
+
+async def a_dead_letter(amqp_url: str) -> None:
+    async with await aio_pika.connect(amqp_url) as connection:
+        channel = await connection.channel()
+        await channel.declare_queue(
+            DEAD_LETTERS_QUEUE, durable=True, arguments=DEAD_LETTERS_ARGUMENTS
+        )
+        letter = aio_pika.Message(b"{}", message_id=LETTER)
+        await channel.default_exchange.publish(letter, routing_key=DEAD_LETTERS_QUEUE)
+
+
+def of_registers(served: Served) -> dict[str, str]:
+    return {"BRREG_URL": str(served.brreg), "PEPPOL_URL": str(served.url)}
+
+
+async def test_every_command_of_a_guide_works(
+    system: System, mongo: Client, database_names: DatabaseNames
+) -> None:
+    webhooks = database(mongo, database_names.webhooks)
+    registered = a_registered()
+    await Registrations(webhooks, secret_keys("k1"), Random(1)).create(
+        registered, call_id=a_call(1), limit=50
+    )
+    await a_dead_letter(system.amqp_url)
+    files = write_registers(system.folder / "registers", COMPANIES)
+    key = "python -m gateway keys issue --owner acme --name one --scope lookup"
+    printed = {key: await done(system, key, {})}
+    values = {
+        "<id>": printed[key].partition(".")[0],
+        "<webhook id>": registered.webhook.id,
+        "<message id>": LETTER,
+        "<country> <number>": "no 310345806",
+        "<source> <file>…": "no-enheter enheter.json.gz",
+        "<source>…": "no-enheter",
+        "import …": "import no-enheter enheter.json.gz",
+        "<time>": "2026-11-20T00:00:00Z",
+        "<the backup's time>": "2026-11-20T00:00:00Z",
+    }
+
+    async with serving(Registers(companies=COMPANIES)) as served:
+        for line in dict.fromkeys(filled(text, values, files) for text in typed()):
+            printed[line] = await done(system, line, of_registers(served))
+
+    (system.folder / "removed.txt").write_text("no 310345806\ndk 12345674\n")
+    [loop] = [each.text for each in commands() if each.text.startswith("while read")]
+    await asyncio.to_thread(in_a_shell, system, loop)
+
+    assert printed["python -m dispatcher dead-letters list"].startswith(LETTER)
+    assert printed[f"python -m dispatcher dead-letters drop --id {LETTER}"] == "1 dropped\n"
+    removed = await done(system, "python -m lookup removed", {})
+    assert {"no 923609016", "no 310345806", "dk 12345674"} <= set(removed.splitlines())
+    assert "revoked" in printed["python -m gateway keys list"]
+    stored: Any = await webhooks["webhooks"].find_one({"_id": registered.webhook.id})
+    assert stored["status"] == "enabled"
+
+
+def filled(text: str, values: Mapping[str, str], files: Mapping[str, Path]) -> str:
+    """The command with values for its placeholders, and with the file of its register."""
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, value)
+    return re.sub(
+        r"import ([\w-]+) \S+", lambda found: f"import {found[1]} {files[found[1]]}", text
+    )
+
+
+def in_a_shell(system: System, line: str) -> None:
+    """Types what needs a shell, in the system's folder; it has to succeed."""
+    interpreter = Path(sys.executable).parent
+    environment = {
+        **os.environ,
+        **system.settings_of("lookup"),
+        "PATH": f"{interpreter}{os.pathsep}{os.environ['PATH']}",
+    }
+    subprocess.run(
+        ["bash", "-euc", line], cwd=system.folder, env=environment, check=True, timeout=120
+    )
+
+
+async def done(system: System, line: str, settings: Mapping[str, str]) -> str:
+    """What the command prints; it has to succeed."""
+    _python, _m, module, *arguments = shlex.split(line)
+    own = System(
+        system.folder, system.amqp_url, system.mongo_url, {**system.environment, **settings}
+    )
+
+    # Those that set up a log write to a standard output of their own.
+    run = own.run if module in ("lookup", "dispatcher") else partial(run_here, own)
+    status, output, error = await asyncio.to_thread(run, module, *arguments)
+
+    assert status == 0, f"{line}\n{output}{error}"
+    return output
