@@ -5,7 +5,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,9 +51,10 @@ def as_operator_writes(rule: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def alertmanager(tmp_path: Path) -> Iterator[int]:
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """The port of an Alertmanager with our rules."""
+    folder = tmp_path_factory.mktemp("alertmanager")
     if shutil.which("prometheus-alertmanager") is None:
         install(["prometheus-alertmanager"], why="Alertmanager is missing.")
     ours = yaml.safe_load((MONITORING / "alertmanager.yaml").read_text())["spec"]["inhibitRules"]
@@ -63,16 +63,16 @@ def alertmanager(tmp_path: Path) -> Iterator[int]:
         "receivers": [{"name": "nobody"}],
         "inhibit_rules": [as_operator_writes(rule) for rule in ours],
     }
-    (tmp_path / "alertmanager.yml").write_text(yaml.safe_dump(configuration))
+    (folder / "alertmanager.yml").write_text(yaml.safe_dump(configuration))
     [port] = free_ports(1)
     options = {
-        "config.file": tmp_path / "alertmanager.yml",
-        "storage.path": tmp_path / "data",
+        "config.file": folder / "alertmanager.yml",
+        "storage.path": folder / "data",
         "web.listen-address": f"127.0.0.1:{port}",
         "cluster.listen-address": "",
     }
     with (
-        (tmp_path / "log").open("w") as log,
+        (folder / "log").open("w") as log,
         subprocess.Popen(
             ["prometheus-alertmanager", *(f"--{name}={value}" for name, value in options.items())],
             stdout=log,
@@ -86,16 +86,39 @@ def alertmanager(tmp_path: Path) -> Iterator[int]:
             process.terminate()
 
 
-def pages(port: int, firing: list[dict[str, str]]) -> set[str]:
-    """The alerts that somebody is told of while these fire."""
+def active(port: int, query: str = "") -> list[dict[str, Any]]:
+    """The alerts that fire."""
+    status, answer = http_get(port, f"/api/v2/alerts{query}")
+    assert status == 200
+    return list(json.loads(answer))
+
+
+def post(port: int, alerts: list[dict[str, Any]]) -> None:
     connection = HTTPConnection("127.0.0.1", port, timeout=10)
-    body = json.dumps([{"labels": labels} for labels in firing])
-    connection.request("POST", "/api/v2/alerts", body, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json"}
+    connection.request("POST", "/api/v2/alerts", json.dumps(alerts), headers)
     assert connection.getresponse().status == 200
     connection.close()
-    status, answer = http_get(port, "/api/v2/alerts?inhibited=false")
-    assert status == 200
-    return {alert["labels"]["alertname"] for alert in json.loads(answer)}
+
+
+@pytest.fixture
+def alertmanager(port: int) -> Iterator[int]:
+    """The port of an Alertmanager in which no alert fires before the test."""
+    assert active(port) == []
+    yield port
+    past = "2026-01-01T00:00:00Z"
+    post(port, [{"labels": each["labels"], "endsAt": past} for each in active(port)])
+
+
+def assert_pages(port: int, firing: list[dict[str, str]], expected: set[str]) -> None:
+    """Asserts which alerts page somebody once these fire, too: inhibition follows soon after."""
+    post(port, [{"labels": labels} for labels in firing])
+
+    def paging() -> set[str]:
+        return {each["labels"]["alertname"] for each in active(port, "?inhibited=false")}
+
+    wait_for(lambda: paging() == expected, seconds=30)
+    assert paging() == expected
 
 
 @pytest.mark.timeout(900)  # installs Alertmanager
@@ -105,8 +128,8 @@ def test_an_outage_is_one_page(alertmanager: int, outage: str) -> None:
     caused_by = {"DatabaseMemberDown": {"DatabaseReplicationLags"}}
     silent = {name for each in others for name in caused_by.get(each["alertname"], ())}
 
-    assert pages(alertmanager, others) == {each["alertname"] for each in others} - silent
-    assert pages(alertmanager, [of(outage)]) == {outage, *APART}
+    assert_pages(alertmanager, others, {each["alertname"] for each in others} - silent)
+    assert_pages(alertmanager, [of(outage)], {outage, *APART})
 
 
 @pytest.mark.timeout(900)
@@ -121,8 +144,8 @@ def test_an_outage_is_one_page(alertmanager: int, outage: str) -> None:
 def test_of_two_alerts_of_an_outage_one_is_a_page(
     alertmanager: int, cause: str, effect: str
 ) -> None:
-    assert pages(alertmanager, [of(effect)]) == {effect}
-    assert pages(alertmanager, [of(cause)]) == {cause}
+    assert_pages(alertmanager, [of(effect)], {effect})
+    assert_pages(alertmanager, [of(cause)], {cause})
 
 
 def of(name: str, **labels: str) -> dict[str, str]:
@@ -133,5 +156,5 @@ def of(name: str, **labels: str) -> dict[str, str]:
 def test_a_service_that_is_down_is_not_also_unready(alertmanager: int) -> None:
     firing = [of("ServiceDown", job="lookup"), of("NotReady", job="lookup")]
 
-    assert pages(alertmanager, firing) == {"ServiceDown"}
-    assert pages(alertmanager, [of("NotReady", job="gateway")]) == {"ServiceDown", "NotReady"}
+    assert_pages(alertmanager, firing, {"ServiceDown"})
+    assert_pages(alertmanager, [of("NotReady", job="gateway")], {"ServiceDown", "NotReady"})

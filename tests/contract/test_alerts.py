@@ -3,6 +3,7 @@
 The alerts and the autoscalers use metrics and queues that exist.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -119,6 +120,8 @@ def test_every_alert_fires_and_stays_quiet_as_its_cases_say(tmp_path: Path) -> N
         text=True,
         timeout=150,
         check=False,
+        # On a busy machine, the threads that collect garbage take more of it than the rules.
+        env={**os.environ, "GOMAXPROCS": "1"},
     )
 
     assert result.returncode == 0, result.stdout + result.stderr
@@ -155,7 +158,7 @@ def test_the_objective_of_lookups_counts_the_routes_of_lookups() -> None:
     }
 
 
-def test_changes_that_are_not_read_and_events_that_do_not_go_out_are_noticed() -> None:
+def test_unread_changes_and_unpublished_events_have_alerts() -> None:
     watched = {metric for alert in alerts().values() for metric in asked_for(alert["expr"])}
 
     assert watched >= {

@@ -77,7 +77,7 @@ def test_a_container_runs_an_image_of_this_version(key: str) -> None:
     assert tag == SERVICES["gateway"].version
 
 
-def test_every_service_runs_and_is_asked_whether_it_is_ready(service: Service) -> None:
+def test_every_service_has_a_readiness_check(service: Service) -> None:
     container = CONTAINERS[service.name]
 
     assert container["image"] == f"company-registry/{service.name}:{service.version}"
@@ -85,7 +85,7 @@ def test_every_service_runs_and_is_asked_whether_it_is_ready(service: Service) -
     assert "healthcheck" not in container
 
 
-def test_the_sync_runs_on_the_loopback_of_the_registers_and_is_asked_whether_it_is_ready() -> None:
+def test_the_sync_shares_the_registers_loopback_and_has_a_readiness_check() -> None:
     sync = CONTAINERS["lookup-sync"]
     addresses = [sync["environment"][name] for name in ("BRREG_URL", "CVR_URL", "PEPPOL_URL")]
 

@@ -118,7 +118,7 @@ class Promises:
     async def test_a_missing_delivery_is_not_claimed(self, kept: Kept) -> None:
         assert await kept.store.claim(a_task(9)) is None
 
-    async def test_keeping_it_again_changes_nothing(self, kept: Kept) -> None:
+    async def test_storing_a_delivery_again_changes_nothing(self, kept: Kept) -> None:
         await kept.keep(a_new_delivery(1))
         await kept.store.record(an_attempted(await kept.claimed()))
 

@@ -215,7 +215,7 @@ def test_every_kind_of_event_is_made_of_some_change() -> None:
 
 
 @pytest.mark.parametrize("kind", EventType)
-def test_an_event_is_what_it_was(kind: EventType) -> None:
+def test_every_event_equals_its_golden_file(kind: EventType) -> None:
     assert orjson.loads(the_story()[kind]) == golden(kind)
 
 

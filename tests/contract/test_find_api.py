@@ -115,7 +115,7 @@ async def test_an_owner_chooses_its_register(gateway: Gateway) -> None:
         ("?status=bankrupt,active", ["bankrupt", "active"]),
     ],
 )
-async def test_active_companies_are_meant_unless_others_are_asked_for(
+async def test_only_active_companies_are_found_by_default(
     gateway: Gateway, query: str, statuses: list[str]
 ) -> None:
     await shown(gateway, query)

@@ -2,23 +2,21 @@
 
 import asyncio
 from collections.abc import Iterator
+from functools import cache
 from http import HTTPStatus
 from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-import schemathesis
 from hypothesis import assume, settings
 from requests import Session
-from schemathesis.checks import positive_data_acceptance
-from schemathesis.specs.openapi.checks import content_type_conformance, negative_data_rejection
 
 from common.contracts.lookup import LookupReply, LookupRequest
 from common.mongo import connected, database
 from gateway.access.keys import Rate
 from gateway.problems import CompanyNotFound
-from tests.builders.openapi import DOCUMENT
+from tests.builders.openapi import DOCUMENT, operations
 from tests.fakes.gateway import FakeLookups
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhook_registry import World
@@ -69,15 +67,6 @@ def served(mongo_url: str, module_webhooks: str) -> Iterator[Served]:
     loop.close()
 
 
-document = schemathesis.openapi.from_dict(DOCUMENT)
-document.config.update(request_timeout=60)  # on a busy machine the default of 10 s is too short
-described = document.exclude(tag=["Events", "Keys"])
-
-# An OpenAPI document cannot express every rule: that exactly one search is given, a number's length
-# by country, public hosts, past times, a text that is blank once it is trimmed. A request that fits
-# the schemas may rightly be rejected, hence `positive_data_acceptance` is excluded.
-
-
 @pytest.fixture(scope="module")
 def session() -> Iterator[Session]:
     """Keeps its connection: without one, each request would have one of its own."""
@@ -85,12 +74,55 @@ def session() -> Iterator[Session]:
         yield session
 
 
-#: Beside these, each operation gets a request for each part of its description.
-@settings(max_examples=settings().max_examples // 4)
-@described.parametrize()
+@cache
+def described() -> Any:
+    """The document, read by Schemathesis: a second for its import in the processes that need it."""
+    import schemathesis
+    from schemathesis.checks import load_all_checks
+
+    load_all_checks()
+    document = schemathesis.openapi.from_dict(DOCUMENT)
+    document.config.update(request_timeout=60)  # on a busy machine the default of 10 s is too short
+    return document
+
+
+OPERATIONS = [
+    pytest.param(path, method, id=f"{method.upper()} {path}")
+    for path, method, operation in operations()
+    if not {"Events", "Keys"} & set(operation["tags"])
+]
+
+
+@pytest.mark.parametrize("path, method", OPERATIONS)
 def test_generated_requests_are_answered_as_described(
-    case: Any, served: Served, session: Session
+    path: str, method: str, served: Served, session: Session
 ) -> None:
+    from schemathesis.generation.hypothesis import builder
+
+    def exchange(case: Any) -> None:
+        assert_answered_as_described(case, served, session)
+
+    document = described()
+    operation = document[path][method]
+    # Each operation gets a request for each part of its description, and a few by chance.
+    config = builder.HypothesisTestConfig(
+        project=document.config,
+        modes=list(builder.HypothesisTestMode),
+        explicit_settings=settings(max_examples=settings().max_examples // 4),
+    )
+
+    builder.create_test(operation=operation, test_func=exchange, config=config)()
+
+
+# An OpenAPI document cannot express every rule: that exactly one search is given, a number's length
+# by country, public hosts, past times, a text that is blank once it is trimmed. A request that fits
+# the schemas may rightly be rejected, hence `positive_data_acceptance` is excluded.
+
+
+def assert_answered_as_described(case: Any, served: Served, session: Session) -> None:
+    from schemathesis.checks import positive_data_acceptance
+    from schemathesis.specs.openapi.checks import content_type_conformance, negative_data_rejection
+
     url, key = served
     # Longer request lines never reach the handler.
     assume(len(urlencode(case.query or {}, doseq=True)) < MAX_QUERY_LENGTH)

@@ -33,7 +33,7 @@ class Promises:
 
         assert await store.find(key.id) == key
 
-    async def test_there_may_be_no_such_key(self, store: Store) -> None:
+    async def test_an_unknown_key_is_not_found(self, store: Store) -> None:
         assert await store.find("0" * 24) is None
 
     async def test_a_revoked_key_is_still_found_with_the_time_of_its_end(

@@ -117,7 +117,7 @@ async def test_a_hundred_records_are_asked_in_parts_and_answered_in_order(
         (7, "records[1]"),
     ],
 )
-async def test_a_record_that_is_none_has_a_problem_that_names_its_field(
+async def test_an_invalid_record_has_a_problem_that_names_its_field(
     gateway: Gateway, record: Any, parameter: str
 ) -> None:
     good, refused = await results(gateway, NAMED, record)

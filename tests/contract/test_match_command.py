@@ -148,7 +148,7 @@ async def test_a_column_may_be_named(shell: Shell) -> None:
         (("k.csv", "-o", "gone/x.csv"), "name\nx\n", "gone/x.csv: No such file"),
     ],
 )
-async def test_wrong_usage_is_told_before_any_request(
+async def test_wrong_usage_is_reported_before_any_request(
     shell: Shell, arguments: tuple[str, ...], text: str, message: str
 ) -> None:
     (shell.home / "k.csv").write_text(text)

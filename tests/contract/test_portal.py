@@ -220,7 +220,7 @@ async def test_a_form_of_another_site_neither_does_anything_nor_ends_the_session
     assert (await signed_in.get("/key")).status == 200
 
 
-async def test_a_form_of_our_own_origin_is_taken(signed_in: Portal) -> None:
+async def test_a_form_of_the_portals_origin_is_accepted(signed_in: Portal) -> None:
     own = str(signed_in.client.make_url("")).rstrip("/")
 
     response = await signed_in.post("/sign-out", headers={"Origin": own})

@@ -124,7 +124,7 @@ async def test_a_row_is_reviewed_beside_its_candidates_and_leads_to_the_next(
 @pytest.mark.parametrize(
     "fields", [{}, {"row": "1", "choice": "2"}, {"row": "9", "choice": "0"}, {"row": "x"}]
 )
-async def test_a_decision_that_is_none_is_refused(portal: Portal, fields: dict[str, str]) -> None:
+async def test_an_unknown_decision_is_refused(portal: Portal, fields: dict[str, str]) -> None:
     await upload(portal)
     await matched(portal)
 
@@ -210,7 +210,7 @@ async def test_a_file_is_dropped(portal: Portal, path: str) -> None:
     assert held == {}
 
 
-async def test_a_file_that_nobody_uses_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unused_file_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "_SWEEP", 0.01)
     async with a_portal(file_idle_timeout=-1) as portal:
         await portal.sign_in()

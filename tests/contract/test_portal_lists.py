@@ -80,7 +80,7 @@ async def test_a_fault_of_a_folded_field_unfolds_it(portal: Portal) -> None:
     assert re.search(r'<details id="more" open>', await portal.shown("/companies?form=zzz"))
 
 
-async def test_a_number_that_is_none_is_not_asked_for(portal: Portal) -> None:
+async def test_an_invalid_number_is_refused_before_any_request(portal: Portal) -> None:
     response = await portal.get("/companies?employees_min=many")
 
     assert response.status == 400

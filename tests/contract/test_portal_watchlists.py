@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from portal.adapters import reading
 from tests.builders.answers import (
     AT,
     a_found_company,
@@ -14,7 +15,7 @@ from tests.builders.answers import (
     an_event,
     an_invalid,
 )
-from tests.contract.test_portal_customers import RESULTS, matched, upload
+from tests.contract.test_portal_customers import RESULTS, matched, read_here, upload
 from tests.fakes.portal import ME, Portal
 from tests.fakes.portal import portal as a_portal
 
@@ -25,7 +26,8 @@ HOOK = a_webhook(description="CRM", filter={"watchlists": ["wl_1"]})
 
 
 @pytest.fixture
-async def portal() -> AsyncIterator[Portal]:
+async def portal(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Portal]:
+    monkeypatch.setattr(reading, "_read", read_here)
     async with a_portal() as portal:
         company = a_found_company(country="dk", vat="12345674", name="Prøve ApS")
         missing = {"problem": a_problem("company_not_found", 404)}

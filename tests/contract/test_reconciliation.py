@@ -66,7 +66,7 @@ async def body_of(answer: ClientResponse, schema: str) -> Any:
     return body
 
 
-def test_the_schemas_refuse_what_is_none() -> None:
+def test_the_schemas_refuse_invalid_values() -> None:
     for name in ("manifest", "reconciliation-result-batch", "data-extension-response"):
         with pytest.raises(jsonschema.ValidationError):
             conforms({"rows": [], "q0": {}}, name)

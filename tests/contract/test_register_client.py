@@ -182,7 +182,7 @@ async def test_a_register_that_refuses_connections_is_unavailable(register: Regi
             await nowhere.ask(Call("GET", nowhere.url("enheter")))
 
 
-async def test_numbers_are_fetched_in_one_list_and_one_by_one_where_that_leaves_them_out(
+async def test_numbers_that_a_list_leaves_out_are_fetched_one_by_one(
     register: Register,
 ) -> None:
     entities = register.served.registers.no.entities

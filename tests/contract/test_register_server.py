@@ -231,7 +231,7 @@ def test_registers_that_change_by_themselves_keep_the_showcase_and_their_formats
             parse(kind.parse, document)
 
 
-def test_a_register_that_is_made_anew_changes_in_other_ways_under_higher_numbers() -> None:
+def test_a_recreated_register_changes_differently_under_higher_numbers() -> None:
     clock = Clock()
     before = Registers(companies=40, now=clock)
     clock.now += timedelta(minutes=1)

@@ -580,7 +580,9 @@ async def test_a_name_that_changes_is_checked_again(real: HttpSenders) -> None:
 
 
 @pytest.mark.parametrize("host", ["2130706433", "127.1", "0x7f.1", "0177.0.0.1"])
-async def test_odd_spellings_of_addresses_reach_nothing(real: HttpSenders, host: str) -> None:
+async def test_unusual_spellings_of_private_addresses_are_not_called(
+    real: HttpSenders, host: str
+) -> None:
     async with real.sender(allowed=()) as sender:
         outcome = await sender.send(a_post(f"https://{host}/hook"))
 
@@ -601,7 +603,7 @@ async def test_a_name_without_addresses_is_dns(real: HttpSenders) -> None:
     assert outcome == Unanswered(Cause.DNS)
 
 
-async def test_names_that_resolve_slowly_hold_up_no_other(real: HttpSenders) -> None:
+async def test_slow_name_resolution_delays_no_other(real: HttpSenders) -> None:
     release = asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -53,7 +53,7 @@ def blocking(running: Running) -> Iterator[Client]:
         yield client
 
 
-def test_a_company_is_found_by_number_and_by_text_with_all_that_is_asked_for(
+def test_a_company_is_found_by_number_and_by_text_with_every_included_part(
     blocking: Client,
 ) -> None:
     company = blocking.lookup(

@@ -219,7 +219,7 @@ def test_a_file_of_another_kind_leaves_its_kind_unloaded(importer: Importer) -> 
         (b"", "neither JSON nor a table of this register"),
     ],
 )
-def test_a_file_that_is_none_of_a_register_is_refused_in_one_line(
+def test_a_file_of_no_register_is_refused_in_one_line(
     importer: Importer, content: bytes, what: str
 ) -> None:
     outcome = importer.load(importer.file(content))

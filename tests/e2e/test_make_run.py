@@ -156,7 +156,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
 
 
 @pytest.mark.timeout(900)  # two starts on a busy machine
-def test_a_run_answers_and_after_a_kill_goes_on_where_it_was_until_make_stop(run: Run) -> None:
+def test_a_run_serves_and_resumes_after_a_kill_until_make_stop(run: Run) -> None:
     [port] = free_ports(1)
     run.start()
     env = run.env()

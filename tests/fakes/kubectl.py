@@ -3,12 +3,14 @@
 Everything it is told is a line of the file `KUBECTL_LOG`. A Job runs with the environment of the
 caller, if that has a `MONGO_URL`. The first look at pods finds those of the previous release.
 
-A release starts it some forty times, hence what takes long to import is imported where it is used.
+A release starts it some forty times, hence it starts without `site`, and what takes long to import
+is imported where it is used.
 """
 
 import json
 import os
 import sys
+import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,13 +25,14 @@ OLD_POD = {
 def install(folder: Path) -> dict[str, str]:
     """Puts the program into a folder; returns the environment that finds it."""
     program = folder / "kubectl"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{__file__}" "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "{__file__}" "$@"\n')
     program.chmod(0o755)
     return {
         **os.environ,
         "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
         "REAL_PATH": os.environ["PATH"],
         "KUBECTL_LOG": str(folder / "log"),
+        "PACKAGES": sysconfig.get_path("platlib"),
     }
 
 
@@ -70,6 +73,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _documents(text: str) -> list[Any]:
+    sys.path.append(os.environ["PACKAGES"])
     import yaml
 
     return list(yaml.load_all(text, Loader=yaml.CSafeLoader))

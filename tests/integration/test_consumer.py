@@ -179,7 +179,7 @@ async def test_a_message_that_always_fails_is_dead_lettered(own: Broker) -> None
     assert worker.tries == MAX_TRIES + 1
 
 
-async def test_a_shutdown_drains_messages_in_flight_and_takes_no_more(own: Broker) -> None:
+async def test_a_shutdown_drains_messages_in_flight_and_consumes_no_more(own: Broker) -> None:
     worker = Worker()
     async with own.consuming(worker):
         await own.publisher.publish(b"slow", routing_key="work")
@@ -244,7 +244,7 @@ async def test_concurrent_messages_arrive_whole_and_in_the_order_of_their_calls(
     assert {(one.delivery_mode, one.content_type) for one in received} == {(2, "application/json")}
 
 
-async def test_refused_messages_are_told_from_those_around_them(own: Broker) -> None:
+async def test_only_the_refused_messages_of_a_burst_fail(own: Broker) -> None:
     """One queue is missing, and another takes a single message."""
     full: dict[str, Any] = {"x-max-length": 1, "x-overflow": "reject-publish"}
     queues = ("work", "unbound", "full", "work", "full", "unbound", "work")

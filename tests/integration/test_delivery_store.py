@@ -356,7 +356,7 @@ async def test_attempts_are_selected(
     assert [number_of(one.delivery_id) for one in listed.deliveries] == numbers
 
 
-async def test_of_a_webhook_that_was_never_called_nothing_is_known(store: Store) -> None:
+async def test_a_webhook_without_attempts_has_an_empty_health(store: Store) -> None:
     assert await Health(store.database).of([WEBHOOK], at=NOON) == {WEBHOOK: WebhookHealth()}
 
 

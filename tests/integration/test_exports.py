@@ -217,7 +217,7 @@ async def test_a_copy_with_filters_has_each_change_that_was_stored_before_it_beg
         assert [one["vat"] for page in read for one in companies(page)] == expected
 
 
-async def test_a_register_that_is_written_to_all_the_time_holds_up_no_copy_with_filters(
+async def test_constant_writes_do_not_delay_an_export_with_filters(
     store: Loader, outbox: Outbox, register_db: Database, searches: IndexSearches
 ) -> None:
     await store.load(*map(a_record, range(30)))

@@ -212,7 +212,7 @@ def counted(index: SearchIndex, **filters: object) -> int:
     return index.find(FindRequest.model_validate(request)).total
 
 
-async def test_lists_follow_owners_and_identifiers_that_leave_the_record_as_it_is(
+async def test_filters_follow_owners_and_identifiers_that_the_record_does_not_hold(
     register: Register,
 ) -> None:
     await register.store()

@@ -43,7 +43,7 @@ def test_a_process_that_ignores_its_end_is_ended_all_the_same(tmp_path: Path) ->
     assert process.exit_status == 128 + signal.SIGKILL
 
 
-def test_a_process_that_dies_before_it_is_ready_is_named_with_its_last_words(
+def test_a_process_that_dies_before_it_is_ready_is_named_with_its_last_output(
     tmp_path: Path,
 ) -> None:
     process = Process(a_program(tmp_path, "raise SystemExit('no such database')", name="lookup"))
@@ -125,7 +125,7 @@ def test_the_addresses_of_a_killed_run_are_removed_when_the_next_one_starts(tmp_
         assert not (tmp_path / "env").exists()
 
 
-def test_a_process_that_has_the_number_of_a_former_child_is_left_in_peace(tmp_path: Path) -> None:
+def test_a_process_with_the_id_of_a_former_child_is_not_killed(tmp_path: Path) -> None:
     stranger = begun(a_program(tmp_path, ENDLESS))
     (tmp_path / "children").write_text(f"{stranger.pid} 1\n")
 
@@ -292,7 +292,7 @@ def test_the_state_of_one_database_does_not_apply_to_another(tmp_path: Path) -> 
     assert State.read(path, database="mongodb://b") == State("mongodb://b")
 
 
-def test_a_state_that_cannot_be_read_is_as_good_as_none(tmp_path: Path) -> None:
+def test_an_unreadable_state_counts_as_empty(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     path.write_text('{"database": "mongodb://a", "api_k')
 

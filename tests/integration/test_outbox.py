@@ -59,7 +59,7 @@ async def test_a_published_event_expires_after_the_retention(outbox: Outbox) -> 
     assert event["expires_at"] == NOON + RETENTION + EXPIRY_MARGIN
 
 
-async def test_an_event_that_does_not_go_out_holds_up_its_own_company_only(outbox: Outbox) -> None:
+async def test_an_unpublished_event_delays_only_events_of_its_company(outbox: Outbox) -> None:
     outbox.bus.refused = frozenset({"dk:1"})
     await outbox.store("a", "b", company="dk:1")
     await outbox.published("c", company="dk:2")
@@ -68,7 +68,7 @@ async def test_an_event_that_does_not_go_out_holds_up_its_own_company_only(outbo
     assert await outbox.unpublished() == ["a", "b"]
 
 
-async def test_when_nothing_goes_out_that_is_an_outage_and_nothing_is_lost(outbox: Outbox) -> None:
+async def test_publishing_none_of_the_events_is_an_outage_and_loses_none(outbox: Outbox) -> None:
     outbox.bus.refused = frozenset({"dk:1"})
 
     with pytest.raises(Unavailable):

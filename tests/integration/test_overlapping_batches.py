@@ -108,7 +108,7 @@ class FailingBus(FakeBus):
 
 
 @pytest.mark.parametrize("failing", [{"0-01"}, {"0-05"}, {"0-06", "1-05"}, {"2-08"}, {"1-03"}])
-async def test_after_an_event_that_does_not_go_out_none_of_its_company_overtakes_it(
+async def test_no_event_overtakes_an_unpublished_one_of_its_company(
     outbox: Outbox, failing: set[str]
 ) -> None:
     ids = await store(outbox)

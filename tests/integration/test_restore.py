@@ -152,7 +152,7 @@ async def test_what_is_given_out_after_a_restore(
         assert f"no:{REMOVED}" in {company["_id"] for company in stored["companies"]}
 
 
-async def test_a_register_loaded_anew_goes_on_further_than_the_lost_one(
+async def test_a_reloaded_register_continues_above_the_positions_of_the_lost_one(
     world: World, database_names: DatabaseNames, mongo_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MONGO_URL", mongo_url)

@@ -416,7 +416,7 @@ async def test_a_dependency_is_checked_although_nothing_suspects_it() -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_server_answers_questions_while_there_is_one(amqp_url: str) -> None:
+async def test_a_route_is_served_only_while_a_server_runs(amqp_url: str) -> None:
     async with an_asker(amqp_url) as asker:
         before = await asker.client.is_served(ROUTE)
         async with a_server(Replier("a"), amqp_url):

@@ -239,9 +239,7 @@ async def test_concurrent_changes_stay_within_the_limits(
     assert (max(sizes) if "max_companies_in_list" in limits else sum(sizes)) == most
 
 
-async def test_a_deleted_list_is_gone_and_its_companies_follow(
-    world: World, watchlist_id: str
-) -> None:
+async def test_a_deleted_list_takes_its_companies_with_it(world: World, watchlist_id: str) -> None:
     await change(world, watchlist_id, add=[A, B])
     call = a_call(9)
 

@@ -154,7 +154,7 @@ async def test_of_many_that_make_the_same_webhook_at_once_one_does(
     assert made.count(before) == 9
 
 
-async def test_of_many_changes_at_once_none_is_lost(store: Store) -> None:
+async def test_no_concurrent_change_is_lost(store: Store) -> None:
     webhook_id = (await store.created(description="")).webhook.id
 
     def longer(webhook: Webhook) -> Webhook:

@@ -83,7 +83,7 @@ def test_an_export_resumes_behind_its_last_line_and_keeps_its_first_place() -> N
     assert len(transport.slept) == 1
 
 
-def test_an_export_from_a_number_on_has_no_place_of_its_own() -> None:
+def test_an_export_after_a_given_number_saves_no_place() -> None:
     place = Place()
     transport = FakeTransport([head(), Part(lines("7")), END])
 
@@ -91,7 +91,7 @@ def test_an_export_from_a_number_on_has_no_place_of_its_own() -> None:
     assert (queries(transport)[0]["after"], place.saved) == ("6", [])
 
 
-def test_a_service_that_sends_nothing_more_is_given_up() -> None:
+def test_reading_ends_with_an_error_when_the_service_sends_nothing_more() -> None:
     transport = FakeTransport([head(), Part(lines("1")), BROKEN, head(), BROKEN, head(), BROKEN])
 
     with pytest.raises(NoResponse, match="broke"):

@@ -62,7 +62,7 @@ def test_a_filter_is_sent_as_parameters() -> None:
     }
 
 
-def test_a_search_asks_for_alternatives_once() -> None:
+def test_a_search_includes_alternatives_once() -> None:
     request = search("dk", "prøven", include=["alternatives", "owners"]).request
 
     assert dict(request.query)["include"] == "alternatives,owners"

@@ -214,7 +214,7 @@ def test_long_lists_are_cut_into_messages() -> None:
     assert list(encode_tasks([])) == []
 
 
-def test_a_message_can_say_that_there_is_more_than_it_carries() -> None:
+def test_a_message_states_that_more_deliveries_wait() -> None:
     [message] = encode_tasks([a_task()], more=True)
 
     assert DeliveryTasks.model_validate_json(message).more

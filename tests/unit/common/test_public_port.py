@@ -48,7 +48,7 @@ def test_above_the_maximum_the_connection_that_holds_most_is_closed(
     assert bound.total == total
 
 
-def test_what_a_connection_holds_is_stated_anew() -> None:
+def test_a_new_count_of_a_connection_replaces_its_earlier_one() -> None:
     bound, holder = Bound(30, "too much"), FakeConnection()
 
     for count in (20, 25, 0, 30):

@@ -11,13 +11,13 @@ def queue_with(servers: int) -> RouteQueue:
     return route_queue
 
 
-def test_every_client_hears_as_many_servers_a_second_however_many_there_are() -> None:
+def test_the_interval_between_announcements_grows_with_the_servers() -> None:
     intervals = {servers: queue_with(servers).question_interval for servers in (1, 8, 80, 800)}
 
     assert intervals == {1: 2.0, 8: 2.0, 80: 20.0, 800: 200.0}
 
 
-def test_a_server_that_refuses_is_asked_more_often() -> None:
+def test_a_server_that_refuses_is_checked_more_often() -> None:
     route_queue = queue_with(80)
     whole = route_queue.question_interval
     next(iter(route_queue.servers.values())).refuse(refuses=True)

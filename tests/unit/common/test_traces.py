@@ -179,7 +179,7 @@ async def test_without_a_collector_the_context_is_carried_alone() -> None:
             assert CURRENT.get() == CALLER
 
 
-def test_a_collector_that_is_away_delays_no_end() -> None:
+def test_an_unavailable_collector_does_not_delay_shutdown() -> None:
     # In a process of its own: OpenTelemetry's thread goes on after the body. Shutting OpenTelemetry
     # down waits 30 s for a collector for which the exporter has more time than that.
     patient = os.environ | {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "600"}

@@ -192,7 +192,7 @@ async def test_suggestions_and_units_are_served_in_turns(current: str) -> None:
     assert rpc.calls == [("rpc.suggest.dk", current, current), ("rpc.units.dk", current, current)]
 
 
-async def test_a_lookup_that_others_left_no_room_for_is_asked_in_a_small_message() -> None:
+async def test_a_lookup_without_room_in_its_batch_is_sent_again_in_a_small_one() -> None:
     rpc = FakeRpc([RpcFailed(Failure(code=FailureCode.BATCH_TOO_LARGE))])
 
     reply = await rpc.services.find(asking(VAT, Include.ROLES), request_id="r")
@@ -201,7 +201,7 @@ async def test_a_lookup_that_others_left_no_room_for_is_asked_in_a_small_message
     assert [queue for queue, *_ in rpc.calls] == ["rpc.lookup.dk", "rpc.search.dk"]
 
 
-async def test_a_client_with_too_many_searches_waiting_is_told_so() -> None:
+async def test_too_many_waiting_searches_of_a_client_are_rate_limited() -> None:
     rpc = FakeRpc([unavailable(CLIENT_OVERLOAD)])
 
     with pytest.raises(RateLimited) as limited:

@@ -69,7 +69,7 @@ def test_companies_of_an_earlier_release_have_every_field() -> None:
     assert (earlier["registered"], earlier["parent"]) == (None, None)
 
 
-def test_the_tag_changes_with_all_that_a_client_sees_but_the_registers_time() -> None:
+def test_the_etag_covers_everything_that_a_client_sees_except_the_registers_time() -> None:
     one, other = dump(a_company(vat="10000009")), dump(a_company(vat="10000017"))
     alternatives: Any = ([], [(90.0, one)], [(90.0, other)], [(80.0, one)])
 

@@ -481,7 +481,7 @@ def test_directors_board_members_auditor_and_accountant_are_roles() -> None:
     assert read.owners is None, "the register keeps no shareholders"
 
 
-def test_members_of_other_bodies_and_those_who_resigned_have_no_role() -> None:
+def test_members_of_other_bodies_and_former_members_have_no_role() -> None:
     groups = [
         {"type": {"kode": "KONT"}, "roller": [a_role("MEDL"), a_role("KONT")]},
         {"type": {"kode": "STYR"}, "roller": [a_role("MEDL", fratraadt=True)]},

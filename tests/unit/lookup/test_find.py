@@ -101,7 +101,7 @@ def test_names_are_sorted_as_in_the_alphabets_of_the_countries() -> None:
     assert sorted(reversed(names), key=name_key) == names
 
 
-def test_what_a_register_does_not_say_is_no_value() -> None:
+def test_a_value_that_a_register_does_not_state_is_empty() -> None:
     facts = facts_of({"vat": "12345674", "name": "X", "status": "active"})
 
     values = dict(zip(FIELDS, facts.values, strict=True))

@@ -97,7 +97,7 @@ def test_a_result_found_before_too_many_changes_is_searched_again() -> None:
     assert known.of("holding").hits is None
 
 
-def test_kept_results_are_large_and_bounded_and_those_used_longest_ago_go_first() -> None:
+def test_cached_results_are_bounded_and_the_least_recently_used_are_evicted() -> None:
     known = KnownHits()
     known.keep("few", some_hits(FEWEST_KEPT - 1), 0)
     known.keep("all", some_hits(MAX_KEPT + 1), 0)

@@ -52,7 +52,7 @@ def test_an_address_is_found_however_written(index: SearchIndex, *, with_postcod
         "Storvej 5, 5000 Odense C", "Qwzxvk 5, 5000 Odense C", "5000 Odense C", "Odense", "5", "",
     ],
 )  # fmt: skip
-def test_where_no_company_is_none_is_found(index: SearchIndex, asked: str) -> None:
+def test_an_address_without_companies_finds_none(index: SearchIndex, asked: str) -> None:
     filled(index, at("Storgade 5, 5000 Odense C", number=1))
 
     assert index.search_address(asked) is None
@@ -81,7 +81,7 @@ def test_floor_and_door_choose_among_the_companies_of_a_house(index: SearchIndex
     assert found(index, "Storgade 5, 2. mf, 5000 Odense C") == "dk:3"
 
 
-def test_a_house_of_thousands_of_companies_gives_the_best_ranked_and_the_asked_door(
+def test_an_address_of_thousands_of_companies_finds_the_best_ranked_and_the_requested_door(
     index: SearchIndex,
 ) -> None:
     crowd = [

@@ -86,7 +86,7 @@ def test_a_removed_company_is_not_found(index: SearchIndex) -> None:
     assert index.size.companies == 1
 
 
-def test_changes_may_be_applied_again_and_remove_what_they_add(index: SearchIndex) -> None:
+def test_applying_changes_again_changes_nothing_and_removals_win(index: SearchIndex) -> None:
     for _ in range(3):
         index.apply([NORDLYS, AURORA], [])
         index.apply([NORDLYS], [AURORA.key, NORDLYS.key])

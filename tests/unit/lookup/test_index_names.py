@@ -159,7 +159,7 @@ HOLDINGS = [
 
 
 @pytest.mark.parametrize("asked", ["Holding", "group", "HOLDING ApS", "Bygg"])
-def test_generic_words_find_only_what_is_called_so_and_are_shared(
+def test_generic_words_find_only_companies_of_that_name_and_count_as_shared(
     index: SearchIndex, asked: str
 ) -> None:
     filled(index, *HOLDINGS)

@@ -71,7 +71,7 @@ async def test_the_first_hundred_are_listed_and_all_are_counted() -> None:
     assert company.subsidiaries_total == MAX_SUBSIDIARIES + 30
 
 
-async def test_a_company_that_was_sold_or_removed_a_moment_ago_is_none() -> None:
+async def test_a_company_sold_or_removed_a_moment_ago_is_no_subsidiary() -> None:
     rows = {"10000017": a_row(DK, "10000017", owned_by("10000025"))}
 
     company, _ = await answered(rows, "10000017", "10000033")
@@ -79,7 +79,7 @@ async def test_a_company_that_was_sold_or_removed_a_moment_ago_is_none() -> None
     assert (company.subsidiaries, company.subsidiaries_total) == ((), 0)
 
 
-async def test_norway_says_nothing_of_a_company_that_is_nobodys_partner() -> None:
+async def test_norway_has_no_subsidiaries_of_a_company_that_is_no_partner() -> None:
     owner, firm = "310345679", "310345687"
     row = a_row(NO, firm, owned_by(owner, share=None, role="partner"))
 
@@ -90,7 +90,7 @@ async def test_norway_says_nothing_of_a_company_that_is_nobodys_partner() -> Non
     assert (other.subsidiaries, other.subsidiaries_total) == (None, None)
 
 
-async def test_a_lookup_without_them_searches_for_none() -> None:
+async def test_a_lookup_without_subsidiaries_searches_for_none() -> None:
     searches = FakeSearches(owned={OWNER: ["10000017"]})
     register = FakeRegister({CompanyKey(DK, OWNER): a_row(DK, OWNER)})
     questions = (Question(type=SearchType.VAT, term=OWNER),)

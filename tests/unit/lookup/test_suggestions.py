@@ -60,7 +60,7 @@ def test_letters_that_were_typed_apart_are_not_taken_for_one(index: SearchIndex)
     assert suggested(index, "moe") == [1, 2]
 
 
-def test_a_name_is_not_begun_by_what_the_search_for_names_makes_of_it(index: SearchIndex) -> None:
+def test_a_folded_spelling_is_not_the_beginning_of_another_name(index: SearchIndex) -> None:
     named(index, "Moen Maskin", "Mønster")
 
     assert [one.score < 100 for one in index.suggest("Mon Maskin", 10).hits] == [True]
@@ -164,7 +164,7 @@ def test_a_legal_form_begun_does_not_hide_the_company(index: SearchIndex) -> Non
     assert suggested(index, "nordlys asfa") == [1]
 
 
-def test_a_purged_company_is_suggested_no_more(index: SearchIndex) -> None:
+def test_a_purged_company_is_not_suggested(index: SearchIndex) -> None:
     named(index, "Nordlys")
     index.apply((), [an_indexed_company(number=0).key])
     index.commit(b"later")

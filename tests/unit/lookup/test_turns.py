@@ -38,7 +38,7 @@ class Clients:
         return "".join(begun)
 
 
-async def test_a_client_alone_has_its_places_and_another_one_more() -> None:
+async def test_a_second_client_gets_a_place_beyond_those_of_the_first() -> None:
     clients = Clients(Turns(of_one=2))
 
     await clients.ask("a", 5)

@@ -37,7 +37,7 @@ def test_a_form_is_a_filter(pairs: list[tuple[str, str]], filter_: dict[str, Any
 
 
 @pytest.mark.parametrize("text", ["some", "-1", "1.5", "٣", "123456789"])
-def test_a_number_that_is_none_has_a_fault(text: str) -> None:
+def test_an_invalid_number_has_a_fault(text: str) -> None:
     assert a_form(("employees_min", text)).faults == {"employees_min": "Enter a whole number."}
 
 

@@ -105,7 +105,7 @@ def test_a_person_decides_and_decides_again() -> None:
 
 
 @pytest.mark.parametrize("row, place", [(0, 2), (0, -1), (5, None), (-1, 0)])
-def test_a_choice_that_nobody_was_given_is_refused(row: int, place: int | None) -> None:
+def test_a_choice_that_was_not_offered_is_refused(row: int, place: int | None) -> None:
     with pytest.raises(IndexError):
         outcomes("review").choose(row, place)
 

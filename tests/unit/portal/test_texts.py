@@ -333,7 +333,7 @@ def test_a_problem_is_a_sentence_that_speaks_of_no_request(
 
 
 @pytest.mark.parametrize("text, shown", [("did you mean Oslo?", "Did you mean Oslo?"), ("", "")])
-def test_a_question_stays_one(text: str, shown: str) -> None:
+def test_a_question_keeps_its_question_mark(text: str, shown: str) -> None:
     assert sentence(text) == shown
 
 

@@ -31,5 +31,5 @@ def test_companies_are_read_as_they_are_pasted(text: str, companies: list[str]) 
         ),
     ],
 )
-def test_a_change_is_told_in_words(change: dict[str, object], said: str) -> None:
+def test_a_change_is_described_in_words(change: dict[str, object], said: str) -> None:
     assert effect(WatchlistChange.model_validate({"size": 1, **change})) == said

@@ -109,7 +109,7 @@ def test_a_pattern_given_twice_counts_once() -> None:
 
 
 @pytest.mark.parametrize("limits", [None, {}, {"countries": []}, {"forms": None}])
-def test_a_filter_that_restricts_nothing_is_none(limits: object) -> None:
+def test_a_filter_without_restrictions_is_stored_as_null(limits: object) -> None:
     assert read_draft(a_draft(filter=limits)).filter is None
 
 
@@ -162,7 +162,7 @@ def test_a_value_that_no_company_has_gets_the_nearest(part: str, value: str, nea
     assert nearest in message.partition("did you mean")[2].rstrip("?").split()
 
 
-def test_a_value_that_is_near_to_none_gets_the_form_of_one() -> None:
+def test_an_unknown_value_without_a_similar_one_gets_an_example() -> None:
     assert faults_of_draft(filter={"forms": ["ZZZ"]}) == {
         "filter.forms[0]": "give the code of a legal form as companies have it, such as 80 or AS"
     }
