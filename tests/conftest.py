@@ -47,6 +47,8 @@ structlog.configure(
     ]
 )
 
+#: How long a service looks for its database, which a test of an outage waits for.
+_SELECTION_TIMEOUT = common.mongo.SELECTION_TIMEOUT
 # On a busy machine a server is found late. Operations with a limit of their own keep it.
 common.mongo.SELECTION_TIMEOUT = timedelta(seconds=SOON)
 common.mongo_reads.PING_TIMEOUT = SOON
@@ -204,6 +206,12 @@ def mongo_url(own_servers: OwnServers) -> str:
     assert own is not None
     own.ready()
     return own.url
+
+
+@pytest.fixture
+def services_selection_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unavailable database is given up as early as a service does it, not after a minute."""
+    monkeypatch.setattr(common.mongo, "SELECTION_TIMEOUT", _SELECTION_TIMEOUT)
 
 
 @pytest.fixture(scope="session")

@@ -289,6 +289,7 @@ def test_an_invalid_registration_number_is_not_reported_as_removed(
     assert importer.count("tombstones") == 0
 
 
+@pytest.mark.usefixtures("services_selection_timeout")
 def test_an_import_without_a_database_ends_with_a_message(
     importer: Importer, tmp_path: Path
 ) -> None:

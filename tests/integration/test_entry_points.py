@@ -80,6 +80,7 @@ def test_a_port_in_use_is_one_line(setting: str) -> None:
     assert port in line
 
 
+@pytest.mark.usefixtures("services_selection_timeout")
 @pytest.mark.parametrize(
     "arguments,wanted",
     [

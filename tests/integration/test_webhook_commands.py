@@ -122,6 +122,7 @@ def test_an_unknown_webhook_is_reported(commands: Commands, command: str) -> Non
     assert done == (1, "", "there is no webhook wh_unknown\n")
 
 
+@pytest.mark.usefixtures("services_selection_timeout")
 def test_an_unavailable_database_is_reported(commands: Commands) -> None:
     done = commands.run("reseal", MONGO_URL="mongodb://127.0.0.1:9/?replicaSet=rs0")
 
