@@ -64,11 +64,17 @@ def cores(part: str, costs: Costs, rates: Rates) -> float:
     """Returns the cores that a part uses, all its processes together."""
     milliseconds = (
         rates.lookups * costs.lookup_ms(max(rates.in_flight, 0.01))
-        + min(rates.events, _GROUPS) * costs.group
+        + _groups(part, rates) * costs.group
         + rates.events * costs.event
         + rates.deliveries * costs.delivery
     )
     return costs.idle(processes_of(part, rates.processes)) + milliseconds / 1000
+
+
+def _groups(part: str, rates: Rates) -> float:
+    """Returns the groups of events a second; each dispatcher takes a part of each group."""
+    groups = min(rates.events, _GROUPS)
+    return groups * rates.processes["dispatcher"] if part == "dispatcher" else groups
 
 
 def rates_of(row: Row) -> Rates:
@@ -95,7 +101,7 @@ def _work(part: str, rates: Rates) -> list[float]:
     return [
         0.0 if part in SERVICES else 1.0,
         processes_of(part, rates.processes),
-        min(rates.events, _GROUPS),
+        _groups(part, rates),
         rates.events,
         rates.deliveries,
     ]

@@ -83,10 +83,11 @@ def replicas(load: Load, costs: Mapping[str, Costs]) -> dict[str, int]:
 
 
 def _replicas(part: str, costs: Costs, load: Load) -> int:
-    idle = costs.idle(0)
-    # What the load itself costs, shared by processes that each use a little without one.
-    busy = cores(part, costs, rates(load, dict.fromkeys(SERVICES, 0))) - idle
-    return max(_REPLICAS, ceil(busy / (_BUSY - costs.process)))
+    # What each process adds by itself, and what all share.
+    none, one = (
+        cores(part, costs, rates(load, dict.fromkeys(SERVICES, count))) for count in (0, 1)
+    )
+    return max(_REPLICAS, ceil(none / (_BUSY - (one - none))))
 
 
 def parts(load: Load, points: Points) -> list[Part]:
