@@ -22,7 +22,7 @@ from common.messaging.publisher import Publisher
 from common.messaging.topology import Topology
 from common.runtime.tasks import beside
 from dispatcher.queues import delivery_topology
-from lookup.events.outbox import MAX_UNREADABLE
+from lookup.events.outbox import MAX_UNREADABLE, Depth, StoredOutbox
 from lookup.events.publisher import BATCH
 from lookup.events.worker import BrokerBus, NoQueueBound, OutboxWorker
 from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
@@ -152,6 +152,10 @@ async def test_of_two_processes_one_publishes_and_the_other_takes_over(outbox: O
     assert sum(len(process.bus.taken) for process in processes) == 100
 
 
+async def _pending() -> float | None:
+    return REGISTRY.get_sample_value("outbox_events_pending")
+
+
 @dataclass
 class ShortLease(StoredLeases):
     """Is had once, and is another's from then on."""
@@ -164,7 +168,8 @@ class ShortLease(StoredLeases):
     async def take(self, *_: object, **__: object) -> bool:
         self.taken += 1
         if self.taken > 1:
-            self.measured = REGISTRY.get_sample_value("outbox_events_pending")
+            # It measures beside publishing.
+            self.measured = await eventually(_pending, lambda pending: pending == 1)
             self.lost.set()
         return self.taken == 1
 
@@ -186,6 +191,41 @@ async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(outbox: Ou
 
     assert lease.measured == 1
     assert told == [0, 0]
+
+
+class Uncounted(StoredOutbox):
+    """An outbox whose counts never end."""
+
+    async def depth(self) -> Depth:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_publishing_waits_for_no_count_of_the_outbox(outbox: Outbox) -> None:
+    await outbox.store("a")
+    uncounted = Uncounted(outbox.register, retention=RETENTION)
+    leases = StoredLeases(outbox.register, holder="one")
+    worker = OutboxWorker(
+        outbox.publisher(uncounted), outbox.confirm, leases, random=Random(1), now=outbox.clock
+    )
+
+    async with beside(worker.run()):
+        await eventually(outbox.unpublished, lambda events: events == [])
+
+    assert outbox.bus.taken == ["a"]
+
+
+async def test_a_position_is_repeated_once_it_is_known(outbox: Outbox) -> None:
+    publish = outbox.publisher()
+    await publish.repeat_notice()
+    unknown = [*outbox.bus.notices]
+    await outbox.store("a")
+    await publish()
+
+    await publish.repeat_notice()
+
+    assert unknown == []
+    assert [notice.position for notice in outbox.bus.notices] == [1, 1]
 
 
 @asynccontextmanager

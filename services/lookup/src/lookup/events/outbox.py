@@ -138,11 +138,10 @@ class StoredOutbox:
         self._newest = await self._completed(batch)
         return batch.last
 
-    async def position(self) -> int:
-        """Returns the newest position."""
-        if self._newest is None:
-            await self._resume()
-        return 0 if self._newest is None else self._newest.last
+    @property
+    def position(self) -> int | None:
+        """The newest position; None while it is not known, as during a mark."""
+        return None if self._newest is None else self._newest.last
 
     async def skip(self, positions: int, *, at: datetime) -> None:
         """Leaves a gap behind the newest position, which readers pass."""

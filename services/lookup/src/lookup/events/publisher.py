@@ -102,8 +102,13 @@ class PublishOutbox:
         return await self.outbox.depth()
 
     async def repeat_notice(self) -> None:
-        """Sends readers the newest position: a notice is lost if its process ends before it."""
-        await self.bus.notify(FeedNotice(position=await self.outbox.position()))
+        """Sends readers the newest position: a notice is lost if its process ends before it.
+
+        Not while it is not known: a notice of its own follows.
+        """
+        position = self.outbox.position
+        if position is not None:
+            await self.bus.notify(FeedNotice(position=position))
 
 
 def _notice(position: int, events: Sequence[WaitingEvent]) -> FeedNotice:

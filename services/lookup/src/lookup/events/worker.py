@@ -18,7 +18,7 @@ from common.messaging.depth import LONG_QUEUE, QueueProbe
 from common.messaging.publisher import Publisher, Unroutable
 from common.runtime import tracing
 from common.runtime.backoff import delays
-from common.runtime.tasks import beside
+from common.runtime.tasks import beside, repeat
 from lookup.events.outbox import Depth, WaitingEvent
 from lookup.events.publisher import PublishOutbox
 from lookup.events.receipts import ConfirmEvents
@@ -110,15 +110,16 @@ class OutboxWorker:
         self._leases = leases
         self._random = random
         self._now = now
-        self._measure_at = 0.0
         self._leads = False
+        #: Set when the lease was taken: the outbox is measured at once.
+        self._took = asyncio.Event()
         self._renew_at = 0.0
 
     async def run(self) -> None:
         """Publishes while it holds the lease, until cancelled; waits during outages."""
         try:
-            # Receipts must keep up with events and must not delay them.
-            async with beside(self._confirming()):
+            # Receipts must keep up with events. Neither they nor a count may delay them.
+            async with beside(self._confirming(), self._measuring()):
                 await self._publishing()
         finally:
             await self._give_up()
@@ -142,12 +143,13 @@ class OutboxWorker:
 
     async def _pass(self) -> float:
         """One poll of the outbox; returns the seconds until the next."""
-        self._leads = await self._has_lease()
+        led, self._leads = self._leads, await self._has_lease()
+        if self._leads and not led:
+            self._took.set()
         if not self._leads:
             # Another process measures from now on; the old values would never change here.
             _show(Depth(0, None), Depth(0, None), at=self._now())
             return _STAND_BY
-        await self._measure()
         published = await self._publish()
         return _PAUSE * max(0.0, 1 - published / _MANY)
 
@@ -176,17 +178,26 @@ class OutboxWorker:
             log.warning("outbox.published_again", count=result.published_again)
         return 0.0 if result.may_be_more else _CONFIRM_EVERY
 
+    async def _measuring(self) -> None:
+        await repeat(
+            self._measure,
+            every=_MEASURE_EVERY,
+            unavailable="outbox.measuring_waits",
+            failed="outbox.measuring_failed",
+            asked=self._took,
+        )
+
     async def _measure(self) -> None:
-        loop_time = asyncio.get_running_loop().time()
-        if loop_time < self._measure_at:
+        if not self._leads:
             return
-        self._measure_at = loop_time + _MEASURE_EVERY
         dropped = await self._publish.drop_expired()
         if dropped:
             _DROPPED.inc(dropped)
             log.error("outbox.dropped", count=dropped)
-        _show(await self._publish.waiting(), await self._confirm.overdue(), at=self._now())
-        await self._publish.repeat_notice()
+        waiting, overdue = await self._publish.waiting(), await self._confirm.overdue()
+        if self._leads:  # otherwise another process measures by now
+            _show(waiting, overdue, at=self._now())
+            await self._publish.repeat_notice()
 
     async def _give_up(self) -> None:
         try:
