@@ -1,30 +1,24 @@
 """An event becomes a delivery for each webhook that it is for."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
-from random import Random
 from typing import Any
-from uuid import uuid4
 
 import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.events import EventType, RegistryEvent, encode_event
+from common.contracts.events import EventType, encode_event
 from common.contracts.failures import Unavailable
 from common.contracts.watchlists import WatchlistId
 from common.contracts.webhooks import WebhookFilter, WebhookId, WebhookStatus, encode_for
 from common.mongo import Database
 from dispatcher.batcher import running
-from dispatcher.events.fan_out import FanOut, NotAnEvent
-from dispatcher.store import Store
+from dispatcher.events.fan_out import NotAnEvent
 from tests.builders.deliveries import VAT, a_store, an_event
-from tests.builders.webhooks import a_registered, secret_keys
-from tests.fakes.dispatcher import FakeDeliveryQueue
+from tests.delivery.fanning import Fanning
 from webhook_store.deliveries.models import CancelReason, DeliveryState
 from webhook_store.watchlists.members import Members
 from webhook_store.webhooks.models import delivery_id
-from webhook_store.webhooks.registrations import Registrations
 
 pytestmark = pytest.mark.integration
 
@@ -35,34 +29,6 @@ A_TEST: dict[str, Any] = {
     "vat": None,
     "revision": None,
 }
-
-
-@dataclass
-class Fanning:
-    """The use case over MongoDB, and a queue that records."""
-
-    database: Database
-    store: Store
-    delivery_queue: FakeDeliveryQueue = field(default_factory=FakeDeliveryQueue)
-
-    def __post_init__(self) -> None:
-        self.fan_out = FanOut(self.store, self.delivery_queue)
-
-    async def subscribe(self, *ids: WebhookId, **fields: Any) -> None:
-        registrations = Registrations(self.database, secret_keys(), Random(1))
-        for webhook_id in ids:
-            new = a_registered(id=webhook_id, **fields)
-            await registrations.create(new, call_id=uuid4(), limit=50)
-
-    async def happens(self, event: RegistryEvent) -> None:
-        await self.fan_out(encode_event(event))
-
-    async def stored(self, collection: str) -> dict[str, dict[str, Any]]:
-        return {one["_id"]: one async for one in self.database[collection].find()}
-
-    @property
-    def woken(self) -> list[str]:
-        return [task.delivery_id for task, _ in self.delivery_queue.enqueued]
 
 
 @pytest.fixture(name="empty")

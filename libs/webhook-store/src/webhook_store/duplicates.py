@@ -12,13 +12,17 @@ from common.mongo import DUPLICATE_KEY, translated_errors
 
 async def insert_new(
     collection: AsyncCollection[dict[str, Any]], documents: Sequence[dict[str, Any]]
-) -> None:
-    """Inserts documents; existing ones are left unchanged. Raises `Unavailable`."""
+) -> list[int]:
+    """Inserts documents; returns the indexes of existing ones, which are left unchanged.
+
+    Raises `Unavailable`.
+    """
     with translated_errors():
         try:
             await collection.insert_many(documents, ordered=False)
         except pymongo.errors.BulkWriteError as error:
-            duplicates(error)
+            return duplicates(error)
+    return []
 
 
 def duplicates(error: pymongo.errors.BulkWriteError) -> list[int]:

@@ -21,6 +21,7 @@ from common.runtime.tasks import beside, repeat
 from dispatcher.batcher import running
 from dispatcher.deliveries.attempt import Attempt
 from dispatcher.deliveries.backlogs import ThrottledWebhooks
+from dispatcher.deliveries.first_attempts import FirstAttempts, NewAttempts
 from dispatcher.deliveries.overdue import OverdueRequeuer, RequeueJob, Survey
 from dispatcher.deliveries.slots import ConcurrencyLimits, Slots
 from dispatcher.deliveries.telemetry import THROTTLED, Telemetry
@@ -81,7 +82,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             ca_file=settings.webhook_extra_ca_file,
         )
     )
-    throttled = _throttled(settings, store, broker.delivery_queue, sender, now)
+    first_attempts = _first_attempts(settings, store, broker.delivery_queue, sender, now)
+    throttled = first_attempts.throttled
     THROTTLED.set_function(lambda: throttled.count)
     await stack.enter_async_context(throttled.running())
     requeue = RequeueJob(
@@ -120,7 +122,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     await stack.enter_async_context(
         consumers(
             broker.consuming,
-            fan_out=FanOut(store, broker.delivery_queue),
+            fan_out=FanOut(store, first_attempts),
             deliver=throttled.handle,
             drain=throttled.drain,
             topology=broker.topology,
@@ -163,13 +165,13 @@ async def _broker(
     return _Broker(consuming, topology, depths, delivery_queue, RpcOwnerEvents(rpc, _new_id))
 
 
-def _throttled(
+def _first_attempts(
     settings: Settings,
     store: Store,
     delivery_queue: DelayQueues,
     sender: Sender,
     now: DatabaseClock,
-) -> ThrottledWebhooks:
+) -> FirstAttempts:
     attempt = Attempt(
         store=store,
         sender=sender,
@@ -186,7 +188,14 @@ def _throttled(
         owner_on_host=settings.webhook_max_posts_per_owner_and_host,
         webhook=settings.webhook_max_posts_per_webhook,
     )
-    return ThrottledWebhooks(attempt, Slots(limits, post_timeout=settings.webhook_post_timeout))
+    slots = Slots(limits, post_timeout=settings.webhook_post_timeout)
+    return FirstAttempts(
+        store=store,
+        slots=slots,
+        throttled=ThrottledWebhooks(attempt, slots),
+        delivery_queue=delivery_queue,
+        new=NewAttempts(limits.posts),
+    )
 
 
 def _new_id() -> str:

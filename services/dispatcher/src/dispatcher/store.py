@@ -92,7 +92,7 @@ class Store:
         self.has_receipt = Batcher(self._have_receipts)
         #: Records that all deliveries of an event are stored.
         self.add_receipt = Batcher(self._add_receipts)
-        #: Stores deliveries; existing ones are left unchanged.
+        #: Stores deliveries; existing ones are left unchanged. Returns those that begin, claimed.
         self.insert = Batcher(self._insert, max_batch_size=MAX_CHUNKS)
         self._claims = Batcher(self._claim)
         self._renewals = Batcher(self._renew)
@@ -122,6 +122,10 @@ class Store:
     async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
         """Returns a webhook's present state; None when it is deleted."""
         return await self._sendables(webhook_id)
+
+    async def sendables(self, ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
+        """Returns the present states of webhooks, in order."""
+        return await asyncio.gather(*map(self._sendables, ids))
 
     async def store_event(self, event: StoredEvent) -> None:
         """Stores an event with the current trace; an existing one is left unchanged."""
@@ -188,9 +192,18 @@ class Store:
         await self._receipts.add(ids, at=self._now())
         return [None] * len(ids)
 
-    async def _insert(self, chunks: Sequence[Sequence[NewDelivery]]) -> Sequence[None]:
-        await self.deliveries.insert([one for chunk in chunks for one in chunk], at=self._now())
-        return [None] * len(chunks)
+    async def _insert(self, chunks: Sequence[Sequence[NewDelivery]]) -> Sequence[Sequence[Claimed]]:
+        new, at = [one for chunk in chunks for one in chunk], self._now()
+        token = self._new_id() if any(one.begins for one in new) else ""
+        try:
+            claimed = await self.deliveries.insert(new, token=token, at=at)
+        except Exception:
+            # Some rows may be stored as claimed.
+            self._unanswered.append((at + self.deliveries.lease, token))
+            raise
+        found = {one.id: one for one in claimed}
+        # Of two equal rows in a batch, the first is stored.
+        return [[found.pop(one.id) for one in chunk if one.id in found] for chunk in chunks]
 
     async def _renew(self, claimed: Sequence[Claimed]) -> Sequence[Claimed | None]:
         tasks = [

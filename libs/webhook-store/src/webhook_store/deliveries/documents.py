@@ -84,6 +84,23 @@ def claimed_of(document: Document) -> Claimed:
     return _CLAIMED.validate_python({**document, "id": document["_id"]})
 
 
+def claimed_anew(new: NewDelivery, *, token: str, lease_until: datetime) -> Claimed:
+    """Returns the claimed delivery of a row that was stored as claimed."""
+    return Claimed(
+        id=new.id,
+        webhook_id=new.webhook_id,
+        generation=new.generation,
+        event_id=new.event_id,
+        event_type=new.event_type,
+        occurred_at=new.occurred_at,
+        attempts=0,
+        retries=0,
+        by_hand=False,
+        claim=token,
+        lease_until=lease_until,
+    )
+
+
 def due_of(document: Document) -> Due:
     """Returns the task of a row's next attempt, and whether that is a retry of its schedule."""
     return Due(

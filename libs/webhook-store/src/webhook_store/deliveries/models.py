@@ -76,6 +76,8 @@ class NewDelivery:
     occurred_at: datetime
     #: Set when the delivery is stored as cancelled, so that it can be recovered.
     cancelled: CancelReason | None = None
+    #: True if it is stored as claimed, since its first attempt follows at once.
+    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True)

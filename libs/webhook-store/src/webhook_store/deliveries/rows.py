@@ -18,6 +18,7 @@ from webhook_store.deliveries.documents import (
     BY_ID,
     DELIVERIES,
     WAITING,
+    claimed_anew,
     claimed_of,
     due_of,
     new_document,
@@ -58,13 +59,28 @@ class Deliveries:
         self._times = times
         self.lease = times.lease
 
-    async def insert(self, new: Sequence[NewDelivery], *, at: datetime) -> None:
-        """Stores deliveries; existing ones are left unchanged."""
+    async def insert(
+        self, new: Sequence[NewDelivery], *, at: datetime, token: str = ""
+    ) -> list[Claimed]:
+        """Stores deliveries; existing ones are left unchanged.
+
+        Returns those that begin, which are stored as claimed under `token`, new for each call.
+        """
         times = self._times
-        await insert_new(
-            self._rows,
-            [new_document(one, at=at, grace=times.grace, retention=times.retention) for one in new],
-        )
+        lease_until = at + times.lease
+        claim = {"claim": token, "lease_until": lease_until}
+        documents = []
+        for one in new:
+            row = new_document(one, at=at, grace=times.grace, retention=times.retention)
+            if one.begins:
+                row |= {**claim, "wake_at": min(row["wake_at"], lease_until)}
+            documents.append(row)
+        existing = set(await insert_new(self._rows, documents))
+        return [
+            claimed_anew(one, token=token, lease_until=lease_until)
+            for number, one in enumerate(new)
+            if one.begins and number not in existing
+        ]
 
     async def claim(
         self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime, held: Sequence[str] = ()

@@ -61,13 +61,21 @@ class Attempt:
 
         The caller must record a completed post.
         """
+        body = None
+        if webhook is not None and may_be_attempted(webhook, delivery):
+            body = await self.store.body(delivery.event_id)
+        return await self.post_body(webhook, delivery, body)
+
+    async def post_body(
+        self, webhook: Sendable | None, delivery: Claimed, body: EventBody | None
+    ) -> Posted | None:
+        """Like `post`, with the body as it was read after the claim; None when purged."""
         if webhook is None:
             await self._cancel(delivery, CancelReason.WEBHOOK_DELETED)
             return None
         if not may_be_attempted(webhook, delivery):
             await self._cancel(delivery, CancelReason.WEBHOOK_DISABLED)
             return None
-        body = await self.store.body(delivery.event_id)
         if body is None:
             await self._cancel(delivery, CancelReason.COMPANY_REMOVED)
             return None

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 from common.contracts.deliveries import DeliveryTask, DeliveryTasks
@@ -18,7 +19,7 @@ from common.contracts.webhooks import WebhookId
 from dispatcher.deliveries.attempt import Attempt, Posted
 from dispatcher.deliveries.slots import LimitKey, Slots
 from dispatcher.deliveries.telemetry import DeferReason
-from webhook_store.deliveries.models import Claimed
+from webhook_store.deliveries.models import Claimed, EventBody
 from webhook_store.webhooks.models import Sendable
 
 #: Maximum deliveries that a backlog buffers; further ones are read from the store.
@@ -117,7 +118,15 @@ class ThrottledWebhooks:
             if delivery is None:
                 self._slots.release(limit_key)
         if delivery is not None:
-            self._run(self._attempt_in_slot(limit_key, webhook, delivery))
+            post = partial(self._attempt.post, webhook, delivery)
+            self._run(self._attempt_in_slot(limit_key, delivery, post))
+
+    def begin(
+        self, limit_key: LimitKey, webhook: Sendable, delivery: Claimed, body: EventBody | None
+    ) -> asyncio.Task[None] | None:
+        """Starts the attempt of a claimed delivery that has a slot; None while stopping."""
+        post = partial(self._attempt.post_body, webhook, delivery, body)
+        return self._run(self._attempt_in_slot(limit_key, delivery, post))
 
     async def _cancel(self, task: DeliveryTask) -> None:
         delivery = await self._store.claim(task)
@@ -204,13 +213,14 @@ class ThrottledWebhooks:
             backlog.buffer(task)
         backlog.rest = len(due) == MAX_BUFFERED
 
-    def _run(self, attempt: Coroutine[Any, Any, None]) -> None:
+    def _run(self, attempt: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
         if self._group is None:  # stopping; the requeue job requeues the row when its lease expires
             attempt.close()
-            return
+            return None
         task = self._group.create_task(attempt)
         self._attempts.add(task)
         task.add_done_callback(self._attempts.discard)
+        return task
 
     async def _claim_and_attempt(self, limit_key: LimitKey, task: DeliveryTask) -> None:
         webhook, delivery = None, None
@@ -227,7 +237,8 @@ class ThrottledWebhooks:
         if delivery is None:
             self._slots.release(limit_key)
         else:
-            await self._attempt_in_slot(limit_key, webhook, delivery)
+            post = partial(self._attempt.post, webhook, delivery)
+            await self._attempt_in_slot(limit_key, delivery, post)
 
     async def _after_outage(self, ask: Callable[[Q], Awaitable[A]], question: Q) -> A:
         """Returns the database's answer after any outage; raises _Stopping at a shutdown."""
@@ -240,10 +251,10 @@ class ThrottledWebhooks:
         return await self._store.retry(unless_stopping, what="claim")
 
     async def _attempt_in_slot(
-        self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed
+        self, limit_key: LimitKey, delivery: Claimed, post: Callable[[], Awaitable[Posted | None]]
     ) -> None:
         try:
-            posted = await self._post_in_slot(limit_key, webhook, delivery)
+            posted = await self._post_in_slot(limit_key, post)
             if posted is not None:
                 await self._record(posted)
         except Unavailable as outage:
@@ -252,7 +263,7 @@ class ThrottledWebhooks:
             self._telemetry.failed(delivery.id, delivery.webhook_id)
 
     async def _post_in_slot(
-        self, limit_key: LimitKey, webhook: Sendable | None, delivery: Claimed
+        self, limit_key: LimitKey, post: Callable[[], Awaitable[Posted | None]]
     ) -> Posted | None:
         """Posts, then releases the slot once the post may be recorded.
 
@@ -260,7 +271,7 @@ class ThrottledWebhooks:
         """
         posted = None
         try:
-            posted = await self._attempt.post(webhook, delivery)
+            posted = await post()
             if posted is not None:
                 await self._recording.acquire()
         finally:

@@ -1,22 +1,17 @@
-"""Fan-out of an event: one row per matching webhook, then one queued delivery per row."""
+"""Fan-out of an event: one row per matching webhook, whose first attempt begins or is queued."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
 from common.contracts.company import CompanyKey
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.webhooks import AddressedEvent, decode_addressed
-from dispatcher.queues import DeliveryQueue
 from dispatcher.store import Store
 from webhook_store.deliveries.models import CancelReason, NewDelivery, StoredEvent
 from webhook_store.webhooks.matching import Subject
 from webhook_store.webhooks.models import Match, delivery_id
-
-#: Rows written per batch: an event's first deliveries do not wait for its last rows.
-CHUNK = 200
 
 
 class NotAnEvent(Exception):
@@ -28,7 +23,8 @@ class FanOut:
     """Safe to repeat at any point: ids derive from the event, and a receipt ends its fan-out."""
 
     store: Store
-    delivery_queue: DeliveryQueue
+    #: Stores the deliveries of an event and begins or queues them; raises `Unavailable`.
+    deliver: Callable[[Sequence[NewDelivery]], Awaitable[None]]
 
     async def __call__(self, message: bytes) -> None:
         """Fans an event out; raises NotAnEvent, or `Unavailable` when it must be retried."""
@@ -55,8 +51,7 @@ class FanOut:
             elif await self.store.is_removed(company):
                 await self.store.events.forget([event.id])
                 return
-        for first in range(0, len(matches), CHUNK):
-            await self._deliver(event, matches[first : first + CHUNK])
+        await self.deliver([_delivery(event, match) for match in matches])
 
     async def _matches(self, event: AddressedEvent) -> Sequence[Match]:
         if event.webhook_id is not None:
@@ -68,18 +63,6 @@ class FanOut:
         if event.country is None or event.vat is None:
             raise NotAnEvent(f"event {event.id} is for no webhook and about no company")
         return await self.store.matching(Subject.of(event, event.country, event.vat))
-
-    async def _deliver(self, event: AddressedEvent, matches: Sequence[Match]) -> None:
-        new = [_delivery(event, match) for match in matches]
-        await self.store.insert(new)
-        await self.delivery_queue.enqueue(
-            [
-                DeliveryTask(delivery_id=one.id, webhook_id=one.webhook_id, attempt=1)
-                for one in new
-                if one.cancelled is None
-            ],
-            retries=False,
-        )
 
 
 def _read(message: bytes) -> tuple[AddressedEvent, bytes]:

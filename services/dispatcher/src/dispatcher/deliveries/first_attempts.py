@@ -1,0 +1,162 @@
+"""First attempts of an event: those with a free slot begin at once, the others are queued.
+
+A delivery that begins is stored as claimed, by the write that stores it. It needs neither the claim
+nor the message that others need (ADR 0067).
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from common.contracts.deliveries import DeliveryTask
+from common.contracts.webhooks import DeliveryId
+from dispatcher.deliveries.backlogs import ThrottledWebhooks
+from dispatcher.deliveries.slots import LimitKey, Slots
+from dispatcher.queues import DeliveryQueue
+from dispatcher.store import Store
+from webhook_store.deliveries.models import NewDelivery
+from webhook_store.webhooks.models import Sendable
+
+#: Rows written per batch: an event's first deliveries do not wait for its last rows.
+CHUNK = 200
+#: Seconds for which an attempt is new. One that takes longer waits for its receiver, and no event
+#: waits for it.
+NEW = 2.0
+
+
+@dataclass(slots=True)
+class Begun:
+    """Attempts that began together, and have not ended."""
+
+    at: float
+    attempts: int
+    is_new: bool = True
+
+
+class NewAttempts:
+    """Holds events back while too many attempts are new.
+
+    Otherwise fan-out runs ahead of the posts of a busy process until no slot is free, and each
+    delivery needs a message and a claim. Receivers that hang hold nothing back.
+    """
+
+    def __init__(self, most: int, *, seconds: float = NEW) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._count = 0
+        #: Oldest first.
+        self._begun: deque[Begun] = deque()
+        self._turn = asyncio.Lock()
+        self._ended = asyncio.Event()
+
+    async def room(self) -> None:
+        """Returns when fewer than `most` attempts are new; of several calls, one after another."""
+        async with self._turn:
+            while self._count_new() >= self._most:
+                self._ended.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._begun[0].at + self._seconds - _now()):
+                        await self._ended.wait()
+
+    def begin(self, attempts: int) -> Begun:
+        """Counts attempts as new from now on."""
+        begun = Begun(_now(), attempts)
+        self._begun.append(begun)
+        self._count += attempts
+        return begun
+
+    def end(self, begun: Begun, attempts: int = 1) -> None:
+        """Counts them no longer."""
+        begun.attempts -= attempts
+        if begun.is_new:
+            self._count -= attempts
+            self._ended.set()
+
+    def _count_new(self) -> int:
+        """Counts them, after it has forgotten those that are no longer new."""
+        latest = _now() - self._seconds
+        while self._begun and (self._begun[0].at <= latest or not self._begun[0].attempts):
+            old = self._begun.popleft()
+            old.is_new = False
+            self._count -= old.attempts
+        return self._count
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+class _InSlot(NamedTuple):
+    """A slot that is acquired, and for which webhook."""
+
+    limit_key: LimitKey
+    webhook: Sendable
+
+
+@dataclass(frozen=True, slots=True)
+class FirstAttempts:
+    """Stores the deliveries of an event, and begins or queues their first attempts."""
+
+    store: Store
+    slots: Slots
+    throttled: ThrottledWebhooks
+    delivery_queue: DeliveryQueue
+    new: NewAttempts
+
+    async def __call__(self, deliveries: Sequence[NewDelivery]) -> None:
+        """Returns when none can be lost; raises `Unavailable` when it must be repeated."""
+        await self.new.room()
+        for first in range(0, len(deliveries), CHUNK):
+            await self._deliver(deliveries[first : first + CHUNK])
+
+    async def _deliver(self, deliveries: Sequence[NewDelivery]) -> None:
+        begun = self.new.begin(len(deliveries))
+        in_slots: dict[DeliveryId, _InSlot] = {}
+        started = 0
+        try:
+            in_slots |= await self._acquire(deliveries)
+            rows = [replace(one, begins=one.id in in_slots) for one in deliveries]
+            claimed = await self.store.insert(rows)
+            # Read afterwards: of a company that is removed meanwhile nothing is posted.
+            body = await self.store.body(deliveries[0].event_id) if claimed else None
+            for delivery in claimed:
+                limit_key, webhook = in_slots.pop(delivery.id)
+                attempt = self.throttled.begin(limit_key, webhook, delivery, body)
+                if attempt is not None:
+                    attempt.add_done_callback(lambda _: self.new.end(begun))
+                    started += 1
+        finally:
+            self.new.end(begun, len(deliveries) - started)
+            for limit_key, _ in in_slots.values():
+                self.slots.release(limit_key)
+        await self._wake([one for one in rows if one.begins and one.id in in_slots])
+        await self._queue([one for one in rows if not one.begins and one.cancelled is None])
+
+    async def _acquire(self, deliveries: Sequence[NewDelivery]) -> dict[DeliveryId, _InSlot]:
+        """Returns those for which a slot is free; its caller releases it."""
+        due = [one for one in deliveries if one.cancelled is None]
+        webhooks = await self.store.sendables([one.webhook_id for one in due])
+        acquired = {}
+        for delivery, webhook in zip(due, webhooks, strict=True):
+            # A deleted one's is cancelled by its message.
+            if webhook is not None:
+                limit_key = LimitKey(webhook.webhook_id, webhook.host, webhook.owner)
+                if self.slots.acquire(limit_key):
+                    acquired[delivery.id] = _InSlot(limit_key, webhook)
+        return acquired
+
+    async def _wake(self, existing: Sequence[NewDelivery]) -> None:
+        """Claims deliveries that an interrupted fan-out has stored, unless they were attempted."""
+        tasks = (self.throttled.deliver(_task(one), more=False) for one in existing)
+        await asyncio.gather(*tasks)
+
+    async def _queue(self, deliveries: Sequence[NewDelivery]) -> None:
+        if deliveries:
+            await self.delivery_queue.enqueue(list(map(_task, deliveries)), retries=False)
+
+
+def _task(delivery: NewDelivery) -> DeliveryTask:
+    return DeliveryTask(delivery_id=delivery.id, webhook_id=delivery.webhook_id, attempt=1)

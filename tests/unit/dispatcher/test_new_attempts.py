@@ -1,0 +1,68 @@
+"""Events wait while too many attempts are new."""
+
+import asyncio
+
+import pytest
+
+from dispatcher.deliveries.first_attempts import NewAttempts
+from tests.delivery.waiting import SOON
+
+
+async def test_there_is_room_until_as_many_are_new() -> None:
+    new = NewAttempts(2)
+    new.begin(1)
+
+    await new.room()
+    new.begin(1)
+
+    waiting = asyncio.create_task(new.room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()
+
+
+async def test_each_end_makes_room_for_the_next_event_in_line() -> None:
+    new = NewAttempts(2)
+    begun = new.begin(3)
+    order: list[int] = []
+
+    async def event(number: int) -> None:
+        await new.room()
+        order.append(number)
+        new.begin(1)
+
+    async with asyncio.timeout(SOON), asyncio.TaskGroup() as events:
+        for number in (1, 2):
+            events.create_task(event(number))
+        await asyncio.sleep(0)
+        new.end(begun, 2)
+        while order != [1]:  # noqa: ASYNC110 (nothing announces it)
+            await asyncio.sleep(0)
+        new.end(begun)
+
+    assert order == [1, 2]
+
+
+async def test_attempts_that_hang_hold_nothing_back() -> None:
+    new = NewAttempts(1, seconds=0.01)
+    begun = new.begin(5)
+
+    async with asyncio.timeout(SOON):
+        await new.room()
+    new.end(begun, 5)
+
+    # Forgotten ones are not counted a second time.
+    new.begin(1)
+    waiting = asyncio.create_task(new.room())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    waiting.cancel()
+
+
+@pytest.mark.parametrize("attempts", [0, 1, 200])
+async def test_attempts_that_ended_leave_nothing(attempts: int) -> None:
+    new = NewAttempts(1)
+    new.end(new.begin(attempts), attempts)
+
+    async with asyncio.timeout(SOON):
+        await new.room()
