@@ -1,14 +1,20 @@
 """The calculator of `python -m bench.capacity`."""
 
+import tomllib
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+import bench.capacity
 from bench.capacity.__main__ import main
+from bench.capacity.costs import cores, rates_of
 from bench.capacity.model import Load, costs_of, limits, parts, read_points, replicas
 
 POINTS = read_points()
 COSTS = costs_of(POINTS)
+RUNS = tomllib.loads(Path(bench.capacity.__file__).with_name("runs.toml").read_text())["run"]
 LOAD = Load(lookups=6000, companies=3_000_000, webhooks=100_000, events=1000)
 
 
@@ -17,6 +23,17 @@ def test_a_lookup_is_the_cheaper_the_more_are_in_flight() -> None:
         costs = [COSTS[part].lookup_ms(in_flight) for in_flight in (0.1, 1, 4, 16, 128, 1000)]
         assert costs == sorted(costs, reverse=True)
         assert costs[0] > costs[-1] > 0
+
+
+@pytest.mark.parametrize("run", RUNS, ids=lambda run: run["name"])
+def test_the_cores_of_a_deployment_it_was_not_fitted_to_are_right_within_a_quarter(
+    run: dict[str, Any],
+) -> None:
+    rates, used = rates_of(run), sum(run["cores"].values())
+
+    computed = sum(cores(part, COSTS[part], rates) for part in run["cores"])
+
+    assert 0.75 * used <= computed <= 1.25 * used
 
 
 def test_every_point_names_its_source() -> None:
