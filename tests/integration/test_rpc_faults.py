@@ -415,6 +415,8 @@ async def test_a_dependency_is_checked_although_nothing_suspects_it() -> None:
         while not dependency.is_lost:  # noqa: ASYNC110 (polled)
             await asyncio.sleep(0)
 
+    assert dependency.is_lost
+
 
 async def test_a_route_is_served_only_while_a_server_runs(amqp_url: str) -> None:
     async with an_asker(amqp_url) as asker:
