@@ -10,6 +10,7 @@ import pytest
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import EVENTS_QUEUE, lookup_queue
+from common.messaging import connection
 from common.messaging.connection import SupervisedConnection
 from common.messaging.errors import BrokerUnavailable
 from common.messaging.publisher import Publisher
@@ -31,6 +32,9 @@ REQUEST = LookupRequest(
 )
 #: Seconds; longer than a test, so that a call that ends sooner was not ended by its limit.
 LONG = 120.0
+#: Seconds in which a lost connection is closed and replaced, and the new one is blocked; and of a
+#: call that fails without waiting.
+WATCHED, IMMEDIATE = 4.0, 1.0
 BLOCKED = "blocked by the broker, which is short of a resource"
 
 
@@ -70,8 +74,8 @@ async def answer(requests: Sequence[LookupRequest]) -> Sequence[Result]:
 
 @asynccontextmanager
 async def lookup_server(amqp_url: str) -> AsyncIterator[None]:
-    async with connections(amqp_url, "lookup") as [connection]:
-        server = RpcServer((connection,), ROUTE.queue, LookupRequest, answer, report=unreported)
+    async with connections(amqp_url, "lookup") as [answering]:
+        server = RpcServer((answering,), ROUTE.queue, LookupRequest, answer, report=unreported)
         async with server.serving(drain_timeout=SOON):
             yield
 
@@ -110,12 +114,31 @@ async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
             with pytest.raises(UNAVAILABLE):
                 async with asyncio.timeout(SOON):
                     await send()
-    words = [await connection.health() for connection in (clients.asking, clients.publishing)]
+    words = [await each.health() for each in (clients.asking, clients.publishing)]
     await asyncio.to_thread(alarm.set_memory_alarm, raised=False)
 
     assert words == [BLOCKED, BLOCKED]
     assert await eventually(clients.work, bool)
-    assert [await connection.health() for connection in (clients.asking, clients.publishing)] == [
+    assert [await each.health() for each in (clients.asking, clients.publishing)] == [
         None,
         None,
     ]
+
+
+async def test_a_blocked_connection_waits_as_long_as_the_alarm(
+    clients: Clients, alarm: RabbitMQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker takes and confirms the first message of a connection that it then blocks."""
+    # A channel that is closed waits for the broker for one heartbeat, and no longer.
+    monkeypatch.setattr(connection, "HEARTBEAT", 1)
+    assert await clients.work()
+    await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
+    for _ in range(2):
+        with pytest.raises(UNAVAILABLE):
+            await clients.ask()
+
+    with pytest.raises(TimeoutError):
+        await eventually(clients.asking.health, lambda said: said != BLOCKED, seconds=WATCHED)
+    with pytest.raises(UNAVAILABLE):
+        async with asyncio.timeout(IMMEDIATE):
+            await clients.ask()

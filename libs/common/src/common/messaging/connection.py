@@ -219,24 +219,24 @@ class SupervisedConnection:
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]
     ) -> None:
-        """Wait until the broker accepts messages; raises BrokerUnavailable if the connection ends.
+        """Waits until the broker accepts messages.
 
         A new connection is blocked only by its first message, so one without a receiver is sent.
-        Heartbeats bound the wait.
+        That one is still taken and confirmed; the question after it is answered when the broker
+        reads again. Heartbeats bound the wait. Raises BrokerUnavailable if the connection ends.
         """
-        channel = connection.channel(publisher_confirms=True)
+        channel = connection.channel(publisher_confirms=False)
         await channel.initialize(timeout=CONNECT_TIMEOUT)
-        probe = asyncio.ensure_future(
-            channel.default_exchange.publish(aio_pika.Message(b""), "", mandatory=False)
-        )
+        await channel.default_exchange.publish(aio_pika.Message(b""), "", mandatory=False)
+        question = asyncio.ensure_future(channel.set_qos())
         try:
-            await asyncio.wait((probe, lost), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((question, lost), return_when=asyncio.FIRST_COMPLETED)
             if lost.done():
                 raise BrokerUnavailable("the connection was lost while the broker blocked it")
-            await probe
+            await question
         finally:
-            probe.cancel()
-            await asyncio.wait((probe,))
+            question.cancel()
+            await asyncio.wait((question,))
         await channel.close()
         self._blocked = False
 
