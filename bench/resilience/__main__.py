@@ -78,13 +78,13 @@ def _build(revision: str) -> None:
     if _built(images) == {_output("git", "-C", str(root), "rev-parse", f"{revision}^{{commit}}")}:
         return
     with tempfile.TemporaryDirectory(prefix="revision-") as folder:
-        files, scripts = f"{folder}/files.tar", Path("deploy", "images")
-        subprocess.run(
-            ["git", "-c", "tar.umask=0022", "archive", f"--output={files}", revision],
-            cwd=root,
-            check=True,
-        )
-        subprocess.run(["tar", "--extract", f"--directory={folder}", f"--file={files}"], check=True)
+        # A clone has the revision for the images' label, which `_built` reads.
+        for command in (
+            ("clone", "--quiet", "--no-checkout", str(root), folder),
+            ("-C", folder, "checkout", "--quiet", "--detach", revision),
+        ):
+            subprocess.run(["git", *command], check=True, timeout=_COMMAND, umask=0o022)
+        scripts = Path("deploy", "images")
         # The scripts of an older revision may not support VERSION, or be missing.
         for script in ("build", "base", "version"):
             shutil.copy(root / scripts / script, folder / scripts / script)
