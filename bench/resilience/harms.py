@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.resilience.cluster import SERVICES, Cluster, run
+from bench.resilience.cluster import SERVICES, Cluster, Failed, run
 
 #: Seconds before a killed container is started again, of a partition, of an alarm and of a wrong
 #: clock.
@@ -91,6 +91,9 @@ def alarm(command: str, alarming: str, usual: str) -> Harm:
         control = ("docker", "exec", container, "rabbitmqctl", command)
         await run(*control, alarming)
         try:
+            alarms = await run("docker", "exec", container, "rabbitmq-diagnostics", "alarms")
+            if "alarm on node" not in alarms:
+                raise Failed(f"no alarm: {alarms}")
             await asyncio.sleep(SHORT)
         finally:
             await run(*control, usual)

@@ -19,11 +19,12 @@ _START = 10.0
 async def slow_zone(cluster: Cluster) -> None:
     """Puts one of two of each service, and one of three of each server, into a zone far away.
 
-    Each packet that leaves the zone takes 200 ms, and 2 % of them are lost, as with `tc netem`.
+    The servers are those that most depends on: MongoDB's primary, and the node of RabbitMQ that
+    leads the most queues. Each packet that leaves the zone takes 200 ms, and 2 % of them are lost,
+    as with `tc netem`.
     """
     services = [(await cluster.containers(service))[-1] for service in SERVICES]
-    servers = [(await cluster.containers(f"{name}-3"))[0] for name in ("rabbitmq", "mongodb")]
-    zone = [*services, *servers]
+    zone = [*services, (await cluster.rabbitmq_nodes())[0], (await cluster.mongodb_members())[0]]
     inside = {each.address for member in zone for each in await cluster.networks(member)} - {""}
     async with AsyncExitStack() as stack:
         for member in zone:

@@ -24,7 +24,7 @@ from common.messaging.rpc_dependency import Dependency
 from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
 from common.runtime.tasks import beside
-from tests.delivery.waiting import SOON, until_connected
+from tests.delivery.waiting import SOON, eventually, until_connected
 
 pytestmark = pytest.mark.integration
 
@@ -40,6 +40,8 @@ class Node:
 
     broker: URL
     port: int = 0
+    #: Seconds by which it is farther away than the broker, each way.
+    delay: float = 0.0
     _server: asyncio.Server | None = None
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
     _thawed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -79,6 +81,7 @@ class Node:
         try:
             while data := await source.read(65_536):
                 await self._thawed.wait()
+                await asyncio.sleep(self.delay)
                 target.write(data)
                 await target.drain()
         finally:
@@ -237,6 +240,29 @@ async def test_no_read_fails_when_the_node_of_client_and_servers_freezes(
         await asker.ask_many()
 
     assert {task.result() for task in tasks} <= {"a", "b"}
+
+
+@pytest.mark.parametrize("who", ["client", "server"])
+async def test_a_read_takes_the_near_node(
+    nodes: tuple[Node, Node], amqp_url: str, who: str
+) -> None:
+    first, second = nodes
+    both, near = (first.url, second.url), (amqp_url,)
+    async with (
+        a_server(Replier("a"), *(both if who == "server" else near)),
+        an_asker(*(both if who == "client" else near)) as asker,
+    ):
+        clock = asyncio.get_running_loop().time
+
+        async def seconds() -> float:
+            started = clock()
+            await asker.ask()
+            return clock() - started
+
+        for node, other in ((first, second), (second, first)):
+            # Less than what a probe waits for, and what passes the node takes longer.
+            node.delay, other.delay = 0.1, 0.0
+            assert await eventually(seconds, lambda taken: taken < 0.1)
 
 
 async def test_a_server_that_stands_still_has_its_requests_answered_by_another(

@@ -1,5 +1,6 @@
 """How often clients ask all servers for their queues."""
 
+from common.messaging.rpc_links import FAR, PROBE
 from common.messaging.rpc_routes import FEW_QUEUES, Route, RouteQueue
 
 
@@ -20,7 +21,19 @@ def test_the_interval_between_announcements_grows_with_the_servers() -> None:
 def test_a_server_that_refuses_is_checked_more_often() -> None:
     route_queue = queue_with(80)
     whole = route_queue.question_interval
-    next(iter(route_queue.servers.values())).refuse(refuses=True)
+    next(iter(route_queue.servers.values())).refused()
 
     assert route_queue.question_interval == whole / 8
     assert queue_with(0).question_interval < queue_with(FEW_QUEUES).question_interval
+
+
+def test_servers_are_asked_soon_after_a_message_has_waited_unusually_long() -> None:
+    route_queue = queue_with(1)
+    for _ in range(100):
+        route_queue.recent.add(2 * FAR)
+    intervals = []
+    for seconds in (FAR / 2, FAR * 2, FAR * 3):
+        route_queue.waits(seconds)
+        intervals.append(route_queue.question_interval)
+
+    assert intervals == [2.0, 2.0, PROBE]

@@ -1,7 +1,10 @@
 """Which servers and links of a route get messages: not the silent ones, and the near ones first."""
 
-from common.messaging.rpc_links import PROBE, Silence
-from common.messaging.rpc_routes import Route, RouteQueue
+from dataclasses import dataclass, field
+from typing import cast
+
+from common.messaging.rpc_links import FAR, PROBE, Distance, Link, Silence
+from common.messaging.rpc_routes import Batch, Route, RouteQueue
 
 
 def test_a_probe_without_an_answer_is_silence_until_something_arrives() -> None:
@@ -28,24 +31,62 @@ def test_something_slow_that_answers_probes_is_never_silent() -> None:
 
 def test_a_server_far_away_gets_a_message_when_the_near_one_is_busy() -> None:
     route_queue = RouteQueue(Route("rpc.test.far"))
-    far, near = (route_queue.add(name, name).server for name in ("far", "near"))
-    far.answered(0.5)
-    near.answered(0.005)
+    far, near = (route_queue.add(name, name) for name in ("far", "near"))
+    far.distance.answered(asked_at=0.0, now=2 * FAR)
+    near.distance.answered(asked_at=0.0, now=FAR / 2)
 
     idle = route_queue.free_server()
-    near.in_flight = 2
+    near.server.in_flight = 2
     busy = route_queue.free_server()
 
-    assert (idle, busy) == (near, far)
+    assert (idle, busy) == (near.server, far.server)
 
 
-def test_a_server_that_was_slow_once_gets_a_message_again() -> None:
-    route_queue = RouteQueue(Route("rpc.test.slow"))
-    slow = route_queue.add("slow", "slow").server
-    slow.answered(0.8)
-    was_slow = slow.load
+def test_the_first_answer_to_the_latest_question_tells_the_distance() -> None:
+    distance = Distance()
 
-    for _ in range(10):
-        slow.introduced()
+    seen = []
+    for asked_at, now in [(0.0, 0.01), (0.0, 0.4), (2.0, 2.4), (0.0, 2.5), (4.0, 4.01)]:
+        distance.answered(asked_at, now)
+        seen.append(distance.is_far)
 
-    assert (was_slow, slow.load) == (1, 0)
+    assert seen == [False, False, True, True, False]
+
+
+def test_the_near_queue_of_a_server_gets_its_messages() -> None:
+    route_queue = RouteQueue(Route("rpc.test.queues"))
+    far, near = (route_queue.add(name, "server") for name in ("far", "near"))
+    far.distance.answered(asked_at=0.0, now=2 * FAR)
+
+    far.server.introduced()
+
+    assert far.server.queues == [near, far]
+
+
+@dataclass
+class AnyLink:
+    """A link whose node answers, and that notes what is published."""
+
+    silence: Silence = field(default_factory=Silence)
+    published: list[str] = field(default_factory=list)
+
+    def probe(self, now: float) -> None:
+        """Does nothing: the node has answered."""
+
+    def publish(self, routing_key: str, *_args: object, **_options: object) -> bool:
+        self.published.append(routing_key)
+        return True
+
+
+def test_every_queue_of_a_server_is_probed_for_a_message_without_a_reply() -> None:
+    route_queue = RouteQueue(Route("rpc.test.probes"))
+    used, other = (route_queue.add(name, "server") for name in ("used", "other"))
+    link = AnyLink()
+    batch = Batch(route_queue, used, cast(Link, link), [], sent_at=0.0, deadline=9.0)
+
+    batch.probe(PROBE)
+    probed, after_the_first = list(link.published), used.server.rank
+    batch.probe(2 * PROBE)
+
+    assert probed == ["used", "other"]
+    assert (after_the_first, other.server.rank) == (0, 2)

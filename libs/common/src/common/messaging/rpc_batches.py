@@ -18,7 +18,15 @@ from common.messaging.rpc import (
     fail_all,
     unavailable,
 )
-from common.messaging.rpc_links import OUTAGE, PROBE, QUESTION, Link, Links, ServerQueue
+from common.messaging.rpc_links import (
+    OUTAGE,
+    PROBE,
+    QUESTION,
+    Link,
+    Links,
+    ServerQueue,
+    asked,
+)
 from common.messaging.rpc_routes import (
     FEW_QUEUES,
     HEDGED,
@@ -141,7 +149,8 @@ class BatchSender:
         )
         if is_due:
             route_queue.asked_at = now
-            self.links.ask_servers(route_queue.route.queue, seconds=seconds)
+            route_queue.was_slow = False
+            self.links.ask_servers(route_queue.route.queue, now=now, seconds=seconds)
         return is_due
 
     def ask(self, route_queue: RouteQueue) -> None:
@@ -157,17 +166,15 @@ class BatchSender:
         batch.route_queue.send_again((call for call in batch.calls if call.is_repeatable), reason)
         self.pump_soon(batch.route_queue)
 
-    def _replied(self, reply: Content) -> None:
+    def _replied(self, link: Link, reply: Content) -> None:
         batch = self._sent.pop(reply.correlation_id, None)
         if batch is None:
-            self._introduced(reply)
+            self._introduced(link, reply)
             return
         batch.queue.silence.heard()
-        seconds = asyncio.get_running_loop().time() - batch.sent_at
-        batch.queue.server.answered(seconds)
         was_open = batch.is_open
         if was_open:
-            batch.route_queue.recent.add(seconds)
+            batch.route_queue.recent.add(asyncio.get_running_loop().time() - batch.sent_at)
         batch.end()
         if batch.route_queue.pending:
             self.pump_soon(batch.route_queue)
@@ -185,7 +192,7 @@ class BatchSender:
         """Sends reads that a server refused to another one, once."""
         route_queue = batch.route_queue
         if len(calls) == len(batch.calls):
-            batch.queue.server.refuse(refuses=True)
+            batch.queue.server.refused()
         if batch.is_hedged:  # the other message of a call may still be answered
             others = [other.calls for other in self._sent.values() if other.is_open]
             calls = [call for call in calls if not any(call in other for other in others)]
@@ -198,15 +205,19 @@ class BatchSender:
         fail_all((call for call in calls if call not in again), unavailable("unavailable"))
         self.pump_soon(route_queue)
 
-    def _introduced(self, reply: Content) -> None:
-        route_queue, queue = self.route_queues.get(reply.correlation_id), reply.reply_to
+    def _introduced(self, link: Link, reply: Content) -> None:
+        name, asked_at = asked(reply.correlation_id)
+        route_queue, queue = self.route_queues.get(name), reply.reply_to
         if route_queue is None or queue is None:
             _LATE.inc()
             return
-        route_queue.introduced_at = asyncio.get_running_loop().time()
+        now = route_queue.introduced_at = asyncio.get_running_loop().time()
         is_new = queue not in route_queue.queues
         known = route_queue.add(queue, decode_server(reply.headers) or queue)
         known.silence.heard()
+        if asked_at is not None:
+            link.distance.answered(asked_at, now)
+            known.distance.answered(asked_at, now)
         known.server.introduced()
         if is_new:
             self.send_pending(route_queue)
@@ -267,8 +278,10 @@ class BatchSender:
                 batch.probe(now)
                 if self._is_silent(batch):
                     self._again(batch, ResendReason.SILENCE)
-            if batch.is_open and not batch.is_hedged and not stood_still:
-                self._hedge(batch, now)
+            if batch.is_open and not stood_still:
+                batch.route_queue.waits(now - batch.sent_at)
+                if not batch.is_hedged:
+                    self._hedge(batch, now)
         for route_queue in self.route_queues.values():
             route_queue.pending.drop_ended()
             if route_queue.open_calls:

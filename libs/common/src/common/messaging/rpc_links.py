@@ -21,9 +21,8 @@ OUTAGE = 2.0
 #: Messages whose longest duration a hedged one has exceeded, and the part of calls that may be.
 _RECENT = 100
 HEDGED_PART = 0.02
-#: Seconds that a server takes, on average, from which it counts as far away; and how much of the
-#: average is the latest message's, and is left by each introduction without one.
-_FAR, _LATEST, _KEPT = 0.05, 0.125, 0.8
+#: Seconds from a question to its answer from which what they passed counts as far away.
+FAR = 0.05
 #: Correlation id of the message by which a link probes its node: it goes to the link's own queue.
 _ECHO = "echo"
 
@@ -65,13 +64,34 @@ class Silence:
             self._changed()
 
 
+class Distance:
+    """Whether a link or a queue is far away, as in another zone.
+
+    A question to all servers goes over each link to each queue, so what is near has an answer
+    soon, whatever else is far away.
+    """
+
+    __slots__ = ("_asked_at", "is_far")
+
+    def __init__(self) -> None:
+        self.is_far = False
+        #: Time of the latest question with an answer.
+        self._asked_at = float("-inf")
+
+    def answered(self, asked_at: float, now: float) -> None:
+        """Notes the answer to a question; only the first one counts."""
+        if asked_at > self._asked_at:
+            self._asked_at, self.is_far = asked_at, now - asked_at > FAR
+
+
 class ServerQueue:
-    """A queue of a server, and whether messages to it are answered."""
+    """A queue of a server, and whether messages to it are answered, and soon."""
 
     def __init__(self, name: str, server: "Server") -> None:
         self.name = name
         self.server = server
         self.silence = Silence(server.judge)
+        self.distance = Distance()
 
 
 class Server:
@@ -86,37 +106,30 @@ class Server:
         self.refuses = False
         #: 0 if it serves; of the others, one that refuses at least answers at once.
         self.rank = 0
-        #: Seconds that it takes to answer, on average.
-        self._latency = 0.0
 
     @property
     def load(self) -> int:
-        """Messages in flight; one more for a server in another zone, or a slow one.
+        """Messages in flight; one more for a server that is far away.
 
         Such a server gets a message if the near ones are busy.
         """
-        return self.in_flight + (self._latency > _FAR)
-
-    def answered(self, seconds: float) -> None:
-        """Notes how long a message took."""
-        self._latency += (seconds - self._latency) * _LATEST
-
-    def introduced(self) -> None:
-        """Notes that it serves, so that a server which was slow gets a message again at last."""
-        self._latency *= _KEPT
-        self.refuse(refuses=False)
+        return self.in_flight + (bool(self.queues) and self.queues[0].distance.is_far)
 
     def judge(self) -> None:
         """Ranks the server, and its queues: that for the next message is the first."""
-        self.queues.sort(key=lambda queue: queue.silence.is_silent)
+        self.queues.sort(key=lambda queue: (queue.silence.is_silent, queue.distance.is_far))
         is_silent = bool(self.queues) and self.queues[0].silence.is_silent
         self.rank = 2 if is_silent else int(self.refuses)
 
-    def refuse(self, *, refuses: bool) -> None:
-        """Notes whether the server refuses requests."""
-        if refuses != self.refuses:
-            self.refuses = refuses
-            self.judge()
+    def introduced(self) -> None:
+        """Notes that it serves."""
+        self.refuses = False
+        self.judge()
+
+    def refused(self) -> None:
+        """Notes that it refuses requests, until it introduces itself."""
+        self.refuses = True
+        self.judge()
 
 
 class RecentMessages:
@@ -136,11 +149,15 @@ class RecentMessages:
         """Counts a call, of which a fraction may be hedged."""
         self._allowed = min(self._allowed + HEDGED_PART, self._max_allowed)
 
+    def is_slow(self, seconds: float) -> bool:
+        """Returns whether a message has taken longer than the recent ones."""
+        return seconds > max(self._seconds, default=0.0)
+
     def may_hedge(self, calls: int, seconds: float) -> bool:
-        """Returns whether a message has taken longer than the recent ones, and may be hedged."""
+        """Returns whether a message is slow, and may be hedged."""
         if not 0 < calls <= self._allowed or len(self._seconds) < _RECENT:
             return False
-        return seconds > max(self._seconds)
+        return self.is_slow(seconds)
 
     def hedged(self, calls: int) -> None:
         """Counts calls that were hedged."""
@@ -159,12 +176,13 @@ class Link:
         connection: SupervisedConnection,
         queues: Sequence[str],
         *,
-        replied: Callable[[Content], None],
+        replied: Callable[["Link", Content], None],
         returned: Callable[[Content], None],
         lost: Callable[["Link"], None],
     ) -> None:
         self.supervised = connection
         self.silence = Silence()
+        self.distance = Distance()
         self._queues = queues
         self._queue = ""
         self._content: ContentChannel | None = None
@@ -174,6 +192,11 @@ class Link:
     def is_up(self) -> bool:
         """True while requests can be published."""
         return self._content is not None
+
+    @property
+    def rank(self) -> int:
+        """Returns 0 for a link that is near; of the others, one that is far away at least works."""
+        return 2 if self.silence.is_silent else int(self.distance.is_far)
 
     async def attach(self, connection: AbstractConnection) -> None:
         """Declares the exchanges of the request queues, and a queue for the replies."""
@@ -233,11 +256,17 @@ class Link:
     def _replied(self, reply: Content) -> None:
         self.silence.heard()
         if reply.correlation_id != _ECHO:
-            self._on_reply(reply)
+            self._on_reply(self, reply)
 
     def _returned(self, request: Content) -> None:
         self.silence.heard()
         self._on_return(request)
+
+
+def asked(question: str) -> tuple[str, float | None]:
+    """Returns the request queue of a question, and its time if it was one to all servers."""
+    queue, _, at = question.partition(" ")
+    return queue, float(at) if at else None
 
 
 class Links:
@@ -252,13 +281,14 @@ class Links:
         return iter(self._links)
 
     def best(self) -> Link | None:
-        """Returns the link for the next message: the first of those that are up and not silent."""
+        """Returns the link for the next message, of those that are up; a near one if there is one.
+
+        A silent one only if all are.
+        """
         best = None
         for link in self._links:
-            if link.is_up:
-                if not link.silence.is_silent:
-                    return link
-                best = best or link
+            if link.is_up and (best is None or link.rank < best.rank):
+                best = link
         return best
 
     async def attach(self) -> None:
@@ -274,14 +304,16 @@ class Links:
         for link in self._links:
             link.detach()
 
-    def ask_servers(self, queue: str, *, seconds: float) -> None:
+    def ask_servers(self, queue: str, *, now: float, seconds: float) -> None:
         """Asks all servers of a request queue for their own queues, over each link.
+
+        Their answers have the id of the question, by which `asked` knows when it was sent.
 
         A channel's first message to a queue of another node makes RabbitMQ wait for that node's
         answer. So none may be left to a moment in which that node hangs.
         """
         for link in self._links:
-            link.publish(queue, (), queue, exchange=queue, seconds=seconds)
+            link.publish(queue, (), f"{queue} {now}", exchange=queue, seconds=seconds)
 
     def lost(self, now: float) -> bool:
         """Notes that a link is lost; returns whether it was the last."""

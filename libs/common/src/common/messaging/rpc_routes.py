@@ -10,6 +10,7 @@ from prometheus_client import Counter, Gauge, Histogram
 from common.contracts.failures import NEUTRAL
 from common.messaging.rpc import Call, PendingCalls
 from common.messaging.rpc_links import (
+    FAR,
     PROBE,
     QUESTION,
     Link,
@@ -103,6 +104,8 @@ class RouteQueue:
         self.asked_at = float("-inf")
         #: Time at which a server last answered a question.
         self.introduced_at = float("-inf")
+        #: True if a message took unusually long since that request.
+        self.was_slow = False
         #: Time at which the last server left.
         self.left_at = float("-inf")
         self.pump_is_due = False
@@ -160,9 +163,14 @@ class RouteQueue:
 
     @property
     def question_interval(self) -> float:
-        """Seconds between questions to all servers; fewer while one is missing."""
-        interval = _DISCOVERY if self.is_whole else PROBE
+        """Seconds between questions to all servers; fewer while one is missing, or far away."""
+        interval = _DISCOVERY if self.is_whole and not self.was_slow else PROBE
         return interval * max(1.0, len(self.queues) / FEW_QUEUES)
+
+    def waits(self, seconds: float) -> None:
+        """Notes that a message has waited so long: a link or a queue may be far away since."""
+        if seconds > FAR and not self.was_slow:
+            self.was_slow = self.recent.is_slow(seconds)
 
     def is_served_beside(self, queue: ServerQueue) -> bool:
         """Returns whether a message could go to a server that serves, by another queue."""
@@ -218,12 +226,14 @@ class Batch:
             self.route_queue.end(self.queue.server, self.calls)
 
     def probe(self, now: float) -> None:
-        """Probes its link and its server: one or the other, or a node between, may be lost.
+        """Probes its link and each queue of its server: any, or a node between, may be lost.
 
         The server answers with its queue; the broker returns the message if the queue is gone.
         """
         self.link.probe(now)
-        if self.link.silence.is_silent:
-            self.queue.silence.heard()  # it is not known to be silent
-        elif self.queue.silence.is_due(now):
-            self.link.publish(self.queue.name, (), self.route_queue.route.queue, seconds=QUESTION)
+        # All, since the calls of a server that is dead should not wait for its other queue next.
+        for queue in self.queue.server.queues[:]:  # their order may change
+            if self.link.silence.is_silent:
+                queue.silence.heard()  # it is not known to be silent
+            elif queue.silence.is_due(now):
+                self.link.publish(queue.name, (), self.route_queue.route.queue, seconds=QUESTION)
