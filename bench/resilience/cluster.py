@@ -205,6 +205,11 @@ class Cluster:
         ranked = sorted(zip(counts, await self._of_three("rabbitmq"), strict=True), reverse=True)
         return [container for _, container in ranked]
 
+    async def has_alarm(self) -> bool:
+        """True if a node of RabbitMQ is short of memory or disk."""
+        nodes = await self._read_management_api("nodes")
+        return any(node["mem_alarm"] or node["disk_free_alarm"] for node in nodes)
+
     async def mongodb_members(self) -> list[str]:
         """The containers of the members, the primary first."""
         names = await self._of_three("mongodb")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from bench.resilience.harms import Fault
 from bench.resilience.load import Lookup
@@ -17,7 +18,7 @@ _HEAD = (
 )
 #: Seconds of an answer worth a look.
 _SLOW = 0.6
-#: Seconds after which lookups are refused at once while nothing can be published, and in which.
+#: Seconds from the first refusal on until lookups are refused at once, and in which they are then.
 _NOTICED, _AT_ONCE = 1.0, 0.05
 
 
@@ -69,14 +70,23 @@ class Outcome:
 
     @property
     def timeline(self) -> str:
-        """Seconds since the fault began at which lookups failed or were slow, with their number."""
-        slow = [one for one in self.lookups if one.status != 200 or one.seconds > _SLOW]
-        counts = Counter((int(one.at - self.began), one.status) for one in slow)
+        """Seconds since the fault began at which lookups failed or were slow, with their number.
+
+        Without those that may be refused.
+        """
+        failed = [one for one in self.failed if not self._may_fail(one)]
+        slow = [one for one in self.lookups if one.status == 200 and one.seconds > _SLOW]
+        counts = Counter((int(one.at - self.began), one.status) for one in failed + slow)
         return ", ".join(f"{at} s: {count} × {status}" for (at, status), count in counts.items())
 
     def _may_fail(self, one: Lookup) -> bool:
         is_refused = one.status == 503 and one.may_retry and one.seconds <= _AT_ONCE
-        return self.fault.may_refuse and (is_refused or one.at - self.began < _NOTICED)
+        return self.fault.may_refuse and (is_refused or one.at - self._refused_at < _NOTICED)
+
+    @cached_property
+    def _refused_at(self) -> float:
+        """When the first lookup failed: the command that causes an alarm takes a second itself."""
+        return min((one.at for one in self.failed), default=self.began)
 
     @property
     def row(self) -> str:

@@ -58,6 +58,8 @@ async def test_a_gateway_cut_off_alone_is_not_ready_until_a_server_answers(
 
 async def test_gateways_stay_ready_when_no_server_answers_any_of_them(access: Database) -> None:
     gateways = [a_gateway(access, name) for name in ("here", "there")]
+    for readiness, _ in gateways:
+        await readiness.look()
     for readiness, servers in gateways:
         servers.countries.clear()
         await readiness.look()

@@ -29,6 +29,8 @@ ANSWERED = Lookup(101.0, 0.01, 200)
 SLOW = Lookup(101.0, 1.2, 200)
 FAILED = Lookup(102.0, 1.8, 504)
 REFUSED = Lookup(102.0, 0.01, 503, may_retry=True)
+#: In the first second of an alarm.
+LATE = Lookup(100.5, 1.8, 504)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +41,9 @@ REFUSED = Lookup(102.0, 0.01, 503, may_retry=True)
         (an_outcome(ANSWERED, FAILED), ["failed"]),
         (an_outcome(ANSWERED, REFUSED), ["failed"]),
         (an_outcome(ANSWERED, REFUSED, may_refuse=True), []),
-        (an_outcome(Lookup(102.0, 0.2, 503, may_retry=True), may_refuse=True), ["failed"]),
-        (an_outcome(Lookup(102.0, 0.01, 503), may_refuse=True), ["failed"]),
-        (an_outcome(Lookup(100.5, 1.8, 504), may_refuse=True), []),
+        (an_outcome(LATE, Lookup(102.0, 0.2, 503, may_retry=True), may_refuse=True), ["failed"]),
+        (an_outcome(LATE, Lookup(102.0, 0.01, 503), may_refuse=True), ["failed"]),
+        (an_outcome(LATE, may_refuse=True), []),
         (an_outcome(ANSWERED, received=9), ["lost"]),
         (an_outcome(ANSWERED, repeated=1), ["repeated"]),
         (an_outcome(ANSWERED, error="not back within 120 s"), ["error"]),

@@ -8,7 +8,6 @@ answers that others read it: a server without a database does not answer.
 
 import asyncio
 from collections.abc import Collection
-from datetime import timedelta
 from typing import Any, Protocol
 
 from common.contracts.company import Country
@@ -23,8 +22,9 @@ from gateway.rpc import READS
 #: are read: a probe or two may be lost with a node.
 _INTERVAL = 3.0
 _PATIENCE = 8.0
-#: Age of another gateway's answer that still counts.
-_RECENT = timedelta(seconds=15)
+#: Seconds that another gateway's answer is old at most to count, and younger than the last one here
+#: at least: when no server answers any gateway, their last answers are less than this apart.
+_RECENT, _APART = 15.0, 5.0
 
 
 class Servers(Protocol):
@@ -80,16 +80,20 @@ class LookupReadiness:
         served = await asyncio.gather(*map(self._servers.is_served, READS.values()))
         answered = [country for country, is_served in zip(READS, served, strict=True) if is_served]
         self._answered_at |= dict.fromkeys(answered, now)
-        silent = [
-            country
+        silent = {
+            country: now - at
             for country, at in self._answered_at.items()
             if country not in answered and now - at >= self._patience
-        ]
+        }
         try:
             with translated_errors():
                 if answered:
                     await self._record(answered)
-                self._missing = [country for country in silent if await self._is_served(country)]
+                self._missing = [
+                    country
+                    for country, seconds in silent.items()
+                    if await self._is_served(country, within=min(seconds - _APART, _RECENT))
+                ]
         except Unavailable:
             self._missing = ()
             await self._judge_database(now, others_have_it=bool(answered))
@@ -112,9 +116,9 @@ class LookupReadiness:
             {"_id": self._instance}, [{"$set": {"seen_at": "$$NOW", **times}}], upsert=True
         )
 
-    async def _is_served(self, country: Country) -> bool:
-        """Returns True if a server of the country answered another gateway lately."""
-        since = {"$subtract": ["$$NOW", _RECENT // timedelta(milliseconds=1)]}
+    async def _is_served(self, country: Country, *, within: float) -> bool:
+        """Returns True if a server of the country answered another gateway in so many seconds."""
+        since = {"$subtract": ["$$NOW", int(within * 1000)]}
         is_recent = {"$gt": [f"$answered.{country}", since]}
         found = await self._gateways.find_one(
             {"_id": {"$ne": self._instance}, "$expr": is_recent}, {"_id": 1}
