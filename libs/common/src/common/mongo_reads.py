@@ -1,8 +1,9 @@
 """Reads from MongoDB that go on while its primary is lost or does not answer (ADR 0048)."""
 
 import asyncio
+from asyncio.staggered import staggered_race
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pymongo import ReadPreference
 from pymongo.asynchronous.collection import AsyncCollection
@@ -15,8 +16,9 @@ Document = dict[str, Any]
 
 #: Seconds that a read waits for the primary; one takes a millisecond.
 PATIENCE = 0.3
-#: Seconds that a secondary has to answer a ping, before it is read.
-PING_TIMEOUT = 0.4
+#: Seconds that a secondary has to answer a ping, before it is read; and that one has to answer
+#: anything before another is asked beside it.
+PING_TIMEOUT, SECONDARY_PATIENCE = 0.4, 0.1
 #: Seconds for which reads go to a secondary at once, after one waited for the primary in vain.
 _AWAY = 1.0
 #: Seconds between two reads that try, while no member answers; the others fail at once.
@@ -71,7 +73,7 @@ class Reads:
             except Unavailable:
                 await self._find_secondary(clock)
         with translated_errors():
-            return await read(last)
+            return await (_first_of_two(lambda: read(last)) if last else read(last))
 
     async def _find_secondary(self, clock: Callable[[], float]) -> None:
         """Reads from a secondary for a while; raises Unavailable if no member answers.
@@ -80,11 +82,23 @@ class Reads:
         """
         self._probe_at = clock() + PROBE_INTERVAL if self._probe_at is not None else None
         try:
-            await _within(PING_TIMEOUT, self._ping(-1))
+            await _within(PING_TIMEOUT, _first_of_two(lambda: self._ping(-1)))
         except Unavailable:
             self._probe_at = clock() + PROBE_INTERVAL
             raise
         self._probe_at, self._secondary_until = None, clock() + _AWAY
+
+
+async def _first_of_two(read: Callable[[], Awaitable[T]]) -> T:
+    """Returns what is read, or what is read beside it if that fails or takes long.
+
+    The member may hang, as one may that is back after a partition. For the second read the driver
+    chooses another: of two, the one with fewer operations.
+    """
+    result, winner, errors = await staggered_race((read, read), SECONDARY_PATIENCE)
+    if winner is None:
+        raise errors[-1] or Unavailable("the database does not answer")
+    return cast(T, result)
 
 
 async def _within(seconds: float, read: Awaitable[T]) -> T:
