@@ -37,10 +37,10 @@ def scraped(server_folder: Path) -> Iterator[tuple[RabbitMQ, int]]:
 
 
 async def declare(url: str) -> None:
-    """A queue, for the guide to delete."""
+    """A queue, for the guide to delete; all of ours are quorum queues."""
     async with await aio_pika.connect(url) as connection:
         channel = await connection.channel()
-        await channel.declare_queue(UNUSED, durable=True)
+        await channel.declare_queue(UNUSED, durable=True, arguments={"x-queue-type": "quorum"})
 
 
 @pytest.mark.parametrize("typed", TYPED)
