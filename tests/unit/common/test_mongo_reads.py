@@ -6,6 +6,7 @@ from typing import Any, Self, cast
 
 import pytest
 from pymongo import ReadPreference
+from pymongo.errors import AutoReconnect
 
 from common import mongo_reads
 from common.contracts.failures import Unavailable
@@ -89,6 +90,37 @@ async def test_another_secondary_is_asked_beside_one_that_hangs(
     second = await companies.find_one({})
 
     assert first == second == {"_id": "dk:12345674"}
+
+
+@dataclass
+class Answers:
+    """Reads that wait for an event, and then fail or not, in their order."""
+
+    outcomes: list[bool]
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def find_one(self, _condition: object) -> dict[str, Any]:
+        fails = not self.outcomes.pop(0)
+        if not self.outcomes:
+            self.go.set()  # both end in the same turn of the loop
+        await self.go.wait()
+        if fails:
+            raise AutoReconnect("the member is gone")
+        return {"_id": "dk:12345674"}
+
+
+@pytest.mark.parametrize("outcomes", [[True, True], [True, False], [False, True]])
+async def test_of_two_secondaries_that_end_together_the_one_with_an_answer_counts(
+    outcomes: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mongo_reads, "SECONDARY_PATIENCE", PATIENCE)
+    members = Members(hanging=[PRIMARY])
+    reads = reads_of(members)
+    await reads["companies"].find_one({})  # from now on a secondary is read at once
+
+    monkeypatch.setattr(Members, "__getitem__", lambda _self, _name: Answers(outcomes))
+
+    assert await reads["companies"].find_one({}) == {"_id": "dk:12345674"}
 
 
 async def test_reads_fail_at_once_while_no_member_answers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,8 @@
 """Reads from MongoDB that go on while its primary is lost or does not answer (ADR 0048)."""
 
 import asyncio
-from asyncio.staggered import staggered_race
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pymongo import ReadPreference
 from pymongo.asynchronous.collection import AsyncCollection
@@ -90,15 +89,32 @@ class Reads:
 
 
 async def _first_of_two(read: Callable[[], Awaitable[T]]) -> T:
-    """Returns what is read, or what is read beside it if that fails or takes long.
+    """Returns what is read, or what is read beside it if that takes long.
 
     The member may hang, as one may that is back after a partition. For the second read the driver
     chooses another: of two, the one with fewer operations.
     """
-    result, winner, errors = await staggered_race((read, read), SECONDARY_PATIENCE)
-    if winner is None:
-        raise errors[-1] or Unavailable("the database does not answer")
-    return cast(T, result)
+    tasks = {_task(read())}
+    try:
+        done, waiting = await asyncio.wait(tasks, timeout=SECONDARY_PATIENCE)
+        if waiting:
+            tasks.add(_task(read()))
+            waiting = set(tasks)
+        while waiting:
+            done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            if any(task.exception() is None for task in done):
+                break
+        return min(done, key=lambda task: task.exception() is not None).result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _task(read: Awaitable[T]) -> asyncio.Future[T]:
+    """Begins to read; an error that nobody waits for any more is no news."""
+    task = asyncio.ensure_future(read)
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return task
 
 
 async def _within(seconds: float, read: Awaitable[T]) -> T:
