@@ -227,7 +227,9 @@ class SupervisedConnection:
         """
         channel = connection.channel(publisher_confirms=False)
         await channel.initialize(timeout=CONNECT_TIMEOUT)
-        await channel.default_exchange.publish(aio_pika.Message(b""), "", mandatory=False)
+        await channel.default_exchange.publish(
+            aio_pika.Message(b""), "", mandatory=False, timeout=CONNECT_TIMEOUT
+        )
         question = asyncio.ensure_future(channel.set_qos())
         try:
             await asyncio.wait((question, lost), return_when=asyncio.FIRST_COMPLETED)
