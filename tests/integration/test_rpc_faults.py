@@ -154,7 +154,7 @@ async def connected_to(name: str, *urls: str) -> AsyncIterator[Sequence[Supervis
 
 @asynccontextmanager
 async def a_server(
-    handler: Replier, *urls: str, dependency: Dependency | None = None
+    handler: Replier, *urls: str, dependencies: Sequence[Dependency] = ()
 ) -> AsyncIterator[Sequence[SupervisedConnection]]:
     async with connected_to(handler.name, *urls) as connections:
         server = RpcServer(
@@ -164,7 +164,7 @@ async def a_server(
             handler,
             report=unreported,
             together=True,
-            dependency=dependency,
+            dependencies=dependencies,
         )
         async with server.serving(drain_timeout=SOON):
             yield connections
@@ -407,7 +407,7 @@ async def test_a_server_without_its_database_gets_no_calls_until_a_check_succeed
     dependency = Dependency(check)
     async with (
         beside(dependency.run()),
-        a_server(away, amqp_url, dependency=dependency),
+        a_server(away, amqp_url, dependencies=[dependency]),
         a_server(other, amqp_url),
         an_asker(amqp_url) as asker,
     ):
@@ -426,6 +426,42 @@ async def test_a_server_without_its_database_gets_no_calls_until_a_check_succeed
 
     assert first == lost == {"other"}
     assert is_left
+
+
+async def test_a_server_that_cannot_answer_yet_gets_no_calls_and_alone_refuses_them(
+    amqp_url: str,
+) -> None:
+    starting, is_built = Replier("starting"), asyncio.Event()
+
+    async def answers() -> None:
+        pass
+
+    async def check() -> None:
+        if not is_built.is_set():
+            raise Unavailable("the search index is being built")
+
+    database, index = Dependency(answers), Dependency(check)
+    async with (
+        beside(database.run()),
+        beside(index.run()),
+        a_server(starting, amqp_url, dependencies=[database, index]),
+        an_asker(amqp_url) as asker,
+    ):
+        with pytest.raises(RpcFailed) as alone:
+            await asker.ask()
+        is_served_alone = await asker.client.is_served(ROUTE)
+        async with a_server(Replier("other"), amqp_url):
+            assert await asker.client.is_served(ROUTE)
+            beside_another = await asker.ask_many()
+            requests = starting.requests
+            is_built.set()
+            while await asker.ask() != "starting":
+                pass
+
+    assert alone.value.cause == "unavailable"
+    assert not is_served_alone
+    assert beside_another == {"other"}
+    assert requests == 0
 
 
 async def test_a_dependency_is_checked_although_nothing_suspects_it() -> None:

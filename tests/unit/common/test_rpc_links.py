@@ -58,7 +58,7 @@ def test_the_near_queue_of_a_server_gets_its_messages() -> None:
     far, near = (route_queue.add(name, "server") for name in ("far", "near"))
     far.distance.answered(asked_at=0.0, now=2 * FAR)
 
-    far.server.introduced()
+    far.server.introduced(refuses=False)
 
     assert far.server.queues == [near, far]
 

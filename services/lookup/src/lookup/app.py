@@ -1,6 +1,6 @@
 """Composition root of the lookup service, in the order of startup."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
 from functools import partial
@@ -88,14 +88,18 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 
     health.add("broker", partial(health_of, connections))
     health.add("database", ping(mongo))
-    health.add("index", indexes.health)
-
     stored = StoredRegister(Reads(register))
-    dependency = Dependency(stored.check)
-    await stack.enter_async_context(beside(dependency.run()))
-    serving = partial(RpcServer[Any], connections, report=report, dependency=dependency)
-    for country in settings.countries:
-        await _serve(settings, stack, *_country_servers(country, serving, stored, indexes))
+    rows = await _checked(stack, stored.check)
+    built = {
+        country: await _checked(stack, partial(indexes.check, country))
+        for country in settings.countries
+    }
+    health.add("index", partial(_indexes_built, built))
+    serving = partial(RpcServer[Any], connections, report=report, dependencies=(rows,))
+    for country, index in built.items():
+        searching = partial(serving, concurrency=IN_TURNS, dependencies=(rows, index))
+        servers = _country_servers(country, serving, searching, stored, indexes)
+        await _serve(settings, stack, *servers)
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
@@ -108,22 +112,35 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     await _publish_events(settings, mongo, stack, health, now)
 
 
+async def _checked(stack: AsyncExitStack, check: Callable[[], Awaitable[None]]) -> Dependency:
+    dependency = Dependency(check)
+    await stack.enter_async_context(beside(dependency.run()))
+    return dependency
+
+
+async def _indexes_built(indexes: Mapping[Country, Dependency]) -> str | None:
+    """Returns None, or which indexes searches are still refused for."""
+    building = [country for country, index in indexes.items() if index.is_lost]
+    return f"being built: {', '.join(building)}" if building else None
+
+
 def _country_servers(
     country: Country,
     serving: Callable[..., RpcServer[Any]],
+    searching: Callable[..., RpcServer[Any]],
     stored: StoredRegister,
     indexes: IndexSearches,
 ) -> tuple[RpcServer[Any], ...]:
-    in_turns = partial(serving, concurrency=IN_TURNS)
+    units = AnswerUnits(stored)
     lookups = AnswerLookups(stored, indexes)
     return (
         serving(lookup_queue(country), LookupRequest, lookups, together=True),
-        in_turns(search_queue(country), LookupRequest, lookups),
-        in_turns(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
-        in_turns(units_queue(country), UnitsRequest, AnswerUnits(stored)),
+        searching(search_queue(country), LookupRequest, lookups),
+        searching(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
+        serving(units_queue(country), UnitsRequest, units, concurrency=IN_TURNS),
         serving(known_queue(country), KnownRequest, AnswerKnown(stored)),
-        in_turns(find_queue(country), FindRequest, AnswerFinds(indexes, stored)),
-        in_turns(match_queue(country), MatchRequest, AnswerMatches(indexes, stored)),
+        searching(find_queue(country), FindRequest, AnswerFinds(indexes, stored)),
+        searching(match_queue(country), MatchRequest, AnswerMatches(indexes, stored)),
     )
 
 

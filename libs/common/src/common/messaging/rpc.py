@@ -7,7 +7,7 @@ Request: `[[request_id, milliseconds_left, contract], …]`. Reply, in the same 
 `[[failure | nil, contract | nil], …]`. The time left is relative, since the clocks of two
 hosts differ. A message without requests asks for the server's queue, which is the reply-to of the
 reply. The header `server` of that reply is the same for all queues of a server; without it the
-queue is its only one.
+queue is its only one. The header `refuses` says that the server would refuse a request now.
 
 The headers `traceparent` and `tracestate` have one line for each request of the batch, empty for a
 request without a trace. A message has neither if none has one.
@@ -32,7 +32,7 @@ C = TypeVar("C", bound=Contract)
 
 Result = Contract | Failure
 
-_SERVER = "server"
+_SERVER, _REFUSES = "server", "refuses"
 
 
 class Undecodable(Exception):
@@ -99,14 +99,15 @@ def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
     return [None] * count
 
 
-def encode_server(name: str) -> bytes:
+def encode_server(name: str, *, refuses: bool = False) -> bytes:
     """Returns the headers of a reply that introduces a server."""
-    return encode_table({_SERVER: name})
+    return encode_table({_SERVER: name, **({_REFUSES: "yes"} if refuses else {})})
 
 
-def decode_server(headers: bytes) -> str | None:
-    """Returns the name of the server that a reply introduces, if it has one."""
-    return decode_table(headers).get(_SERVER) if headers else None
+def decode_server(headers: bytes) -> tuple[str | None, bool]:
+    """Returns the name of the server that a reply introduces, if any, and whether it refuses."""
+    fields = decode_table(headers) if headers else {}
+    return fields.get(_SERVER), _REFUSES in fields
 
 
 def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:

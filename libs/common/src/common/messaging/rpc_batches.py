@@ -211,15 +211,18 @@ class BatchSender:
         if route_queue is None or queue is None:
             _LATE.inc()
             return
-        now = route_queue.introduced_at = asyncio.get_running_loop().time()
+        now = asyncio.get_running_loop().time()
         is_new = queue not in route_queue.queues
-        known = route_queue.add(queue, decode_server(reply.headers) or queue)
+        server, refuses = decode_server(reply.headers)
+        known = route_queue.add(queue, server or queue)
         known.silence.heard()
         if asked_at is not None:
             link.distance.answered(asked_at, now)
             known.distance.answered(asked_at, now)
-        known.server.introduced()
-        if is_new:
+        known.server.introduced(refuses=refuses)
+        if not refuses:
+            route_queue.introduced_at = now
+        if is_new and not refuses:  # of several servers, another may introduce itself soon
             self.send_pending(route_queue)
 
     def _returned(self, request: Content) -> None:

@@ -16,17 +16,17 @@ log = structlog.get_logger()
 
 
 class Dependency:
-    """A dependency of RPC handlers, usually the database.
+    """A dependency of RPC handlers, such as the database.
 
-    It is checked regularly, and after a handler has raised `Unavailable`. It is lost from a check
-    that fails to one that succeeds.
+    It is checked regularly, and after a handler has raised `Unavailable`. It is lost until the
+    first check that succeeds, and from one that fails to the next that succeeds.
     """
 
     def __init__(
         self, check: Callable[[], Awaitable[object]], *, interval: float = _REGULAR
     ) -> None:
         """`check` raises `Unavailable` while the dependency cannot be reached."""
-        self.is_lost = False
+        self.is_lost = True
         self._check = check
         self._interval = interval
         self._suspected = asyncio.Event()
@@ -38,14 +38,14 @@ class Dependency:
     async def run(self) -> None:
         """Checks the dependency, and a lost one until it answers; until cancelled."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._interval):
-                    await self._suspected.wait()
             while not await self._answers():
                 self.is_lost = True
                 await asyncio.sleep(_INTERVAL)
             self.is_lost = False
             self._suspected.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self._suspected.wait()
 
     async def _answers(self) -> bool:
         try:

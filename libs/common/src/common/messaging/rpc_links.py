@@ -102,7 +102,8 @@ class Server:
         self.queues: list[ServerQueue] = []
         #: Messages that it has not answered yet.
         self.in_flight = 0
-        #: True if it has answered that it is unavailable, and not introduced itself since.
+        #: True if it has answered that it is unavailable, and not introduced itself as serving
+        #: since.
         self.refuses = False
         #: 0 if it serves; of the others, one that refuses at least answers at once.
         self.rank = 0
@@ -121,15 +122,14 @@ class Server:
         is_silent = bool(self.queues) and self.queues[0].silence.is_silent
         self.rank = 2 if is_silent else int(self.refuses)
 
-    def introduced(self) -> None:
-        """Notes that it serves."""
-        self.refuses = False
+    def introduced(self, *, refuses: bool) -> None:
+        """Notes whether it refuses requests, as it says itself."""
+        self.refuses = refuses
         self.judge()
 
     def refused(self) -> None:
-        """Notes that it refuses requests, until it introduces itself."""
-        self.refuses = True
-        self.judge()
+        """Notes that it refuses requests, until it introduces itself as serving."""
+        self.introduced(refuses=True)
 
 
 class RecentMessages:

@@ -102,7 +102,7 @@ class RouteQueue:
         self.queues: dict[str, ServerQueue] = {}
         #: Time of the last request for the servers' queue names.
         self.asked_at = float("-inf")
-        #: Time at which a server last answered a question.
+        #: Time at which a server last introduced itself as serving.
         self.introduced_at = float("-inf")
         #: True if a message took unusually long since that request.
         self.was_slow = False

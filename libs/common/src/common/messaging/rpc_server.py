@@ -105,8 +105,8 @@ class RpcServer(Generic[C]):
     The broker passes every message on immediately and waits for no ack: one that is lost with this
     process, or with a node, is sent again by its client. The requests of a batch are handled
     together, and each alone if that raises; or, if they take different times or change something,
-    each alone from the start (`together=False`). While a `dependency` is lost, requests are refused
-    immediately.
+    each alone from the start (`together=False`). While one of the `dependencies` is lost, requests
+    are refused immediately, and clients that ask are told so: they prefer other servers.
     """
 
     def __init__(  # noqa: PLR0913 (a queue, its handler and its limits)
@@ -119,15 +119,18 @@ class RpcServer(Generic[C]):
         report: Report[C],
         together: bool = False,
         concurrency: int = CONCURRENCY,
-        dependency: Dependency | None = None,
+        dependencies: Sequence[Dependency] = (),
     ) -> None:
         self._queue_name = queue
-        self._introduction = encode_server(uuid4().hex)
+        name = uuid4().hex
+        self._introductions = {
+            refuses: encode_server(name, refuses=refuses) for refuses in (False, True)
+        }
         self._kind = kind
         self._handler = handler
         self._report = report
         self._together = together
-        self._dependency = dependency
+        self._dependencies = dependencies
         self._turns = asyncio.Semaphore(concurrency)
         self._listeners = [_Listener(connection, queue, self._take) for connection in connections]
         _HELD.labels(queue).set_function(lambda: self._held)
@@ -166,9 +169,8 @@ class RpcServer(Generic[C]):
             log.error("rpc.undecodable_request", queue=self._queue_name, reason=str(error))
             return
         results: Sequence[Result] = ()
-        if self._dependency is not None and self._dependency.is_lost:
-            if not asked:
-                return  # as long as it does not introduce itself, clients prefer other servers
+        refuses = any(dependency.is_lost for dependency in self._dependencies)
+        if refuses:
             results = [Failure(code=FailureCode.UNAVAILABLE)] * len(asked)
         elif overloaded:
             log.warning("rpc.overload", **self._which(asked))
@@ -179,7 +181,9 @@ class RpcServer(Generic[C]):
         # Without a connection the client sends the request again.
         with suppress(ConnectionError):
             body = self._encoded(asked, results)
-            introduction = (None, body) if asked else (own_queue, body, self._introduction)
+            introduction = (
+                (None, body) if asked else (own_queue, body, self._introductions[refuses])
+            )
             # Not mandatory: a caller that has ended needs no reply.
             channel.publish(Content(message.reply_to or "", message.correlation_id, *introduction))
         self._seconds.observe(asyncio.get_running_loop().time() - started)
@@ -242,8 +246,8 @@ class RpcServer(Generic[C]):
         except Unavailable as outage:
             # Not tried again one by one: the dependency is unavailable to each of them.
             code = FailureCode.UNAVAILABLE
-            if self._dependency is not None:
-                self._dependency.suspect()
+            for dependency in self._dependencies:
+                dependency.suspect()
             reason, cause = str(outage), repr(outage.__cause__)
             log.warning("rpc.unavailable", reason=reason, cause=cause, **self._which(asked))
         except Exception:

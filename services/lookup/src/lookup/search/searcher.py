@@ -116,10 +116,9 @@ class IndexSearches:
         search = partial(index.find_numbers, request, after=after, limit=limit)
         return await self.threads.run(request.country, "export", search, client=request.client)
 
-    async def health(self) -> str | None:
-        """Checks the indexes; returns None, or which of them are still being built."""
-        building = [country for country, it in self.followers.items() if not it.can_answer]
-        return f"being built: {', '.join(building)}" if building else None
+    async def check(self, country: Country) -> None:
+        """Raises `Unavailable` until the country's index is built."""
+        self._answering(country)
 
     def _answering(self, country: Country) -> SearchIndex:
         if not self.followers[country].can_answer:
