@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 
+import aio_pika
 import pytest
 from yarl import URL
 
@@ -18,7 +19,7 @@ from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import lookup_queue
 from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.rpc import Result, RpcFailed
+from common.messaging.rpc import Result, RpcFailed, encode_requests
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_dependency import Dependency
 from common.messaging.rpc_routes import Route
@@ -462,6 +463,28 @@ async def test_a_server_that_cannot_answer_yet_gets_no_calls_and_alone_refuses_t
     assert not is_served_alone
     assert beside_another == {"other"}
     assert requests == 0
+
+
+async def test_clients_that_do_not_know_of_refusals_hear_of_no_queue(amqp_url: str) -> None:
+    """Gateways of before take every server that names its queue for one that serves."""
+
+    async def check() -> None:
+        raise Unavailable("the search index is being built")
+
+    async with (
+        a_server(Replier("starting"), amqp_url, dependencies=[Dependency(check)]),
+        await aio_pika.connect(amqp_url) as connection,
+    ):
+        channel = await connection.channel()
+        replies = await channel.declare_queue(exclusive=True)
+        question = aio_pika.Message(encode_requests([]), reply_to=replies.name, correlation_id="1")
+        exchange = await channel.get_exchange(ROUTE.queue)
+        await exchange.publish(question, routing_key="")
+        async with replies.iterator(timeout=SOON) as messages:
+            reply = await anext(messages)
+
+    assert reply.reply_to is None
+    assert {"server", "refuses"} == set(reply.headers)
 
 
 async def test_a_dependency_is_checked_although_nothing_suspects_it() -> None:

@@ -7,7 +7,8 @@ Request: `[[request_id, milliseconds_left, contract], …]`. Reply, in the same 
 `[[failure | nil, contract | nil], …]`. The time left is relative, since the clocks of two
 hosts differ. A message without requests asks for the server's queue, which is the reply-to of the
 reply. The header `server` of that reply is the same for all queues of a server; without it the
-queue is its only one. The header `refuses` says that the server would refuse a request now.
+queue is its only one. A server that would refuse a request now has its queue in the header
+`refuses`, and no reply-to: so clients that do not know the header do not send to it.
 
 The headers `traceparent` and `tracestate` have one line for each request of the batch, empty for a
 request without a trace. A message has neither if none has one.
@@ -99,15 +100,16 @@ def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
     return [None] * count
 
 
-def encode_server(name: str, *, refuses: bool = False) -> bytes:
-    """Returns the headers of a reply that introduces a server."""
-    return encode_table({_SERVER: name, **({_REFUSES: "yes"} if refuses else {})})
+def encode_server(name: str, *, refusing_queue: str | None = None) -> bytes:
+    """Returns the headers of a reply that introduces a server, or its queue that refuses."""
+    refuses = {} if refusing_queue is None else {_REFUSES: refusing_queue}
+    return encode_table({_SERVER: name} | refuses)
 
 
-def decode_server(headers: bytes) -> tuple[str | None, bool]:
-    """Returns the name of the server that a reply introduces, if any, and whether it refuses."""
+def decode_server(headers: bytes) -> tuple[str | None, str | None]:
+    """Returns the name of the server that a reply introduces, and its queue if that refuses."""
     fields = decode_table(headers) if headers else {}
-    return fields.get(_SERVER), _REFUSES in fields
+    return fields.get(_SERVER), fields.get(_REFUSES)
 
 
 def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:

@@ -207,13 +207,14 @@ class BatchSender:
 
     def _introduced(self, link: Link, reply: Content) -> None:
         name, asked_at = asked(reply.correlation_id)
-        route_queue, queue = self.route_queues.get(name), reply.reply_to
+        route_queue = self.route_queues.get(name)
+        server, refusing_queue = decode_server(reply.headers)
+        queue, refuses = refusing_queue or reply.reply_to, refusing_queue is not None
         if route_queue is None or queue is None:
             _LATE.inc()
             return
         now = asyncio.get_running_loop().time()
         is_new = queue not in route_queue.queues
-        server, refuses = decode_server(reply.headers)
         known = route_queue.add(queue, server or queue)
         known.silence.heard()
         if asked_at is not None:

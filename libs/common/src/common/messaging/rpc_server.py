@@ -122,10 +122,8 @@ class RpcServer(Generic[C]):
         dependencies: Sequence[Dependency] = (),
     ) -> None:
         self._queue_name = queue
-        name = uuid4().hex
-        self._introductions = {
-            refuses: encode_server(name, refuses=refuses) for refuses in (False, True)
-        }
+        self._name = uuid4().hex
+        self._introduction = encode_server(self._name)
         self._kind = kind
         self._handler = handler
         self._report = report
@@ -181,9 +179,11 @@ class RpcServer(Generic[C]):
         # Without a connection the client sends the request again.
         with suppress(ConnectionError):
             body = self._encoded(asked, results)
-            introduction = (
-                (None, body) if asked else (own_queue, body, self._introductions[refuses])
-            )
+            introduction: tuple[str | None, bytes, bytes] = (own_queue, body, self._introduction)
+            if asked:
+                introduction = (None, body, b"")
+            elif refuses:
+                introduction = (None, body, encode_server(self._name, refusing_queue=own_queue))
             # Not mandatory: a caller that has ended needs no reply.
             channel.publish(Content(message.reply_to or "", message.correlation_id, *introduction))
         self._seconds.observe(asyncio.get_running_loop().time() - started)
