@@ -552,19 +552,21 @@ class OwnQueue:
         await self._channel.queue_delete(self.names[-1])
 
 
-async def test_a_connection_is_renewed_when_the_broker_has_lost_its_own_queue(
-    amqp_url: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("lost", [0, 1])
+async def test_a_connection_is_renewed_when_the_broker_has_lost_one_of_its_own_queues(
+    amqp_url: str, monkeypatch: pytest.MonkeyPatch, lost: int
 ) -> None:
-    monkeypatch.setattr("common.messaging.connection.QUEUES_INTERVAL", 0.05)
+    monkeypatch.setattr("common.messaging.connection.QUEUE_INTERVAL", 0.05)
     async with connections(amqp_url, "owner") as [connection]:
-        own = OwnQueue(connection)
-        await connection.add(own)
-        await own.lose()
+        own = [OwnQueue(connection), OwnQueue(connection)]
+        for each in own:
+            await connection.add(each)
+        await own[lost].lose()
 
-        await _until(lambda: len(own.names) > 1)
+        await _until(lambda: all(len(each.names) > 1 for each in own))
         await until_connected(connection)
 
-    assert len(set(own.names)) == 2
+    assert [len(set(each.names)) for each in own] == [2, 2]
 
 
 async def test_a_call_without_a_broker_fails_at_once() -> None:

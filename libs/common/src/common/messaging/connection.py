@@ -28,10 +28,10 @@ CONNECT_TIMEOUT = 5.0
 #: Seconds between heartbeats: a silent loss of the broker is detected within three.
 HEARTBEAT = 10
 
-#: Seconds between checks whether the broker blocks a connection, and whether it still has the
-#: connection's own queues.
+#: Seconds between checks whether the broker blocks a connection, and whether it still has the next
+#: of the connection's own queues: it loses all queues of a node together, and calls wait for it.
 FLOW_INTERVAL = 0.1
-QUEUES_INTERVAL = 5.0
+QUEUE_INTERVAL = 0.25
 
 _UP = Gauge("broker_connection_up", "Whether a connection is usable", ["connection"])
 _LOST = Counter("broker_connections_lost_total", "Connections that were lost", ["connection"])
@@ -204,17 +204,18 @@ class SupervisedConnection:
             if not await _is_unblocked(connection):
                 self._blocked = True
                 return "blocked by the broker"
-            if clock() - checked_at >= QUEUES_INTERVAL:
-                await self._check_own_queues()
+            if clock() - checked_at >= QUEUE_INTERVAL:
+                await self._check_own_queue()
                 checked_at = clock()
             await asyncio.wait((lost,), timeout=FLOW_INTERVAL)
         return lost.result()
 
-    async def _check_own_queues(self) -> None:
-        """Raises ChannelNotFoundEntity, which is a broker error, if the broker has lost one."""
-        for name, channel in tuple(self._own_queues.items()):
-            if name in self._own_queues:
-                await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
+    async def _check_own_queue(self) -> None:
+        """Raises ChannelNotFoundEntity, which is a broker error, if the broker has lost it."""
+        if self._own_queues:
+            name, channel = next(iter(self._own_queues.items()))
+            self._own_queues[name] = self._own_queues.pop(name)  # the last to be checked again
+            await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
 
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]
