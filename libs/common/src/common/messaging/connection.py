@@ -212,7 +212,7 @@ class SupervisedConnection:
             await asyncio.sleep(QUEUE_INTERVAL)
             if self._own_queues:
                 name, channel = next(iter(self._own_queues.items()))
-                self._own_queues[name] = self._own_queues.pop(name)  # the last to be asked for again
+                self._own_queues[name] = self._own_queues.pop(name)  # asked for again last
                 try:
                     with broker_calls():
                         await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
