@@ -184,8 +184,7 @@ class SupervisedConnection:
             self._attached.set()
             _UP.labels(self.name).set(1)
             log.info("broker.connected", connection=self.name)
-            async with beside(self._check_own_queues()):
-                return await self._until_lost(connection, self._lost)
+            return await self._until_lost(connection, self._lost)
         finally:
             self._attached.clear()
             self._own_queues.clear()
@@ -199,26 +198,24 @@ class SupervisedConnection:
 
         A connection blocked by the broker, as under a resource alarm, counts as lost.
         """
+        clock = asyncio.get_running_loop().time
+        checked_at = clock()
         while not lost.done():
             if not await _is_unblocked(connection):
                 self._blocked = True
                 return "blocked by the broker"
+            if clock() - checked_at >= QUEUE_INTERVAL:
+                await self._check_own_queue()
+                checked_at = clock()
             await asyncio.wait((lost,), timeout=FLOW_INTERVAL)
         return lost.result()
 
-    async def _check_own_queues(self) -> None:
-        """Asks for one queue after the other; returns when the broker has lost one."""
-        while True:
-            await asyncio.sleep(QUEUE_INTERVAL)
-            if self._own_queues:
-                name, channel = next(iter(self._own_queues.items()))
-                self._own_queues[name] = self._own_queues.pop(name)  # asked for again last
-                try:
-                    with broker_calls():
-                        await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
-                except BrokerUnavailable as error:
-                    self.lost(f"its own queue: {reason_of(error)}")
-                    return
+    async def _check_own_queue(self) -> None:
+        """Raises ChannelNotFoundEntity, which is a broker error, if the broker has lost it."""
+        if self._own_queues:
+            name, channel = next(iter(self._own_queues.items()))
+            self._own_queues[name] = self._own_queues.pop(name)  # the last to be checked again
+            await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
 
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]
