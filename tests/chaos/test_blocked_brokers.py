@@ -101,6 +101,27 @@ def alarm(stoppable_broker: RabbitMQ) -> Iterator[RabbitMQ]:
     stoppable_broker.set_memory_alarm(raised=False)
 
 
+async def test_a_block_is_noticed_although_the_broker_was_just_asked_for_a_queue(
+    clients: Clients, alarm: RabbitMQ, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_asked = asyncio.Event()
+
+    async def unanswered(*_: object) -> None:
+        is_asked.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(SupervisedConnection, "_check_own_queue", unanswered)
+    await asyncio.wait_for(is_asked.wait(), SOON)
+    await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
+    asking = asyncio.create_task(clients.ask())  # by its message the broker blocks the connection
+    word = await eventually(clients.asking.health, bool)
+    await asyncio.to_thread(alarm.set_memory_alarm, raised=False)
+    await asyncio.gather(asking, return_exceptions=True)
+
+    assert word == BLOCKED
+    assert await eventually(clients.work, bool)
+
+
 async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
     clients: Clients, alarm: RabbitMQ
 ) -> None:

@@ -199,23 +199,34 @@ class SupervisedConnection:
         A connection blocked by the broker, as under a resource alarm, counts as lost.
         """
         clock = asyncio.get_running_loop().time
+        check: asyncio.Future[None] | None = None
         checked_at = clock()
-        while not lost.done():
-            if not await _is_unblocked(connection):
-                self._blocked = True
-                return "blocked by the broker"
-            if clock() - checked_at >= QUEUE_INTERVAL:
-                await self._check_own_queue()
-                checked_at = clock()
-            await asyncio.wait((lost,), timeout=FLOW_INTERVAL)
-        return lost.result()
+        try:
+            while not lost.done():
+                if not await _is_unblocked(connection):
+                    self._blocked = True
+                    return "blocked by the broker"
+                # Not waited for: a broker that blocks the connection now does not answer it.
+                is_due = clock() - checked_at >= QUEUE_INTERVAL
+                if is_due and (check is None or check.done()):
+                    check, checked_at = asyncio.ensure_future(self._check_own_queue(lost)), clock()
+                await asyncio.wait((lost,), timeout=FLOW_INTERVAL)
+            return lost.result()
+        finally:
+            if check is not None:
+                check.cancel()
 
-    async def _check_own_queue(self) -> None:
-        """Raises ChannelNotFoundEntity, which is a broker error, if the broker has lost it."""
+    async def _check_own_queue(self, lost: asyncio.Future[str]) -> None:
+        """Reports the connection as lost if the broker has lost the next of its own queues."""
         if self._own_queues:
             name, channel = next(iter(self._own_queues.items()))
             self._own_queues[name] = self._own_queues.pop(name)  # the last to be checked again
-            await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
+            try:
+                with broker_calls():
+                    await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
+            except BrokerUnavailable as error:
+                if not lost.done():
+                    lost.set_result(f"its own queue: {reason_of(error)}")
 
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]
