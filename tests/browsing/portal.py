@@ -57,6 +57,7 @@ class Portal:
 
     async def violations(self) -> list[str]:
         """Violations of WCAG 2.2 AA, each with the elements that it is about."""
+        await self.page.wait_for_load_state()  # until its styles are there
         found = await Axe().run(self.page, options={"runOnly": {"type": "tag", "values": _WCAG}})
         results: Mapping[str, Any] = found.response
         return [

@@ -426,6 +426,7 @@ async def test_pages_are_accessible_and_fit_their_window(
     await expect(portal.heading("Customers")).to_be_visible()
     await portal.page.get_by_label("Add companies").fill("no:310987001 no:310345679")
     await portal.press("Add and remove")
+    await expect(portal.page.get_by_label("Add companies")).to_have_value("")
     await look("watchlist")
     await portal.go("/watchlists")
     await look("watchlists")
