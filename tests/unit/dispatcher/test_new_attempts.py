@@ -43,6 +43,22 @@ async def test_each_end_makes_room_for_the_next_event_in_line() -> None:
     assert order == [1, 2]
 
 
+async def test_waiting_events_continue_together_when_a_quarter_has_ended() -> None:
+    new = NewAttempts(8)
+    begun = new.begin(8)
+    waiting = [asyncio.create_task(new.room()) for _ in range(2)]
+    await asyncio.sleep(0)
+
+    new.end(begun)
+    await asyncio.sleep(0)
+    assert not any(one.done() for one in waiting)
+
+    new.end(begun)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert all(one.done() for one in waiting)
+
+
 async def test_attempts_that_hang_hold_nothing_back() -> None:
     new = NewAttempts(1, seconds=0.01)
     begun = new.begin(5)

@@ -5,7 +5,7 @@ Concurrent calls share a round trip, and what must not fail waits out an outage 
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from random import Random
@@ -121,11 +121,13 @@ class Store:
 
     async def sendable(self, webhook_id: WebhookId) -> Sendable | None:
         """Returns a webhook's present state; None when it is deleted."""
-        return await self._sendables(webhook_id)
+        [webhook] = await self.sendables([webhook_id])
+        return webhook
 
     async def sendables(self, ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
         """Returns the present states of webhooks, in order."""
-        return await asyncio.gather(*map(self._sendables, ids))
+        found = await self._sendables(ids)
+        return [found.get(one) for one in ids]
 
     async def store_event(self, event: StoredEvent) -> None:
         """Stores an event with the current trace; an existing one is left unchanged."""
@@ -168,9 +170,11 @@ class Store:
         while await self.events.expire(at=self._now(), limit=_EXPIRED_AT_ONCE):
             pass
 
-    async def _sendable(self, ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
-        found = await self.webhooks.sendable(set(ids), at=self._now())
-        return [found.get(webhook_id) for webhook_id in ids]
+    async def _sendable(
+        self, ids: Sequence[Sequence[WebhookId]]
+    ) -> Sequence[Mapping[WebhookId, Sendable]]:
+        found = await self.webhooks.sendable({one for each in ids for one in each}, at=self._now())
+        return [found] * len(ids)
 
     async def _store_events(self, events: Sequence[StoredEvent]) -> Sequence[None]:
         await self.events.store(events, at=self._now())

@@ -45,21 +45,29 @@ class NewAttempts:
 
     def __init__(self, most: int, *, seconds: float = NEW) -> None:
         self._most = most
+        self._reopens = most * 3 // 4
         self._seconds = seconds
         self._count = 0
         #: Oldest first.
         self._begun: deque[Begun] = deque()
-        self._turn = asyncio.Lock()
+        self._is_full = False
         self._ended = asyncio.Event()
 
     async def room(self) -> None:
-        """Returns when fewer than `most` attempts are new; of several calls, one after another."""
-        async with self._turn:
-            while self._count_new() >= self._most:
-                self._ended.clear()
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._begun[0].at + self._seconds - _now()):
-                        await self._ended.wait()
+        """Returns when there is room: after `most` new attempts, when a quarter of them have ended.
+
+        Events that wait continue together, so that they share round trips.
+        """
+        while self._has_no_room():
+            self._ended.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._begun[0].at + self._seconds - _now()):
+                    await self._ended.wait()
+
+    def _has_no_room(self) -> bool:
+        count = self._count_new()
+        self._is_full = count > self._reopens if self._is_full else count >= self._most
+        return self._is_full
 
     def begin(self, attempts: int) -> Begun:
         """Counts attempts as new from now on."""
@@ -73,7 +81,8 @@ class NewAttempts:
         begun.attempts -= attempts
         if begun.is_new:
             self._count -= attempts
-            self._ended.set()
+            if self._is_full and not self._has_no_room():
+                self._ended.set()
 
     def _count_new(self) -> int:
         """Counts them, after it has forgotten those that are no longer new."""

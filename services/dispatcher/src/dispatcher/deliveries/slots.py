@@ -40,10 +40,11 @@ class PostsInFlight:
 
     def __init__(self, limits: ConcurrencyLimits) -> None:
         self._limits = limits
-        self._key_limits = (limits.webhook, limits.host, limits.owner_on_host)
         self._posts = 0
         self._of_owners: Counter[str] = Counter()
-        self._count: Counter[tuple[str, ...]] = Counter()
+        self._of_webhooks: Counter[WebhookId] = Counter()
+        self._to_hosts: Counter[str] = Counter()
+        self._of_owners_on_hosts: Counter[tuple[str, str]] = Counter()
 
     def of_owner(self, owner: str) -> int:
         """Returns an owner's posts in flight."""
@@ -60,24 +61,29 @@ class PostsInFlight:
 
     def acquire(self, limit_key: LimitKey) -> bool:
         """Counts one more post; False when a limit is reached."""
-        keys = _keys(limit_key)
-        for key, limit in zip(keys, self._key_limits, strict=True):
-            if self._count[key] >= limit:
-                return False
-        if not self.has_share_left(limit_key.owner):
+        limits, webhook_id, host = self._limits, limit_key.webhook_id, limit_key.host
+        on_host = host, limit_key.owner
+        if (
+            self._of_webhooks[webhook_id] >= limits.webhook
+            or self._to_hosts[host] >= limits.host
+            or self._of_owners_on_hosts[on_host] >= limits.owner_on_host
+            or not self.has_share_left(limit_key.owner)
+        ):
             return False
         self._posts += 1
         self._of_owners[limit_key.owner] += 1
-        for key in keys:
-            self._count[key] += 1
+        self._of_webhooks[webhook_id] += 1
+        self._to_hosts[host] += 1
+        self._of_owners_on_hosts[on_host] += 1
         return True
 
     def release(self, limit_key: LimitKey) -> None:
         """Counts one post less."""
         self._posts -= 1
         _subtract(self._of_owners, limit_key.owner)
-        for key in _keys(limit_key):
-            _subtract(self._count, key)
+        _subtract(self._of_webhooks, limit_key.webhook_id)
+        _subtract(self._to_hosts, limit_key.host)
+        _subtract(self._of_owners_on_hosts, (limit_key.host, limit_key.owner))
 
 
 def _subtract(count: Counter[K], key: K) -> None:
@@ -86,14 +92,6 @@ def _subtract(count: Counter[K], key: K) -> None:
         del count[key]
     else:
         count[key] -= 1
-
-
-def _keys(limit_key: LimitKey) -> tuple[tuple[str, ...], ...]:
-    return (
-        ("webhook", limit_key.webhook_id),
-        ("host", limit_key.host),
-        ("owner on host", limit_key.host, limit_key.owner),
-    )
 
 
 #: Seconds between two releases: slots of one release share their queries and writes, and are few

@@ -25,6 +25,7 @@ from webhook_store.deliveries.models import (
 ATTEMPTS = Counter(
     "webhook_attempts_total", "Attempts to deliver, by outcome and cause", ["outcome", "cause"]
 )
+_SUCCEEDED = ATTEMPTS.labels("succeeded", "none")
 POST_SECONDS = Histogram(
     "webhook_attempt_duration_seconds",
     "Response time of receivers",
@@ -97,7 +98,6 @@ class Telemetry:
         for succeeded, outcome in ((True, "succeeded"), (False, "failed")):
             RECEIVERS.labels(outcome).set_function(partial(self._receivers.count, succeeded))
         # Prometheus sees no increase in a counter's first sample.
-        ATTEMPTS.labels("succeeded", "none")
         for cause in Cause:
             ATTEMPTS.labels("failed", cause)
         for metric, values in (
@@ -202,7 +202,10 @@ class RecentReceivers:
 
 def _count(attempted: Attempted) -> bool:
     succeeded = attempted.state is DeliveryState.SUCCEEDED
-    ATTEMPTS.labels("succeeded" if succeeded else "failed", attempted.error or "none").inc()
+    if succeeded:
+        _SUCCEEDED.inc()
+    else:
+        ATTEMPTS.labels("failed", attempted.error or "none").inc()
     POST_SECONDS.observe(attempted.duration.total_seconds())
     if attempted.number == 1:
         ended_at = attempted.at + attempted.duration

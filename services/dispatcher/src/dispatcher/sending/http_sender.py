@@ -8,14 +8,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import aiohttp
 
 from common.contracts.failures import Unavailable
 from common.contracts.traces import TRACEPARENT
 from common.runtime import tracing
-from dispatcher.sending.bounded_responses import BoundedConnector
+from dispatcher.sending.bounded_responses import REUSED, BoundedConnector
 from dispatcher.sending.guard import BlockedAddress, Lookup, SocketGuard, resolving, system_lookup
 from dispatcher.sending.outcome import Answered, Cause, Outcome, Post, Unanswered, cause_of
 from webhook_store.webhooks.addresses import Network
@@ -56,7 +55,6 @@ class SenderLimits:
 class _Course:
     """Progress of a post."""
 
-    reused_connection: bool = False
     #: Set when the response head has been received.
     status: int | None = None
 
@@ -98,11 +96,13 @@ class HttpSender:
         try:
             return await self._send(post, course)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
-            if not course.reused_connection or isinstance(error, aiohttp.ClientConnectorError):
+            if not REUSED.get() or isinstance(error, aiohttp.ClientConnectorError):
                 raise
         return await self._send(post, course)
 
     async def _send(self, post: Post, course: _Course) -> Outcome:
+        # As long as this post has no connection, that is its value.
+        REUSED.set(False)
         trace = tracing.CURRENT.get()
         # Without `tracestate`, which holds data of other systems.
         own = {} if trace is None else {TRACEPARENT: trace.parent}
@@ -111,7 +111,6 @@ class HttpSender:
             data=post.body,
             headers={**post.headers, **own},
             allow_redirects=False,
-            trace_request_ctx=course,
         ) as response:
             course.status = response.status
             await _read_some(response, seconds=self._limits.body.total_seconds())
@@ -175,7 +174,6 @@ async def http_sender(
             auto_decompress=False,
             headers={"Accept-Encoding": "identity"},
             trust_env=False,
-            trace_configs=[_noting_reuse()],
         ) as session:
             yield HttpSender(session, limits)
 
@@ -185,16 +183,3 @@ def _tls(ca_file: Path | None) -> ssl.SSLContext:
     if ca_file is not None:
         context.load_verify_locations(ca_file)
     return context
-
-
-def _noting_reuse() -> aiohttp.TraceConfig:
-    async def note(
-        _session: aiohttp.ClientSession,
-        context: SimpleNamespace,
-        _params: aiohttp.TraceConnectionReuseconnParams,
-    ) -> None:
-        context.trace_request_ctx.reused_connection = True
-
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_reuseconn.append(note)
-    return trace
