@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random
+from typing import Final
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -25,10 +26,6 @@ from lookup.events.receipts import ConfirmEvents
 
 _JOB = "outbox"
 _LEASE = timedelta(seconds=15)
-#: Seconds between polls of an empty outbox: the maximum delay of an event's publication. The more
-#: events a poll finds, the sooner follows the next: `_MANY` are worth one immediately.
-_PAUSE = 0.2
-_MANY = 100
 #: Seconds between attempts to take the lease.
 _STAND_BY = 5.0
 #: Seconds between two measurements of the outbox.
@@ -93,6 +90,31 @@ class BrokerBus:
         await self._broadcaster.send(notice.model_dump_json(exclude_none=True).encode())
 
 
+class Polls:
+    """Paces the polls of the outbox: the more events it had lately, the sooner the next one."""
+
+    #: Seconds between polls of an empty outbox: the maximum delay of an event's publication.
+    _PAUSE: Final = 0.2
+    #: Events within that time after which the outbox is polled without such a pause.
+    _MANY: Final = 100
+    #: Seconds to the next poll then, unless this one found as many: that there is none now does not
+    #: mean that none follows.
+    _SHORT_PAUSE: Final = 0.02
+
+    def __init__(self) -> None:
+        #: Events found within `_PAUSE`, of which older ones count less.
+        self._recent = 0.0
+        self._last = 0.0
+
+    def pause(self, *, found: int, now: float) -> float:
+        """Returns the seconds until the next poll, after one that found so many events."""
+        kept = max(0.0, 1 - (now - self._last) / self._PAUSE)
+        self._recent, self._last = self._recent * kept + found, now
+        if found >= self._MANY:
+            return 0.0
+        return max(self._SHORT_PAUSE, self._PAUSE * (1 - self._recent / self._MANY))
+
+
 class OutboxWorker:
     """Publishes, confirms and measures the outbox while this process holds the lease."""
 
@@ -114,6 +136,7 @@ class OutboxWorker:
         #: Set when the lease was taken: the outbox is measured at once.
         self._took = asyncio.Event()
         self._renew_at = 0.0
+        self._polls = Polls()
 
     async def run(self) -> None:
         """Publishes while it holds the lease, until cancelled; waits during outages."""
@@ -151,7 +174,7 @@ class OutboxWorker:
             _show(Depth(0, None), Depth(0, None), at=self._now())
             return _STAND_BY
         published = await self._publish()
-        return _PAUSE * max(0.0, 1 - published / _MANY)
+        return self._polls.pause(found=published, now=asyncio.get_running_loop().time())
 
     async def _has_lease(self) -> bool:
         """Renews the lease when a third of its time has passed, rather than at each poll."""
