@@ -40,7 +40,6 @@ def _load(arguments: Sequence[str] | None) -> Load:
     parser.add_argument("--companies", type=_count, required=True, help="in the register")
     parser.add_argument("--webhooks", type=_count, required=True, help="registered")
     parser.add_argument("--events", type=_rate, required=True, help="per second")
-    parser.add_argument("--in-flight", type=_share, default=16.0, help="lookups at one gateway")
     parser.add_argument("--fan-out", type=_share, default=1.0, help="webhooks that match an event")
     parser.add_argument("--kept-days", type=_rate, default=30.0, help="WEBHOOK_RETENTION")
     return Load(**vars(parser.parse_args(arguments)))

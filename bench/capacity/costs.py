@@ -1,8 +1,9 @@
 """What each part of a deployment costs, fitted to the measured loads of `points.toml`.
 
 A part's cores are those of its processes without a load, and what lookups, events and deliveries
-cost. A lookup is the cheaper, the more are in flight. Events cost something each and something for
-each group of them: few events a second are as many groups, many are stored and published together.
+cost. A lookup is the cheaper, the more there are a second: they share messages and reads. Events
+cost something each and something for each group of them: few events a second are as many groups,
+many are stored and published together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,9 @@ Row = Mapping[str, Any]
 
 SERVICES = ("gateway", "lookup", "dispatcher")
 SERVERS = ("RabbitMQ", "MongoDB")
-#: Groups of events a second, at most: as many as the measured loads stored.
-_GROUPS = 20
+#: Groups of events a second, at most: twice as many as the measured loads stored, as a poll of the
+#: outbox divides some.
+_GROUPS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,6 @@ class Rates:
     """What happens a second in a deployment, and the processes of each service."""
 
     lookups: float
-    in_flight: float
     events: float
     deliveries: float
     processes: Mapping[str, int]
@@ -42,17 +43,17 @@ class Costs:
     group: float
     event: float
     delivery: float
-    #: Of a lookup, by the logarithm of those in flight.
+    #: Of a lookup, by the logarithm of their rate.
     lookup: Sequence[tuple[float, float]]
 
     def idle(self, processes: int) -> float:
         """Returns the cores that are used without a load."""
         return self.alone + self.process * processes
 
-    def lookup_ms(self, in_flight: float) -> float:
-        """Returns the cost of a lookup, linear between the measured ones."""
+    def lookup_ms(self, rate: float) -> float:
+        """Returns the cost of a lookup at a rate, linear between the measured ones."""
         places, costs = zip(*self.lookup, strict=True)
-        return float(np.interp(log(in_flight), places, costs))
+        return float(np.interp(log(rate), places, costs))
 
 
 def processes_of(part: str, processes: Mapping[str, int]) -> int:
@@ -63,7 +64,7 @@ def processes_of(part: str, processes: Mapping[str, int]) -> int:
 def cores(part: str, costs: Costs, rates: Rates) -> float:
     """Returns the cores that a part uses, all its processes together."""
     milliseconds = (
-        rates.lookups * costs.lookup_ms(max(rates.in_flight, 0.01))
+        rates.lookups * costs.lookup_ms(max(rates.lookups, 1.0))
         + _groups(part, rates) * costs.group
         + rates.events * costs.event
         + rates.deliveries * costs.delivery
@@ -80,7 +81,7 @@ def _groups(part: str, rates: Rates) -> float:
 def rates_of(row: Row) -> Rates:
     """Returns what happened in a measured load."""
     processes = dict(zip(SERVICES, row["processes"], strict=True))
-    return Rates(row["lookups"], row["in_flight"], row["events"], row["deliveries"], processes)
+    return Rates(row["lookups"], row["events"], row["deliveries"], processes)
 
 
 def fitted(part: str, rows: Sequence[Row]) -> Costs:
@@ -108,10 +109,10 @@ def _work(part: str, rates: Rates) -> list[float]:
 
 
 def _lookup(part: str, idle: Costs, row: Row) -> tuple[float, float]:
-    """Returns a measured lookup: the logarithm of those in flight, and its cost."""
+    """Returns a measured lookup: the logarithm of their rate, and the cost of each."""
     rates = rates_of(row)
     rest = row["cores"][part] - idle.idle(processes_of(part, rates.processes))
-    return log(rates.in_flight), max(rest, 0.0) / rates.lookups * 1000
+    return log(rates.lookups), max(rest, 0.0) / rates.lookups * 1000
 
 
 def _least_squares(work: np.ndarray[Any, np.dtype[np.float64]]) -> list[float]:

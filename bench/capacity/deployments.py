@@ -64,8 +64,6 @@ class Measured:
     """What happened a second, and what each part used."""
 
     lookups: float
-    #: At one gateway, by Little's law.
-    in_flight: float
     events: float
     deliveries: float
     cores: Mapping[str, float]
@@ -77,17 +75,19 @@ class Measured:
     stored_deliveries: int
 
 
-#: Loads that the calculator's points are made of, with one and with two of each process.
+#: Loads that the calculator's points are made of, with one and with two of each process. Requests
+#: pause: without it they come in step, in batches as long as they are many, and cost less than
+#: those of clients that do not know of each other.
 POINTS: Mapping[str, tuple[Deployment, Sequence[Applied]]] = {
     "points": (
         Deployment(companies=20_000),
         (
             Applied(),
-            Applied(Pace(1)),
             Applied(Pace(1, pause=20)),
-            Applied(Pace(4)),
-            Applied(Pace(16)),
-            Applied(Pace(128)),
+            Applied(Pace(4, pause=20)),
+            Applied(Pace(16, pause=20)),
+            Applied(Pace(48, pause=20)),
+            Applied(Pace(128, pause=20)),
             Applied(events=20, fan_out=1),
             Applied(events=20, fan_out=10),
             Applied(events=100, fan_out=1),
@@ -106,14 +106,14 @@ POINTS: Mapping[str, tuple[Deployment, Sequence[Applied]]] = {
 }
 #: Deployments that the calculator is compared with, and that it is not made from.
 RUNS: Mapping[str, tuple[Deployment, Sequence[Applied]]] = {
-    "lookups": (Deployment(companies=100_000, gateways=2, lookups=2), (Applied(Pace(64)),)),
+    "lookups": (Deployment(companies=60_000, gateways=2), (Applied(Pace(60, 30)),)),
     "events": (
         Deployment(companies=20_000, lookups=2, dispatchers=2),
-        (Applied(events=150, fan_out=4),),
+        (Applied(events=250, fan_out=1),),
     ),
     "mixed": (
-        Deployment(companies=50_000, gateways=2, lookups=2, dispatchers=2),
-        (Applied(Pace(32, 25), events=40, fan_out=4),),
+        Deployment(companies=50_000, gateways=2, lookups=2),
+        (Applied(Pace(24, 40), events=30, fan_out=10),),
     ),
 }
 
@@ -136,10 +136,8 @@ class Running:
             requests = await asyncio.to_thread(self._request, applied, _MEASURED)
             cores, counts, passed = used.cores(), await self._counts(), time.time() - at
         events, deliveries = [(now - one) / passed for one, now in zip(before, counts, strict=True)]
-        waiting = requests.rate * requests.mean_ms / 1000 / self.deployment.gateways
         return Measured(
             requests.rate,
-            waiting,
             events,
             deliveries,
             _by_part(cores),
@@ -265,7 +263,6 @@ dispatchers = {deployment.dispatchers}
 connections = {applied.pace.connections}
 pause = {applied.pace.pause}
 lookups = {found.lookups:.1f}
-in_flight = {found.in_flight:.2f}
 events = {found.events:.1f}
 fan_out = {applied.fan_out}
 deliveries = {found.deliveries:.1f}

@@ -33,8 +33,6 @@ class Load:
     companies: int
     webhooks: int
     events: float
-    #: Lookups in flight at one gateway: the more, the longer the batches and the cheaper each.
-    in_flight: float = 16
     #: Webhooks that an event matches on average.
     fan_out: float = 1.0
     #: Days for which events and deliveries are kept.
@@ -74,7 +72,7 @@ def costs_of(points: Points) -> dict[str, Costs]:
 def rates(load: Load, processes: Mapping[str, int]) -> Rates:
     """Returns what happens a second under a load in a deployment of so many processes."""
     deliveries = load.events * load.fan_out
-    return Rates(load.lookups, load.in_flight, load.events, deliveries, processes)
+    return Rates(load.lookups, load.events, deliveries, processes)
 
 
 def replicas(load: Load, costs: Mapping[str, Costs]) -> dict[str, int]:

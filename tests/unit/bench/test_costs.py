@@ -13,7 +13,7 @@ _TWO = (2, 2, 2)
 
 def _row(processes: tuple[int, int, int], used: float, **happened: float) -> dict[str, Any]:
     """A load under which every part used as much."""
-    rates = {"lookups": 0.0, "in_flight": 0.0, "events": 0.0, "deliveries": 0.0, **happened}
+    rates = {"lookups": 0.0, "events": 0.0, "deliveries": 0.0, **happened}
     return {"processes": processes, "cores": dict.fromkeys((*SERVICES, *SERVERS), used), **rates}
 
 
@@ -21,11 +21,11 @@ def _row(processes: tuple[int, int, int], used: float, **happened: float) -> dic
 _ROWS = [
     _row(_ONE, 0.010),
     _row(_TWO, 0.020),
-    _row(_ONE, 0.010 + 0.100 + 0.020 + 0.040, events=20, deliveries=20),
-    _row(_ONE, 0.010 + 0.100 + 0.020 + 0.400, events=20, deliveries=200),
-    _row(_ONE, 0.010 + 0.100 + 0.200 + 0.400, events=200, deliveries=200),
-    _row(_ONE, 0.010 + 1.000, lookups=500, in_flight=1),
-    _row(_ONE, 0.010 + 1.000, lookups=4000, in_flight=100),
+    _row(_ONE, 0.010 + 0.200 + 0.040 + 0.080, events=40, deliveries=40),
+    _row(_ONE, 0.010 + 0.200 + 0.040 + 0.400, events=40, deliveries=200),
+    _row(_ONE, 0.010 + 0.200 + 0.200 + 0.400, events=200, deliveries=200),
+    _row(_ONE, 0.010 + 1.000, lookups=500),
+    _row(_ONE, 0.010 + 1.000, lookups=5000),
 ]
 
 
@@ -35,9 +35,9 @@ def test_the_costs_are_those_that_the_loads_add_up_to() -> None:
     assert (found.process, found.group, found.event, found.delivery) == pytest.approx(
         (0.010, 5.0, 1.0, 2.0)
     )
-    assert found.lookup_ms(1) == pytest.approx(2)
-    assert found.lookup_ms(10) == pytest.approx((2 + 0.25) / 2)
-    assert found.lookup_ms(1000) == pytest.approx(0.25)
+    assert found.lookup_ms(1) == found.lookup_ms(500) == pytest.approx(2)
+    assert found.lookup_ms(500 * 10**0.5) == pytest.approx((2 + 0.2) / 2)
+    assert found.lookup_ms(60_000) == found.lookup_ms(5000) == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("part", [*SERVICES, *SERVERS])
@@ -48,15 +48,15 @@ def test_a_measured_load_is_found_again(part: str) -> None:
         assert cores(part, found, rates_of(row)) == pytest.approx(row["cores"][part])
 
 
-def test_few_events_are_as_many_groups_and_many_are_twenty() -> None:
+def test_few_events_are_as_many_groups_and_many_are_forty() -> None:
     found = fitted("dispatcher", _ROWS)
-    none = Rates(0, 0, 0, 0, dict(zip(SERVICES, _ONE, strict=True)))
+    none = Rates(0, 0, 0, dict(zip(SERVICES, _ONE, strict=True)))
 
-    one, twenty, hundred = (
-        cores("dispatcher", found, replace(none, events=events)) - 0.010 for events in (1, 20, 100)
+    one, forty, hundred = (
+        cores("dispatcher", found, replace(none, events=events)) - 0.010 for events in (1, 40, 100)
     )
 
-    assert (one, twenty, hundred) == pytest.approx((0.006, 0.120, 0.200))
+    assert (one, forty, hundred) == pytest.approx((0.006, 0.240, 0.300))
 
 
 def test_no_cost_is_negative() -> None:
