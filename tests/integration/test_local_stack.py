@@ -282,6 +282,25 @@ def test_free_ports_differ() -> None:
     assert len(set(ports.free_ports(50))) == 50
 
 
+def test_no_other_process_is_given_a_port_before_its_server_listens() -> None:
+    [port] = ports.free_ports(1)
+    code = f"""
+from local_stack import SetupError, ports
+ports._RANGE = range({port}, {port} + 1)
+try:
+    print(ports.free_ports(1))
+except SetupError as error:
+    print(error)
+"""
+
+    other = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=other, stdout=subprocess.PIPE, text=True, check=True
+    )
+
+    assert done.stdout == f"no 1 free ports between {port} and {port + 1}.\n"
+
+
 def test_the_state_of_one_database_does_not_apply_to_another(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     known = State("mongodb://a", "id.secret", {"peppol": "digest"})

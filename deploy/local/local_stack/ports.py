@@ -3,7 +3,9 @@
 import http.client
 import random
 import socket
+from collections import deque
 from collections.abc import Mapping
+from itertools import islice
 
 from local_stack import SetupError
 
@@ -12,6 +14,10 @@ HOST = "127.0.0.1"
 # Below the range of outgoing connections (from 32768), so that no client takes a server's port
 # while the server is being restarted.
 _RANGE = range(20_000, 32_000)
+
+#: Datagram sockets on the ports that were given out last: no other process of a test run is given
+#: one before its server listens.
+_GIVEN_OUT: deque[socket.socket] = deque(maxlen=200)
 
 
 #: Ports that browsers refuse to open: https://fetch.spec.whatwg.org/#port-blocking.
@@ -38,13 +44,28 @@ def is_free(port: int, host: str = HOST) -> bool:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Returns this many different ports without a listener."""
+    """Returns this many different ports without a listener, lately given to no other process."""
     # Random, so that two test runs seldom choose the same ports; not a secret.
     candidates = random.SystemRandom().sample(_RANGE, k=len(_RANGE))
-    found = tuple(port for port, _ in zip(filter(is_free, candidates), range(count), strict=False))
+    free = (port for port in candidates if is_free(port) and _give_out(port))
+    found = tuple(islice(free, count))
     if len(found) < count:
         raise SetupError(f"no {count} free ports between {_RANGE.start} and {_RANGE.stop}.")
     return found
+
+
+def _give_out(port: int) -> bool:
+    """Returns False for a port that this or another process has given out lately."""
+    held = socket.socket(type=socket.SOCK_DGRAM)
+    try:
+        held.bind((HOST, port))
+    except OSError:
+        held.close()
+        return False
+    if len(_GIVEN_OUT) == _GIVEN_OUT.maxlen:
+        _GIVEN_OUT[0].close()
+    _GIVEN_OUT.append(held)
+    return True
 
 
 def require_free(ports: Mapping[str, int], host: str = HOST) -> None:
