@@ -1,5 +1,6 @@
 """Ports of this machine: whether they are free, and HTTP requests to them."""
 
+import atexit
 import http.client
 import random
 import socket
@@ -17,7 +18,8 @@ _RANGE = range(20_000, 32_000)
 
 #: Datagram sockets on the ports that were given out last: no other process of a test run is given
 #: one before its server listens.
-_GIVEN_OUT: deque[socket.socket] = deque(maxlen=200)
+_GIVEN_OUT: deque[socket.socket] = deque()
+_MOST_GIVEN_OUT = 200
 
 
 #: Ports that browsers refuse to open: https://fetch.spec.whatwg.org/#port-blocking.
@@ -62,10 +64,16 @@ def _give_out(port: int) -> bool:
     except OSError:
         held.close()
         return False
-    if len(_GIVEN_OUT) == _GIVEN_OUT.maxlen:
-        _GIVEN_OUT[0].close()
     _GIVEN_OUT.append(held)
+    if len(_GIVEN_OUT) > _MOST_GIVEN_OUT:
+        _GIVEN_OUT.popleft().close()
     return True
+
+
+@atexit.register
+def _release() -> None:
+    while _GIVEN_OUT:
+        _GIVEN_OUT.popleft().close()
 
 
 def require_free(ports: Mapping[str, int], host: str = HOST) -> None:
