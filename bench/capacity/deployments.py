@@ -76,8 +76,7 @@ class Measured:
 
 
 #: Loads that the calculator's points are made of, with one and with two of each process. Requests
-#: pause: without it they come in step, in batches as long as they are many, and cost less than
-#: those of clients that do not know of each other.
+#: pause, as clients that do not know of each other do not send in step.
 POINTS: Mapping[str, tuple[Deployment, Sequence[Applied]]] = {
     "points": (
         Deployment(companies=20_000),

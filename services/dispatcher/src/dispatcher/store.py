@@ -40,7 +40,7 @@ from webhook_store.webhooks.sending import Webhooks
 
 T = TypeVar("T")
 
-#: Maximum chunks of up to 200 rows in one batch: the write must finish within its timeout.
+#: Maximum chunks of up to 200 rows, or webhooks, in one batch: it must finish within its timeout.
 MAX_CHUNKS = 32
 #: Events deleted per batch.
 _EXPIRED_AT_ONCE = 1000
@@ -83,7 +83,7 @@ class Store:
 
         #: Returns the webhooks that subscribe to an event, including disabled ones.
         self.matching = Batcher(self.webhooks.matching)
-        self._sendables = Batcher(self._sendable)
+        self._sendables = Batcher(self._sendable, max_batch_size=MAX_CHUNKS)
         self._new_events = Batcher(self._store_events)
         #: Checks whether the register ordered a company's removal.
         self.is_removed = Batcher(self._are_removed)

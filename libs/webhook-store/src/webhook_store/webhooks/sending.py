@@ -34,8 +34,9 @@ _SENDABLE = {**_MATCH, "owner": 1, "host": 1, "url": 1, "secrets": 1, "sealed_he
 #: The parts of a filter that are compared after the index; companies may be a thousand.
 _COMPARED = {f"filter.{part}": 1 for part in ("forms", "industries", "municipalities", "fields")}
 
-#: Webhooks of one reply.
+#: Webhooks of one reply. Other work continues between two: a webhook to send to is decrypted.
 _BATCH = 1000
+_SENDABLES = 500
 #: Maximum of the count of disabled webhooks, which are few.
 MAX_DISABLED = 100_000
 
@@ -124,7 +125,8 @@ class Webhooks:
     ) -> Mapping[WebhookId, Sendable]:
         """Returns existing webhooks of `ids`, with the secrets that sign at `at`."""
         with translated_errors():
-            found = self._webhooks.find({"_id": {"$in": list(ids)}}, _SENDABLE)
+            wanted = {"_id": {"$in": list(ids)}}
+            found = self._webhooks.find(wanted, _SENDABLE, batch_size=_SENDABLES)
             return {document["_id"]: self._sendable(document, at) async for document in found}
 
     async def count_by_status(self) -> dict[WebhookStatus, int]:
