@@ -22,6 +22,7 @@ from common.contracts.company import (
     Company,
     CompanyKey,
     Employees,
+    LegalForm,
     Share,
     Status,
 )
@@ -67,7 +68,7 @@ FACTS: dict[str, Any] = {
     "trade_names": ("Prøven",),
     "former_names": ("ApS KBIL 17 NR. 0000",),
     "status_text": "NORMAL",
-    "form": CodedText(code="80", description="Anpartsselskab"),
+    "form": LegalForm(code="80", description="Anpartsselskab", short="ApS"),
     "address": ADDRESS,
     "phone": "12345678",
     "email": "post@proeven.example",

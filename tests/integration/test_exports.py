@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from common.contracts.company import CodedText, CompanyKey, Country, Include
+from common.contracts.company import CompanyKey, Country, Include, LegalForm
 from common.contracts.events import EventType
 from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.find import FindRequest
@@ -217,7 +217,7 @@ async def test_a_copy_with_filters_has_each_change_that_was_stored_before_it_beg
     expected: list[str] = []
 
     for version in range(1, 8):
-        form = CodedText(code="80", description="Anpartsselskab")
+        form = LegalForm(code="80", description="Anpartsselskab")
         await store.load(a_record(version * 3, version, form=form))
         expected.append(number(version * 3))
         read = [page async for page in pages(answer, limit=2, filter=wanted)]

@@ -39,7 +39,7 @@ from tests.builders.companies import MONDAY, a_company, a_held_role, a_unit, an_
 
 HOME = CompanyKey.parse("dk:12345674")
 ELSEWHERE = CompanyKey.parse("dk:87654321")
-TWO_TO_FOUR = {"min": 2, "max": 4, "exact": None}
+TWO_TO_FOUR = {"min": 2, "max": 4, "exact": None, "full_time_equivalents": None, "as_of": None}
 
 
 def values(of: Any) -> st.SearchStrategy[Any]:

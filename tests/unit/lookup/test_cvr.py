@@ -11,6 +11,7 @@ from common.contracts.company import (
     CodedText,
     CompanyKey,
     Employees,
+    LegalForm,
     Owner,
     OwnerRole,
     ProductionUnit,
@@ -243,7 +244,7 @@ def test_an_empty_history_is_replaced_by_cvrs_summary() -> None:
     )
 
     assert (read.name, read.trade_names) == ("Prøvefabrikken ApS", ("Prøven",))
-    assert read.form == CodedText(code="80", description="Anpart")
+    assert read.form == LegalForm(code="80", description="Anpart")
     assert (read.address, read.industry) == (PROVEVEJ, PROGRAMMING)
     assert read.employees == Employees(min=2, max=4)
     assert (read.status, read.status_text) == (Status.BANKRUPT, "UNDER KONKURS")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from common.contracts.company import Address, CodedText, Company, Country, Status
+from common.contracts.company import Address, Company, Country, LegalForm, Status
 from common.contracts.match import MatchRecord, MatchReply, MatchRequest, WeighedRecord
 from lookup.answers.matching import AnswerMatches
 from lookup.search.contacts import Contacts, read_contacts
@@ -117,10 +117,10 @@ REGISTER = [
     company(
         "10000010",
         "Granviken AB",
-        form=CodedText(code="UTLA"),
+        form=LegalForm(code="UTLA"),
         address=Address(street="Storgatan 1", country="SE", text="Storgatan 1, SE-111 57 Orsa"),
     ),
-    company("20000011", "Granviken AB", form=CodedText(code="NUF")),
+    company("20000011", "Granviken AB", form=LegalForm(code="NUF")),
     company("10000009", "Brinkens Tømrer", website="https://brinkens.example/", phone="11223344"),
 ]
 

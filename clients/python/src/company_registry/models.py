@@ -37,6 +37,12 @@ class CodedText(Model):
     description: str | None = None
 
 
+class LegalForm(CodedText):
+    """A legal form, with the abbreviation behind a name, such as `ApS`."""
+
+    short: str | None = None
+
+
 class Address(Model):
     """An address in its parts, and as one line of text."""
 
@@ -47,10 +53,22 @@ class Address(Model):
     city: str | None = None
     district: str | None = None
     municipality: str | None = None
+    #: The register's code; two municipalities may have one name.
+    municipality_code: str | None = None
+    #: The identifier of the address in Denmark's address register.
+    id: str | None = None
     #: ISO 3166 alpha-2, upper case.
     country: str | None = None
     #: The whole address on one line, as on a letter.
     text: str
+
+
+class FullTimeEquivalents(Model):
+    """Number of full-time equivalents: an interval where the register gives classes."""
+
+    min: int | None = None
+    max: int | None = None
+    exact: int | None = None
 
 
 class Employees(Model):
@@ -59,6 +77,9 @@ class Employees(Model):
     min: int | None = None
     max: int | None = None
     exact: int | None = None
+    full_time_equivalents: FullTimeEquivalents | None = None
+    #: The last day of the counted period, or the day of the count.
+    as_of: str | None = None
 
 
 class Capital(Model):
@@ -66,6 +87,56 @@ class Capital(Model):
 
     amount: str
     currency: str
+
+
+class Founder(Model):
+    """A company that founded another."""
+
+    name: str
+    vat: str | None = None
+
+
+class Restructuring(Model):
+    """A merger or demerger with another company."""
+
+    #: `merger` or `demerger`.
+    type: str
+    name: str | None = None
+    vat: str | None = None
+    date: str | None = None
+
+
+class FinancialYear(Model):
+    """The first and the last day of the financial year, as `MM-DD`."""
+
+    start: str
+    end: str
+
+
+class Registration(Model):
+    """An entry in a further register, such as `vat` or `foundations`."""
+
+    # `register` would shadow a method that every model has.
+    name: str = Field(alias="register")
+    since: str | None = None
+
+
+class HomeRegister(Model):
+    """The register of a foreign enterprise in its own country."""
+
+    name: str | None = None
+    number: str | None = None
+    country: str | None = None
+    form: CodedText | None = None
+    address: str | None = None
+
+
+class Remark(Model):
+    """A remark of the register on a company."""
+
+    type: str | None = None
+    text: str
+    since: str | None = None
 
 
 class Share(Model):
@@ -107,7 +178,7 @@ class Subsidiary(Model):
 
 
 class Role(Model):
-    """A person or company in the direction or on the board, or its auditor or accountant."""
+    """A person or company with a role, such as `director`; `role_text` has the register's word."""
 
     role: str
     role_text: str | None = None
@@ -122,15 +193,21 @@ class ProductionUnit(Model):
 
     number: str
     name: str | None = None
+    former_names: tuple[str, ...] = ()
     main: bool | None = None
     status: str | None = None
     address: Address | None = None
+    postal_address: Address | None = None
     phone: str | None = None
+    phones: tuple[str, ...] = ()
     email: str | None = None
+    website: str | None = None
     industry: CodedText | None = None
+    secondary_industries: tuple[CodedText, ...] = ()
     employees: Employees | None = None
     started: str | None = None
     ended: str | None = None
+    advertising_protected: bool | None = None
 
 
 class EinvoicingEntry(Model):
@@ -183,10 +260,14 @@ class EventCompany(Model):
     status: str
     #: The register's own word for the status.
     status_text: str | None = None
-    form: CodedText | None = None
+    #: The day from which the status holds.
+    status_since: str | None = None
+    form: LegalForm | None = None
     address: Address | None = None
     postal_address: Address | None = None
+    #: The first of `phones`.
     phone: str | None = None
+    phones: tuple[str, ...] = ()
     fax: str | None = None
     email: str | None = None
     website: str | None = None
@@ -197,8 +278,30 @@ class EventCompany(Model):
     registered: str | None = None
     ended: str | None = None
     capital: Capital | None = None
+    #: Number of shares.
+    shares: int | None = None
+    #: The statutory purpose.
     purpose: str | None = None
+    #: What the company says that it does.
+    activity: str | None = None
+    #: Who may sign for the company, in the register's words.
+    signing_rule: str | None = None
+    audit_waived: bool | None = None
+    financial_year: FinancialYear | None = None
+    articles_dated: str | None = None
+    listed: bool | None = None
+    founders: tuple[Founder, ...] | None = None
+    merged_into: tuple[Restructuring, ...] = ()
+    merged_from: tuple[Restructuring, ...] = ()
     vat_registered: bool | None = None
+    vat_registered_since: str | None = None
+    registrations: tuple[Registration, ...] | None = None
+    sector: CodedText | None = None
+    in_group: bool | None = None
+    #: `nb` or `nn`.
+    language: str | None = None
+    home_register: HomeRegister | None = None
+    remarks: tuple[Remark, ...] = ()
     #: The year of the last annual accounts filed.
     accounts: str | None = None
     #: The registration number of the entity that it is a part of.

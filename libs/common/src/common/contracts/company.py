@@ -54,6 +54,13 @@ class CodedText(Contract):
     description: str | None = None
 
 
+class LegalForm(CodedText):
+    """A legal form, with the abbreviation that companies write behind their names."""
+
+    #: As in `A/S`, `ApS`, `AS`; absent where the register has none.
+    short: str | None = None
+
+
 class Address(Contract):
     #: Street, house number, floor and door; several lines are joined by ", ".
     street: str | None = None
@@ -63,10 +70,23 @@ class Address(Contract):
     #: The supplementary town (CVR `bynavn`).
     district: str | None = None
     municipality: str | None = None
+    #: The register's code of the municipality: three or four digits in Denmark, four in Norway.
+    municipality_code: str | None = None
+    #: The identifier of the address in Denmark's address register (DAR), a UUID.
+    id: str | None = None
     #: ISO 3166 alpha-2, upper case.
     country: str | None = None
     #: The whole address on one line, as on a letter.
     text: str
+
+
+class FullTimeEquivalents(Contract):
+    """Number of full-time equivalents: an interval where the register gives classes."""
+
+    min: int | None = None
+    #: Absent in an open class, such as "1000 or more".
+    max: int | None = None
+    exact: int | None = None
 
 
 class Employees(Contract):
@@ -76,11 +96,82 @@ class Employees(Contract):
     #: Absent in an open class, such as "1000 or more".
     max: int | None = None
     exact: int | None = None
+    #: Denmark only.
+    full_time_equivalents: FullTimeEquivalents | None = None
+    #: The last day of the month, quarter or year that was counted, or the day of the count.
+    as_of: str | None = None
 
 
 class Capital(Contract):
     amount: str
     currency: str
+
+
+class RegisterName(StrEnum):
+    """A Norwegian register in which an entity may be entered beside the main one."""
+
+    BUSINESS_ENTERPRISES = "business_enterprises"
+    VAT = "vat"
+    VOLUNTARY_ORGANISATIONS = "voluntary_organisations"
+    FOUNDATIONS = "foundations"
+    POLITICAL_PARTIES = "political_parties"
+
+
+class Registration(Contract):
+    """An entry in a further register."""
+
+    # `register` would shadow a method that every class has.
+    name: RegisterName = Field(alias="register")
+    since: str | None = None
+
+
+class HomeRegister(Contract):
+    """The register of a foreign enterprise in its own country."""
+
+    name: str | None = None
+    #: The enterprise's number in it.
+    number: str | None = None
+    #: ISO 3166 alpha-2, upper case.
+    country: str | None = None
+    form: CodedText | None = None
+    address: str | None = None
+
+
+class Remark(Contract):
+    """A remark (påtegning) of the register on a company."""
+
+    type: str | None = None
+    text: str
+    since: str | None = None
+
+
+class Founder(Contract):
+    """A company that founded another; persons are not shown."""
+
+    name: str
+    vat: str | None = None
+
+
+class RestructuringType(StrEnum):
+    MERGER = "merger"
+    DEMERGER = "demerger"
+
+
+class Restructuring(Contract):
+    """A merger or demerger with another company."""
+
+    type: RestructuringType
+    name: str | None = None
+    #: The registration number of the other company, if it has one.
+    vat: str | None = None
+    date: str | None = None
+
+
+class FinancialYear(Contract):
+    """The first and the last day of the financial year, as MM-DD."""
+
+    start: str
+    end: str
 
 
 class Company(Contract):
@@ -93,10 +184,15 @@ class Company(Contract):
     former_names: tuple[str, ...] = ()
     status: Status
     status_text: str | None = None
-    form: CodedText | None = None
+    #: The day from which the status holds.
+    status_since: str | None = None
+    form: LegalForm | None = None
     address: Address | None = None
     postal_address: Address | None = None
+    #: The first of `phones`.
     phone: str | None = None
+    #: Every public phone number: digits without the calling code.
+    phones: tuple[str, ...] = ()
     fax: str | None = None
     email: str | None = None
     website: str | None = None
@@ -108,9 +204,40 @@ class Company(Contract):
     registered: str | None = None
     ended: str | None = None
     capital: Capital | None = None
+    #: Number of shares.
+    shares: int | None = None
+    #: The statutory purpose.
     purpose: str | None = None
+    #: What the company says that it does; Norway only.
+    activity: str | None = None
+    #: Who may sign for the company, in the register's words; Norway lists signatories as roles.
+    signing_rule: str | None = None
+    #: True if the company has waived its audit.
+    audit_waived: bool | None = None
+    financial_year: FinancialYear | None = None
+    #: The date of the present articles of association.
+    articles_dated: str | None = None
+    #: True if its shares are listed on an exchange.
+    listed: bool | None = None
+    #: Companies that founded it; absent where the register does not say.
+    founders: tuple[Founder, ...] | None = None
+    #: The companies that continue it.
+    merged_into: tuple[Restructuring, ...] = ()
+    #: The companies that it continues.
+    merged_from: tuple[Restructuring, ...] = ()
     #: Absent where the register does not say, as in Denmark.
     vat_registered: bool | None = None
+    vat_registered_since: str | None = None
+    #: Further registers; absent where the register does not say, as in Denmark.
+    registrations: tuple[Registration, ...] | None = None
+    #: The institutional sector.
+    sector: CodedText | None = None
+    #: True if it is part of a group.
+    in_group: bool | None = None
+    #: The language in which the register writes to it: `nb` or `nn`.
+    language: str | None = None
+    home_register: HomeRegister | None = None
+    remarks: tuple[Remark, ...] = ()
     #: The year of the last annual accounts filed.
     accounts: str | None = None
     #: The registration number of the entity that it is a part of.
@@ -182,6 +309,18 @@ class RoleCode(StrEnum):
     BOARD_OBSERVER = "board_observer"
     AUDITOR = "auditor"
     ACCOUNTANT = "accountant"
+    #: May sign for the company, alone or jointly.
+    SIGNATORY = "signatory"
+    #: Holds procuration (`prokura`), alone or jointly.
+    PROCURATION_HOLDER = "procuration_holder"
+    #: Manages a branch of a foreign company.
+    BRANCH_MANAGER = "branch_manager"
+    SUPERVISORY_BOARD_MEMBER = "supervisory_board_member"
+    SUSTAINABILITY_AUDITOR = "sustainability_auditor"
+    #: Administers the estate of a bankruptcy.
+    ESTATE_ADMINISTRATOR = "estate_administrator"
+    #: Known to the register only; `role_text` has its word.
+    OTHER = "other"
 
 
 class Role(Contract):
@@ -204,16 +343,23 @@ class ProductionUnit(Contract):
     #: The other fields are absent where only the company's record lists the unit (Denmark).
     number: str
     name: str | None = None
+    former_names: tuple[str, ...] = ()
     #: True if it is the company's main unit; computed from its units when they are read.
     main: bool | None = False
     status: Status | None = None
     address: Address | None = None
+    postal_address: Address | None = None
     phone: str | None = None
+    phones: tuple[str, ...] = ()
     email: str | None = None
+    website: str | None = None
     industry: CodedText | None = None
+    secondary_industries: tuple[CodedText, ...] = ()
     employees: Employees | None = None
     started: str | None = None
     ended: str | None = None
+    #: Absent where the register does not say, as in Norway.
+    advertising_protected: bool | None = None
 
 
 class EinvoicingEntry(Contract):

@@ -16,6 +16,12 @@ import orjson
 SINGULAR = {
     "trade_names": "trade_name",
     "former_names": "former_name",
+    "phones": "phone",
+    "founders": "founder",
+    "merged_into": "company",
+    "merged_from": "company",
+    "registrations": "registration",
+    "remarks": "remark",
     "secondary_industries": "secondary_industry",
     "owners": "owner",
     "roles": "role",

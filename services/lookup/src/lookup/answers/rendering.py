@@ -19,7 +19,7 @@ from lookup.store.documents import CompanyRow, completed
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the representation of stored companies changes, which invalidates entity tags.
-_SHAPE = "5"
+_SHAPE = "6"
 
 #: The name of each search type in a problem's detail.
 _SEARCHED_AS = {

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from common.contracts.company import CodedText, Country
+from common.contracts.company import CodedText, Country, LegalForm
 from common.domain.numbers import is_digits, registered_phone
 from lookup.records.records import Raw, RecordRejected
 
@@ -69,6 +69,11 @@ def each_once(values: Iterable[Item | None]) -> tuple[Item, ...]:
 def coded(code: str | None, description: str | None) -> CodedText | None:
     """Returns a code of the register with its description; None without a code."""
     return None if code is None else CodedText(code=code, description=description)
+
+
+def legal_form(code: str | None, description: str | None, short: str | None) -> LegalForm | None:
+    """Returns a legal form with its abbreviation; None without a code."""
+    return None if code is None else LegalForm(code=code, description=description, short=short)
 
 
 def country_code(code: str | None) -> str | None:

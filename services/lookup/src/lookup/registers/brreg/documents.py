@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from common.contracts.company import Address, CodedText, Country, Employees
+from common.contracts.company import Address, CodedText, Country, Employees, LegalForm
 from common.domain.countries import FORMATS
 from lookup.records.csv_records import Dialect
 from lookup.records.fields import (
@@ -23,6 +23,7 @@ from lookup.records.fields import (
     coded,
     country_code,
     digits,
+    legal_form,
     none_as_empty,
     phones,
 )
@@ -95,9 +96,10 @@ class BrregDocument(Document):
         return phones((self.telefon, self.mobil), Country.NO)
 
     @property
-    def form(self) -> CodedText | None:
-        """The organisation form."""
-        return public_code(self.organisasjonsform)
+    def form(self) -> LegalForm | None:
+        """The organisation form, whose code is its abbreviation."""
+        given = self.organisasjonsform
+        return None if given is None else legal_form(given.kode, given.beskrivelse, given.kode)
 
     @property
     def industry(self) -> CodedText | None:

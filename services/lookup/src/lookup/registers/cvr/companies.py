@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 from typing import Annotated
 
-from common.contracts.company import Capital, CodedText, Company, CompanyKey, Country, UnitKey
+from common.contracts.company import (
+    Capital,
+    CodedText,
+    Company,
+    CompanyKey,
+    Country,
+    LegalForm,
+    UnitKey,
+)
 from common.domain.countries import FORMATS
 from common.domain.numbers import registered_phone, searchable_phones
 from lookup.records.fields import (
@@ -13,10 +21,10 @@ from lookup.records.fields import (
     Text,
     Word,
     amount_of,
-    coded,
     digits,
     each_once,
     first,
+    legal_form,
     read_document,
 )
 from lookup.records.records import CompanyRecord, Raw, RecordRejected, RegisteredInError
@@ -41,12 +49,13 @@ class CompanyForm(Dated):
     """A legal form of a company, with its period."""
 
     virksomhedsformkode: Word = None
+    kort_beskrivelse: Text = None
     lang_beskrivelse: Text = None
 
     @property
-    def public(self) -> CodedText | None:
+    def public(self) -> LegalForm | None:
         """The public form of the legal form; None without a code."""
-        return coded(self.virksomhedsformkode, self.lang_beskrivelse)
+        return legal_form(self.virksomhedsformkode, self.lang_beskrivelse, self.kort_beskrivelse)
 
 
 class StatusWord(Dated):
