@@ -116,7 +116,53 @@ async def test_the_same_company_in_xml(gateway: Gateway) -> None:
     assert [name.text for name in document.iter("trade_name")] == company["trade_names"]
 
 
-@pytest.mark.parametrize("path", [LOOKUP, SUGGEST, "/api/webhooks"])
+@pytest.mark.parametrize("path", ["/api/companies/dk/12345674", "/api/companies/DK/DK12.345.674"])
+async def test_a_company_has_a_url_with_the_answer_of_a_lookup_by_number(
+    gateway: Gateway, path: str
+) -> None:
+    answers = [
+        await gateway.get(each + query, headers=headers)
+        for query, headers in (
+            ("include=owners", {}),
+            ("format=xml", {}),
+            ("", XML),
+            ("", {"If-None-Match": 'W/"1-dk12345674-3.json"'}),
+            ("include=x&format=xml", {}),
+        )
+        for each in (f"{path}?", f"{LOOKUP}&")
+    ]
+
+    for company, lookup in zip(answers[::2], answers[1::2], strict=True):
+        assert company.status == lookup.status
+        for header in ("ETag", "Content-Type", "Cache-Control", "Vary", "Link"):
+            assert company.headers.get(header) == lookup.headers.get(header)
+        if company.status == 200:
+            assert await company.read() == await lookup.read()
+    assert [answer.status for answer in answers[::2]] == [200, 200, 200, 304, 400]
+    assert answers[0].headers["Link"] == '</api/companies/dk/12345674>; rel="self"'
+    assert gateway.lookups.asked[0] == gateway.lookups.asked[1]
+
+
+@pytest.mark.parametrize(
+    "path, parameter",
+    [
+        ("/api/companies/se/12345674", "country"),
+        ("/api/companies/dk/1234567", "vat"),
+        ("/api/companies/dk/NO310345679", "vat"),
+        ("/api/companies/dk/12345674?country=no", "country"),
+        ("/api/companies/dk/12345674?name=x", "name"),
+    ],
+)
+async def test_the_url_of_no_company_is_an_invalid_parameter(
+    gateway: Gateway, path: str, parameter: str
+) -> None:
+    problem = await problem_of(await gateway.get(path))
+
+    assert problem["code"] == "invalid_parameter"
+    assert [error["parameter"] for error in problem["errors"]] == [parameter]
+
+
+@pytest.mark.parametrize("path", [LOOKUP, SUGGEST, "/api/webhooks", "/api/companies/dk/12345674"])
 async def test_head_has_the_headers_of_get_and_no_body(gateway: Gateway, path: str) -> None:
     key = gateway.issue()
 

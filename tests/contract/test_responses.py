@@ -13,7 +13,7 @@ import pytest
 from gateway.access.keys import Rate, Scope
 from gateway.exports.handlers import EXPORT_PATH
 from gateway.lookups.finding import FIND_PATH
-from gateway.lookups.handlers import UNITS_PATH
+from gateway.lookups.handlers import COMPANY_PATH, UNITS_PATH
 from gateway.lookups.matching import MATCH_PATH
 from gateway.problems import CompanyNotFound, EventNotFound, LookupTimeout, ServiceUnavailable
 from gateway.reconcile.handlers import PREVIEW_PATH, PROPOSALS_PATH, RECONCILE_PATH
@@ -48,6 +48,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "/api": {"query": "?country=dk&vat=12345674"},
     "/api/suggest": {"query": "?country=dk&q=ab"},
     EXPORT_PATH: {"query": "?country=dk"},
+    COMPANY_PATH: {"path": "/api/companies/dk/12345674"},
     UNITS_PATH: {"path": "/api/companies/dk/12345674/production_units"},
     "/api/batch": {"data": orjson.dumps(example("Batch"))},
     MATCH_PATH: {"data": orjson.dumps(example("MatchRecords"))},

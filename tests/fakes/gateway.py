@@ -49,7 +49,7 @@ from tests.fakes.public_server import PublicServer
 Q = TypeVar("Q")
 R = TypeVar("R")
 
-A_REPLY = LookupReply(body=orjson.dumps(example("Company")), tag="1-dk12345674-3")
+A_REPLY = LookupReply(body=orjson.dumps(example("Company")), tag="1-dk12345674-3", vat="12345674")
 A_PAGE = UnitsReply(body=orjson.dumps(example("UnitPage")))
 A_LIST = SuggestReply(body=orjson.dumps(example("SuggestionList")))
 NONE_FOUND = FindReply(total=0, has_more=False)

@@ -51,6 +51,7 @@ from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batches import BATCH_PATH, LookUpAll, Lookups, batch_handler
 from gateway.lookups.finding import FIND_PATH, Finds, find_handler
 from gateway.lookups.handlers import (
+    COMPANY_PATH,
     SUGGEST_PATH,
     UNITS_PATH,
     Suggestions,
@@ -81,6 +82,7 @@ from gateway.webhooks.handlers import (
 
 LOOKUP_PATHS: dict[str, SearchType | None] = {
     "/api": None,
+    COMPANY_PATH: None,
     **{f"/api/{search_type.value}": search_type for search_type in SearchType},
 }
 

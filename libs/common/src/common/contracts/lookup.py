@@ -46,6 +46,8 @@ class LookupReply(Contract):
     body: bytes
     #: The entity tag without quotes and format; changes exactly when the answer changes.
     tag: str
+    #: Its registration number; empty from an earlier release.
+    vat: str = ""
 
 
 #: Maximum number of production units in a lookup and in a page of them.

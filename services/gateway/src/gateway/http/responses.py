@@ -19,7 +19,7 @@ ALLOWED_METHODS = "GET, HEAD, OPTIONS"
 FORM_METHODS = "GET, HEAD, OPTIONS, POST"
 
 #: Response headers exposed to scripts.
-EXPOSED = "ETag, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
+EXPOSED = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
 
 #: Seconds for which a browser caches the preflight; Chromium's maximum.
 PREFLIGHT_MAX_AGE = "7200"

@@ -26,6 +26,7 @@ from gateway.lookups.queries import (
 )
 
 SUGGEST_PATH = "/api/suggest"
+COMPANY_PATH = "/api/companies/{country}/{vat}"
 UNITS_PATH = "/api/companies/{country}/{vat}/production_units"
 
 #: A client may reuse a company for a minute.
@@ -55,18 +56,24 @@ class Suggestions(Protocol):
 def lookup_handler(
     lookups: Lookups, renderer: XmlRenderer, typed: SearchType | None = None
 ) -> Handler:
-    """Returns the handler of `/api`, or of the endpoint of one search type."""
+    """Returns the handler of `/api`, of the endpoint of one search type, or of a company."""
 
     async def look_up(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
-        parameters, accept = parameters_of(request), accept_of(request)
-        lookup, format_ = parse_lookup(parameters, typed=typed, accept=accept)
+        parameters = parameters_of(request)
+        if request.match_info:
+            # The path of a company has its country and number.
+            parameters |= {name: [value] for name, value in request.match_info.items()}
+        lookup, format_ = parse_lookup(parameters, typed=typed, accept=accept_of(request))
         context.search_type = requested_search(lookup)
         reply = await lookups.find(lookup, request_id=context.request_id)
         headers = {
             ETAG: entity_tag(reply.tag, format_),
             hdrs.CACHE_CONTROL: CACHE_CONTROL,
         }
+        if reply.vat:
+            path = COMPANY_PATH.format(country=lookup.country, vat=reply.vat)
+            headers[hdrs.LINK] = f'<{path}>; rel="self"'
         if etag_matches(headers[ETAG], if_none_match(request)):
             return web.Response(status=304, headers=headers)
         headers[hdrs.CONTENT_TYPE] = MEDIA_TYPE[format_]

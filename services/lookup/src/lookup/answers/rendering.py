@@ -74,7 +74,7 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
     parts.append(b"}")
     by = f"{found.type}{shown(found.hit.score)}"
     tag = f"{_SHAPE}-{key.country}{key.vat}-{row.revision}-{by}-{asked}"
-    return LookupReply(body=b"".join(parts), tag=tag)
+    return LookupReply(body=b"".join(parts), tag=tag, vat=key.vat)
 
 
 def line(found: Candidate, include: Collection[Include], extras: Extras) -> bytes:
