@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cache
 from random import Random
 
@@ -58,7 +58,7 @@ def renamed(vat: str, revision: int, occurred_at: datetime) -> RegistryEvent:
 def _company() -> EventCompany:
     """Returns an invented company with an address."""
     for document in companies_no(100):
-        record = parse(NO_ENTITIES.parse, document)
+        record = parse(NO_ENTITIES.parse, document, date(2026, 11, 2))
         assert isinstance(record, CompanyRecord)
         company = EventCompany.model_validate({**orjson.loads(record.core), "revision": 1})
         if company.address is not None:

@@ -14,6 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from random import Random
 from typing import Final, NamedTuple
@@ -28,6 +29,8 @@ from lookup.store.ranking import FOREIGN_FORM
 from register_samples import companies_no
 
 SEED: Final = 20_261_125
+#: The day on which documents are read.
+_DAY: Final = date(2026, 11, 2)
 _HELD_OUT: Final = 8
 #: The fields of a record beside its id; a type with `country` names the register.
 KINDS: Final = {
@@ -102,7 +105,7 @@ def world(shared: Path, invented: int) -> World:
             # The members of a chain have the same name, so only the first has records.
             made.add(other, is_real=False)
     for document in companies_no(invented):
-        company = Company.model_validate_json(company_record(document).core)
+        company = Company.model_validate_json(company_record(document, _DAY).core)
         made.add(company, is_real=False)
     return made
 
@@ -114,7 +117,7 @@ def _is_foreign(company: Company) -> bool:
 def _norwegian(shared: Path) -> Iterator[Company]:
     with gzip.open(shared / "no-enheter.json.gz") as file:
         for document in json.load(file):
-            yield Company.model_validate_json(company_record(document).core)
+            yield Company.model_validate_json(company_record(document, _DAY).core)
 
 
 def _danish(shared: Path, random: Random) -> Iterator[Company]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,13 +26,17 @@ from lookup.records.records import (
     CompanyRecord,
     OwnersRecord,
     ParticipantRecord,
+    Raw,
     Record,
     SourceVersion,
     UnitRecord,
 )
+from lookup.records.source import RegisterSource, parse
 
 MONDAY = SourceVersion(datetime(2026, 3, 2, 5, 0, tzinfo=UTC))
 TUESDAY = SourceVersion(datetime(2026, 3, 3, 5, 0, tzinfo=UTC))
+#: The day on which tests read documents.
+TODAY = date(2026, 3, 4)
 
 
 def an_address(text: str = "Prøvevej 43, 1112 København K") -> Address:
@@ -123,6 +127,11 @@ def a_participant_record(
 ) -> ParticipantRecord:
     entry = EinvoicingEntry(identifier=identifier, scheme=identifier.partition(":")[0], **fields)
     return ParticipantRecord.of(entry, holder, version=version)
+
+
+def parsed(source: RegisterSource, raw: Raw, today: date = TODAY) -> Record:
+    """The record as which a source's document reads on a day; raises RecordRejected."""
+    return parse(source.parse, raw, today)
 
 
 def company_in(record: CompanyRecord) -> Company:

@@ -3,7 +3,7 @@
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from operator import itemgetter
 from typing import Any
 
@@ -86,7 +86,7 @@ class Loader:
         return sorted(bodies, key=itemgetter("type", "revision"))
 
     async def _read(
-        self, _: Parser, documents: Sequence[RawDocument]
+        self, _: Parser, documents: Sequence[RawDocument], _today: date
     ) -> Sequence[Record | Rejected]:
         self.parsed += len(documents)
         return [pickle.loads(document.text) for document in documents]  # noqa: S301 (our own)

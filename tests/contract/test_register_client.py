@@ -40,6 +40,7 @@ from register_samples.server import (
     serving,
 )
 from register_samples.server.faults import Fault
+from tests.builders.companies import TODAY
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 ENTITY = "/enheter/310345679"
@@ -189,7 +190,7 @@ async def test_numbers_that_a_list_leaves_out_are_fetched_one_by_one(
     entities.remove("310345717")
     wanted = ["310345679", "310345717", "310345792", "987654321"]
 
-    answers = await BrregEntities(register.client, NO_ENTITIES).fetch(wanted)
+    answers = await BrregEntities(register.client, NO_ENTITIES, lambda: TODAY).fetch(wanted)
 
     assert isinstance(answers["310345679"], Present)
     assert answers["310345717"] == Gone()
@@ -204,7 +205,7 @@ async def test_of_a_list_that_is_refused_each_number_is_fetched_by_itself(
     register.served.registers.no.entities.refused.add("987654321")
     wanted = ["310345679", "987654321", "310345806"]
 
-    answers = await BrregEntities(register.client, NO_ENTITIES).fetch(wanted)
+    answers = await BrregEntities(register.client, NO_ENTITIES, lambda: TODAY).fetch(wanted)
 
     assert isinstance(answers["310345679"], Present)
     assert isinstance(answers["310345806"], Present)

@@ -10,12 +10,12 @@ import aiohttp
 import orjson
 import pytest
 
-from lookup.records.source import parse
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from register_samples.server import Registers, Served, serving
 from register_samples.server.changing import Changes
+from tests.builders.companies import parsed
 
 COMPANY, UNIT, ENDED = "310345679", "310345687", "310345792"
 TODAY = date(2026, 11, 2)
@@ -102,7 +102,7 @@ async def test_lists_by_number_omit_ended_and_removed_entries(interface: Interfa
     _, found = await interface.get(f"enheter?organisasjonsnummer={numbers}")
 
     [entity] = found["_embedded"]["enheter"]
-    assert parse(NO_ENTITIES.parse, entity).key == f"no:{COMPANY}"  # type: ignore[union-attr]
+    assert parsed(NO_ENTITIES, entity).key == f"no:{COMPANY}"  # type: ignore[union-attr]
 
 
 async def test_deleted_gone_and_unknown_are_three_answers(interface: Interface) -> None:
@@ -228,7 +228,7 @@ def test_registers_that_change_by_themselves_keep_the_showcase_and_their_formats
         (PEPPOL, registers.directory.cards),
     ):
         for document in documents.values():
-            parse(kind.parse, document)
+            parsed(kind, document)
 
 
 def test_a_recreated_register_changes_differently_under_higher_numbers() -> None:

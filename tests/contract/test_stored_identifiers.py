@@ -9,11 +9,10 @@ from common.contracts.lookup import SearchType
 from common.domain.participants import SCHEMES
 from gateway.lookups.terms import InvalidTerm, normalise
 from lookup.records.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
-from lookup.records.source import parse
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
-from tests.builders.companies import company_in, unit_in
+from tests.builders.companies import company_in, parsed, unit_in
 from tests.builders.registers import (
     a_business_card,
     a_contact,
@@ -48,7 +47,7 @@ def test_a_stored_participant_is_looked_up_as_its_card_prints_it(
     printed = f"{prefix}{scheme}:{value}"
     country = SCHEMES[scheme].country or NO if scheme in SCHEMES else NO
     try:
-        record = parse(PEPPOL.parse, a_business_card(printed))
+        record = parsed(PEPPOL, a_business_card(printed))
     except RecordRejected:
         with pytest.raises(InvalidTerm):
             normalise(SearchType.EAN, printed, country)
@@ -62,8 +61,8 @@ def test_a_stored_participant_is_looked_up_as_its_card_prints_it(
 @given(number=st.integers(0, 99_999_999) | DIGITS, phone=NUMBERS)
 def test_a_stored_danish_company_is_looked_up_by_its_numbers(number: int | str, phone: str) -> None:
     try:
-        record = parse(
-            DK_COMPANIES.parse,
+        record = parsed(
+            DK_COMPANIES,
             a_cvr_company(cvrNummer=number, telefonNummer=[a_contact(phone)]),
         )
     except RecordRejected:
@@ -77,7 +76,7 @@ def test_a_stored_danish_company_is_looked_up_by_its_numbers(number: int | str, 
 @given(number=DIGITS, phone=NUMBERS)
 def test_a_stored_norwegian_company_is_looked_up_by_its_numbers(number: str, phone: str) -> None:
     try:
-        record = parse(NO_ENTITIES.parse, an_entity(organisasjonsnummer=number, telefon=phone))
+        record = parsed(NO_ENTITIES, an_entity(organisasjonsnummer=number, telefon=phone))
     except RecordRejected:
         return
 
@@ -96,7 +95,7 @@ def test_a_stored_unit_is_looked_up_by_its_numbers(
         NO: (NO_UNITS, a_norwegian_unit(organisasjonsnummer=number, telefon=phone)),
     }[country]
     try:
-        record = parse(kind.parse, document)
+        record = parsed(kind, document)
     except RecordRejected:
         return
 

@@ -1,5 +1,6 @@
 """The invented register's only source, as `docs/adding-a-register.md` describes it."""
 
+from datetime import date
 from typing import Final
 
 from common.contracts.company import Company, Country, Status
@@ -15,7 +16,7 @@ from lookup.records.source import RegisterSource
 NEWCOMER: Final = {"number": "20000001", "name": "Ny Roklub"}
 
 
-def company_record(raw: Raw) -> CompanyRecord:
+def company_record(raw: Raw, _today: date) -> CompanyRecord:
     """Raises RecordRejected."""
     number, name = raw.get("number"), raw.get("name")
     if not isinstance(number, str) or not isinstance(name, str):
@@ -36,7 +37,7 @@ def follow(
 
     async def one_pass(tally: Tally) -> Cursor:
         now = dependencies.stores.now()
-        found = [company_record(NEWCOMER)]
+        found = [company_record(NEWCOMER, dependencies.stores.today())]
         tally.judged(
             await dependencies.stores.apply(found, SourceVersion(now), publish_events=True)
         )

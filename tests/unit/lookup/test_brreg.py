@@ -17,10 +17,10 @@ from common.contracts.company import (
     Status,
 )
 from lookup.records.records import CompanyRecord, RecordRejected, UnitRecord
-from lookup.records.source import RegisterSource, parse
+from lookup.records.source import RegisterSource
 from lookup.registers.brreg.documents import from_row
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from tests.builders.companies import company_in, contents, unit_in
+from tests.builders.companies import company_in, contents, parsed, unit_in
 from tests.builders.registers import (
     a_norwegian_address,
     a_norwegian_unit,
@@ -35,26 +35,26 @@ PROVEN = {"organisasjonsnummer": "310345687", "navn": ["PRØVEN", "HOLDING AS"]}
 
 
 def company(**fields: Any) -> Any:
-    return contents(parse(NO_ENTITIES.parse, an_entity(**fields)))
+    return contents(parsed(NO_ENTITIES, an_entity(**fields)))
 
 
 def unit(**fields: Any) -> Any:
-    return contents(parse(NO_UNITS.parse, a_norwegian_unit(**fields)))
+    return contents(parsed(NO_UNITS, a_norwegian_unit(**fields)))
 
 
 def people(*given: Any, **fields: Any) -> Any:
     """The contents that are read from the roles of an entity."""
-    return contents(parse(NO_ROLES.parse, roles(*given, **fields)))
+    return contents(parsed(NO_ROLES, roles(*given, **fields)))
 
 
 def refusal(source: RegisterSource, raw: Any) -> str:
     with pytest.raises(RecordRejected) as refused:
-        parse(source.parse, raw)
+        parsed(source, raw)
     return str(refused.value)
 
 
 def test_an_entity_is_a_company_without_owners_or_version() -> None:
-    record = parse(NO_ENTITIES.parse, an_entity())
+    record = parsed(NO_ENTITIES, an_entity())
 
     assert isinstance(record, CompanyRecord)
     read = company_in(record)
@@ -69,7 +69,7 @@ def test_the_format_of_2022_gives_the_same_record() -> None:
     older = an_entity(organisasjonsform=form, links=[])
     del older["_links"]
 
-    assert contents(parse(NO_ENTITIES.parse, older)) == company()
+    assert contents(parsed(NO_ENTITIES, older)) == company()
 
 
 def test_a_csv_row_gives_the_same_record() -> None:
@@ -91,7 +91,7 @@ def test_a_csv_row_gives_the_same_record() -> None:
         "underAvvikling": "J",
     }
 
-    assert contents(parse(NO_ENTITIES.parse, from_row(row))) == company(
+    assert contents(parsed(NO_ENTITIES, from_row(row))) == company(
         antallAnsatte=12,
         registrertIMvaregisteret=True,
         forretningsadresse=a_norwegian_address("c/o Testesen", "Prøveveien 12"),
@@ -366,7 +366,7 @@ def test_a_unit_belongs_to_its_parent_entity() -> None:
         epostadresse="a@b.example",
     )
 
-    record = parse(NO_UNITS.parse, raw)
+    record = parsed(NO_UNITS, raw)
 
     assert isinstance(record, UnitRecord)
     assert (record.key, record.company) == ("no:310345687", "no:310345679")
@@ -454,7 +454,7 @@ def test_the_number_of_a_single_response_is_read_from_its_link() -> None:
     del answer["organisasjonsnummer"]
     address = "https://register.example/enheter/310345679/roller"
 
-    record = parse(NO_ROLES.parse, {**answer, "_links": {"self": {"href": address}}})
+    record = parsed(NO_ROLES, {**answer, "_links": {"self": {"href": address}}})
 
     assert contents(record).key == "no:310345679"
 

@@ -22,9 +22,9 @@ from common.contracts.company import (
     UnitKey,
 )
 from lookup.records.records import RecordRejected, RegisteredInError, SourceVersion, UnitRecord
-from lookup.records.source import RegisterSource, parse
+from lookup.records.source import RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from tests.builders.companies import contents, unit_in
+from tests.builders.companies import contents, parsed, unit_in
 from tests.builders.registers import (
     a_contact,
     a_cvr_address,
@@ -55,11 +55,11 @@ PROVEVEJ = Address(
 
 
 def company(**fields: Any) -> Any:
-    return contents(parse(DK_COMPANIES.parse, a_cvr_company(**fields)))
+    return contents(parsed(DK_COMPANIES, a_cvr_company(**fields)))
 
 
 def unit(**fields: Any) -> Any:
-    return contents(parse(DK_UNITS.parse, a_cvr_unit(**fields)))
+    return contents(parsed(DK_UNITS, a_cvr_unit(**fields)))
 
 
 def address(**fields: Any) -> Any:
@@ -76,7 +76,7 @@ def roles(*relations: Any) -> Any:
 
 def refusal(source: RegisterSource, raw: Any) -> str:
     with pytest.raises(RecordRejected) as refused:
-        parse(source.parse, raw)
+        parsed(source, raw)
     return str(refused.value)
 
 
@@ -93,7 +93,7 @@ def test_the_document_is_found_in_each_of_its_wrappings() -> None:
     bare = a_cvr_company()
 
     for wrapped in ({"_index": "cvr", "_source": {"Vrvirksomhed": bare}}, {"_source": bare}):
-        assert parse(DK_COMPANIES.parse, wrapped) == parse(DK_COMPANIES.parse, bare)
+        assert parsed(DK_COMPANIES, wrapped) == parsed(DK_COMPANIES, bare)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_leading_zeros_of_numbers_are_restored() -> None:
 
 
 def test_of_a_record_registered_in_error_only_key_and_version_are_read() -> None:
-    withdrawn = parse(DK_COMPANIES.parse, a_cvr_company(fejlRegistreret=True))
-    withdrawn_unit = parse(DK_UNITS.parse, a_cvr_unit(fejlRegistreret=True))
+    withdrawn = parsed(DK_COMPANIES, a_cvr_company(fejlRegistreret=True))
+    withdrawn_unit = parsed(DK_UNITS, a_cvr_unit(fejlRegistreret=True))
 
     version = SourceVersion(datetime(2017, 2, 5, tzinfo=UTC))
     assert withdrawn == RegisteredInError(CompanyKey.parse("dk:12345674"), version)
@@ -591,7 +591,7 @@ def test_a_unit_belongs_to_the_company_it_has_now() -> None:
         kvartalsbeskaeftigelse=[employed(2016, "2_4", kvartal=3)],
     )
 
-    record = parse(DK_UNITS.parse, raw)
+    record = parsed(DK_UNITS, raw)
 
     assert isinstance(record, UnitRecord)
     assert (record.key, record.company) == ("dk:1012345670", "dk:12345674")

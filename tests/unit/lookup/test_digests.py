@@ -12,6 +12,7 @@ from lookup.registers.brreg.sources import NO_ENTITIES
 from lookup.registers.cvr.sources import DK_COMPANIES
 from lookup.registers.table import sources
 from register_samples import write_registers
+from tests.builders.companies import TODAY
 from tests.builders.registers import a_cvr_company
 
 
@@ -31,7 +32,7 @@ def test_the_quickly_read_key_is_that_of_the_record(kind: RegisterSource, tmp_pa
     stored = 0
     for document in documents(file, kind):
         assert isinstance(document, RawDocument)
-        record = understood(kind.parse, document)
+        record = understood(kind.parse, document, TODAY)
         assert not isinstance(record, Rejected)
         if isinstance(record, OutOfScope | RegisteredInError):
             continue

@@ -9,9 +9,10 @@ import pytest
 
 from common.contracts.company import CompanyKey, EinvoicingEntry
 from lookup.records.records import OutOfScope, ParticipantRecord, RecordRejected, Rejected
-from lookup.records.source import parse, read
+from lookup.records.source import read
 from lookup.registers.peppol.business_cards import holder_on_card
 from lookup.registers.peppol.sources import PEPPOL
+from tests.builders.companies import TODAY, parsed
 from tests.builders.registers import a_business_card
 
 HEADER = (
@@ -22,7 +23,7 @@ HEADER = (
 
 
 def record(pid: str = "iso6523-actorid-upis::0192:310345679", **entity: Any) -> ParticipantRecord:
-    read_card = parse(PEPPOL.parse, a_business_card(pid, **entity))
+    read_card = parsed(PEPPOL, a_business_card(pid, **entity))
     assert isinstance(read_card, ParticipantRecord)
     return read_card
 
@@ -89,12 +90,12 @@ def test_participants_of_other_countries_are_out_of_scope() -> None:
         for pid in ("9930:de123456789", "0088:7300000000000"):
             card = a_business_card(f"iso6523-actorid-upis::{pid}", countryCode=country)
 
-            assert isinstance(parse(PEPPOL.parse, card), OutOfScope)
+            assert isinstance(parsed(PEPPOL, card), OutOfScope)
 
 
 def test_a_card_without_entities_has_the_country_of_its_identifier() -> None:
-    assert isinstance(parse(PEPPOL.parse, {"pid": NORWEGIAN}), ParticipantRecord)
-    assert isinstance(parse(PEPPOL.parse, {"pid": GLN, "entities": None}), OutOfScope)
+    assert isinstance(parsed(PEPPOL, {"pid": NORWEGIAN}), ParticipantRecord)
+    assert isinstance(parsed(PEPPOL, {"pid": GLN, "entities": None}), OutOfScope)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +137,7 @@ def test_a_holder_is_read_from_every_spelling_of_its_identifier(
 )
 def test_a_refusal_names_the_invalid_field_without_personal_numbers(card: Any, reason: str) -> None:
     with pytest.raises(RecordRejected) as refused:
-        parse(PEPPOL.parse, card)
+        parsed(PEPPOL, card)
 
     assert str(refused.value) == reason
 
@@ -149,7 +150,8 @@ def _export(tmp_path: Path) -> Export:
     def read_export(rows: str) -> list[Any]:
         path = tmp_path / "business-cards.csv"
         path.write_bytes((HEADER + rows).encode("iso-8859-1"))
-        return [one.reason if isinstance(one, Rejected) else one for one in read(path, PEPPOL)]
+        found = read(path, PEPPOL, TODAY)
+        return [one.reason if isinstance(one, Rejected) else one for one in found]
 
     return read_export
 
@@ -197,4 +199,4 @@ def test_cards_of_the_json_export_are_streamed(tmp_path: Path) -> None:
     path = tmp_path / "business-cards.json"
     path.write_bytes(orjson.dumps({"version": 2, "bc": [a_business_card(), a_business_card()]}))
 
-    assert list(read(path, PEPPOL)) == [record(), record()]
+    assert list(read(path, PEPPOL, TODAY)) == [record(), record()]

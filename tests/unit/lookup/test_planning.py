@@ -371,7 +371,9 @@ def test_a_removed_unit_has_an_ended_event_with_its_number_only() -> None:
         ("production_unit.ended", []),
         ("einvoicing.changed", ["einvoicing"]),
     ]
-    lists = dict.fromkeys(("former_names", "phones", "secondary_industries"), [])
+    lists: dict[str, list[str]] = {
+        name: [] for name in ("former_names", "phones", "secondary_industries")
+    }
     assert unit == {**dict.fromkeys(unit), **lists, **said}
     assert listed(plan)[1] == [GLN]
     assert [drop.key for drop in plan.drops] == ["0096:1012345678"]

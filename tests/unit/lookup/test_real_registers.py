@@ -13,6 +13,7 @@ from lookup.records.records import Rejected
 from lookup.records.source import RegisterSource, read
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from tests.builders.companies import TODAY
 
 SHARED_DATA = os.environ.get("SHARED_DATA")
 
@@ -32,7 +33,7 @@ SHARED_DATA = os.environ.get("SHARED_DATA")
 def test_every_real_record_is_read(
     name: str, kind: RegisterSource, records: dict[str, int]
 ) -> None:
-    found = read(Path(SHARED_DATA or ".") / name, kind)
+    found = read(Path(SHARED_DATA or ".") / name, kind, TODAY)
 
     assert records == Counter(
         one.reason if isinstance(one, Rejected) else type(one).__name__ for one in found

@@ -22,10 +22,11 @@ from lookup.records.csv_records import CsvRecords
 from lookup.records.json_records import JsonRecords
 from lookup.records.raw_records import raw_records
 from lookup.records.records import CompanyRecord, FileBroken, OwnersRecord, RecordRejected, Rejected
-from lookup.records.source import parse, read
+from lookup.records.source import read
 from lookup.records.streams import Window
 from lookup.registers.brreg.documents import DIALECT
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
+from tests.builders.companies import TODAY, parsed
 from tests.builders.registers import a_role, an_entity, roles
 
 RECORDS = [{"n": number, "text": '}{"[\\', "in": [{"n": 1}, []]} for number in range(3)]
@@ -446,7 +447,7 @@ def test_refusals_have_positions(file: File) -> None:
     nameless = an_entity(navn=None)
     path = file(compact([an_entity(), nameless, an_entity(konkurs="perhaps")]))
 
-    first, second, third = read(path, NO_ENTITIES)
+    first, second, third = read(path, NO_ENTITIES, TODAY)
 
     assert isinstance(first, CompanyRecord)
     place = f"byte {len(compact([an_entity()]))}"
@@ -459,9 +460,9 @@ def test_roles_of_one_entity_alone_have_the_number_of_the_file_name(file: File) 
     answer = roles(a_role())
     del answer["organisasjonsnummer"]
 
-    [named] = read(file(compact(answer), "roller-310345679.json"), NO_ROLES)
-    [unnamed] = read(file(compact(answer), "roller.json"), NO_ROLES)
-    [of_a_list] = read(file(compact([answer]), "roller-310345679.json"), NO_ROLES)
+    [named] = read(file(compact(answer), "roller-310345679.json"), NO_ROLES, TODAY)
+    [unnamed] = read(file(compact(answer), "roller.json"), NO_ROLES, TODAY)
+    [of_a_list] = read(file(compact([answer]), "roller-310345679.json"), NO_ROLES, TODAY)
 
     assert isinstance(named, OwnersRecord)
     assert named.key == "no:310345679"
@@ -516,4 +517,4 @@ def test_a_record_without_an_end_breaks_the_file(monkeypatch: pytest.MonkeyPatch
 
 def test_a_record_over_the_stored_size_is_refused() -> None:
     with pytest.raises(RecordRejected, match="bytes to store"):
-        parse(NO_ENTITIES.parse, an_entity(navn="x" * (3 << 20)))
+        parsed(NO_ENTITIES, an_entity(navn="x" * (3 << 20)))

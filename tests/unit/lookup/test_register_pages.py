@@ -17,6 +17,7 @@ from lookup.registers.brreg.change_feeds import RoleFeed, UpdateFeed
 from lookup.registers.brreg.sources import NO_ENTITIES
 from lookup.registers.cvr.scroll import MAX_DOCUMENTS, CvrDocuments
 from lookup.registers.cvr.sources import DK_COMPANIES
+from tests.builders.companies import TODAY
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)
 
@@ -56,7 +57,8 @@ class Scroll:
 
 async def test_one_page_of_danish_documents_is_in_memory_at_a_time() -> None:
     scroll = Scroll()
-    documents = CvrDocuments(ScriptedRegister(scroll), DK_COMPANIES, page_size=3000)
+    register = ScriptedRegister(scroll)
+    documents = CvrDocuments(register, DK_COMPANIES, page_size=3000, today=lambda: TODAY)
 
     pages = [page async for page in documents.changed_since(NOON)]
 

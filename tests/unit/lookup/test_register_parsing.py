@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from lookup.records.fields import Amount, Count, Document, Moment, read_document
 from lookup.records.records import OutOfScope, RecordRejected
-from lookup.records.source import RegisterSource, parse
+from lookup.records.source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.registers.table import sources
-from tests.builders.companies import contents
+from tests.builders.companies import contents, parsed
 from tests.builders.registers import (
     a_business_card,
     a_contact,
@@ -107,7 +107,7 @@ def test_an_unexpected_value_is_read_or_refused(kind: RegisterSource, data: st.D
     document = with_surprise(DOCUMENTS[kind], place, data.draw(surprises))
 
     with suppress(RecordRejected):
-        assert contents(parse(kind.parse, document))
+        assert contents(parsed(kind, document))
 
 
 @every_source
@@ -116,13 +116,13 @@ def test_any_object_at_all_is_read_or_refused(
     kind: RegisterSource, surprise: dict[str, Any]
 ) -> None:
     with suppress(RecordRejected):
-        assert parse(kind.parse, surprise) is not None
+        assert parsed(kind, surprise) is not None
 
 
 @given(st.text(st.characters(codec=None)))
 def test_a_name_contains_only_xml_characters(name: str) -> None:
     with suppress(RecordRejected):
-        read = contents(parse(NO_ENTITIES.parse, an_entity(navn=name))).name
+        read = contents(parsed(NO_ENTITIES, an_entity(navn=name))).name
 
         assert read == read.strip() != ""
         assert all(letter >= " " for letter in read)
@@ -131,7 +131,7 @@ def test_a_name_contains_only_xml_characters(name: str) -> None:
 
 @every_source
 def test_equal_documents_give_equal_records(kind: RegisterSource) -> None:
-    once, again = (parse(kind.parse, copy.deepcopy(DOCUMENTS[kind])) for _ in range(2))
+    once, again = (parsed(kind, copy.deepcopy(DOCUMENTS[kind])) for _ in range(2))
 
     assert once == again
     assert not isinstance(once, OutOfScope)

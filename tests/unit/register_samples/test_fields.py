@@ -6,11 +6,12 @@ from typing import Any
 import orjson
 import pytest
 
-from lookup.records.source import RegisterSource, parse
+from lookup.records.source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from register_samples import companies_dk, companies_no, participants, roles_no, units_dk, units_no
+from tests.builders.companies import parsed
 
 COUNT = 800
 
@@ -36,14 +37,14 @@ def values(record: object) -> Iterator[tuple[str, Any]]:
 def test_some_document_has_each_field_that_its_register_publishes(
     stream: Callable[[int], Iterator[Any]], source: RegisterSource, unknown: set[str]
 ) -> None:
-    found = [pair for each in stream(COUNT) for pair in values(parse(source.parse, each))]
+    found = [pair for each in stream(COUNT) for pair in values(parsed(source, each))]
 
     known = {name for name, value in found if value not in (None, [])}
     assert {name for name, _ in found} - known == {f"core.{name}" for name in unknown}
 
 
 def test_norwegian_roles_have_owners_and_officers_with_every_field() -> None:
-    found = [pair for each in roles_no(COUNT) for pair in values(parse(NO_ROLES.parse, each))]
+    found = [pair for each in roles_no(COUNT) for pair in values(parsed(NO_ROLES, each))]
 
     known = {name for name, value in found if value is not None}
     assert known >= {"owner_list.vat", "owner_list.name", "role_list.vat", "role_list.role_text"}

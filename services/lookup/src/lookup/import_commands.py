@@ -141,7 +141,7 @@ async def _load(stores: Stores, read: ReadDocuments, file: File, chosen: argpars
         try:
             await load_file.check(source, partial(documents, file.path, source), force=chosen.force)
         except WrongSource as fault:
-            likely = likely_source(file.path, sources().values())
+            likely = likely_source(file.path, sources().values(), stores.today())
             hint = f"; try {likely.name}" if likely else ""
             say(f"{name}: not a file of {source.name}: {fault}{hint}")
             return MISUSED

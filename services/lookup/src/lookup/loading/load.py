@@ -82,7 +82,7 @@ class LoadFile:
             if not first:
                 raise WrongSource(str(broken)) from None
             return
-        found = await self.read(source, first)
+        found = await self.read(source, first, self.stores.today())
         reasons = [one.reason for one in found if isinstance(one, Rejected)]
         if reasons and len(reasons) == len(found):
             records = counted(len(found), "record")
@@ -152,7 +152,8 @@ class LoadFile:
         reading: deque[asyncio.Task[Sequence[Found]]] = deque()
         while True:
             while len(reading) < _AHEAD and (documents := await asyncio.to_thread(take_batch)):
-                reading.append(group.create_task(self.read(source, documents)))
+                today = self.stores.today()
+                reading.append(group.create_task(self.read(source, documents, today)))
             if not reading:
                 return
             yield await reading.popleft()

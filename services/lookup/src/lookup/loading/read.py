@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 from common.runtime.processes import processors, workers
@@ -15,8 +16,8 @@ _WORTH_IT: Final = 200
 #: More worker processes than this would wait for the process that writes.
 _MAX_PROCESSES: Final = 2
 
-#: The record of each document, or the reason why it cannot be used.
-Reader = Callable[[Parser, Sequence[RawDocument]], Awaitable[Sequence[Record | Rejected]]]
+#: The record as which each document reads on a day, or the reason why it cannot be used.
+Reader = Callable[[Parser, Sequence[RawDocument], date], Awaitable[Sequence[Record | Rejected]]]
 
 
 @asynccontextmanager
@@ -25,11 +26,11 @@ async def reading_processes() -> AsyncIterator[Reader]:
     async with workers(min(max(processors() - 1, 1), _MAX_PROCESSES)) as processes:
 
         async def read(
-            parser: Parser, documents: Sequence[RawDocument]
+            parser: Parser, documents: Sequence[RawDocument], today: date
         ) -> Sequence[Record | Rejected]:
             if len(documents) < _WORTH_IT:
-                return all_understood(parser, documents)
-            return await processes.run(all_understood, parser, documents)
+                return all_understood(parser, documents, today)
+            return await processes.run(all_understood, parser, documents, today)
 
         yield read
 
@@ -49,7 +50,7 @@ class ReadDocuments:
     reader: Reader
 
     async def __call__(
-        self, source: RegisterSource, documents: Sequence[RawDocument | Rejected]
+        self, source: RegisterSource, documents: Sequence[RawDocument | Rejected], today: date
     ) -> Sequence[Record | UnchangedDocument | Rejected]:
         """Returns a result for each document, in order. May raise `Unavailable`."""
         keys = [
@@ -61,7 +62,7 @@ class ReadDocuments:
             for one in documents
         ]
         unread = [one for one in found if isinstance(one, RawDocument)]
-        read = iter(await self.reader(source.parse, unread) if unread else ())
+        read = iter(await self.reader(source.parse, unread, today) if unread else ())
         return [next(read) if isinstance(one, RawDocument) else one for one in found]
 
 

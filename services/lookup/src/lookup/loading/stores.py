@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Self
+from datetime import UTC, date, datetime
+from typing import Final, Self
+from zoneinfo import ZoneInfo
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.mongo import Database
@@ -17,10 +18,18 @@ from lookup.records.records import SourceVersion
 
 Clock = Callable[[], datetime]
 
+#: Oslo's clocks are the same.
+_COPENHAGEN: Final = ZoneInfo("Europe/Copenhagen")
+
 
 def utc_now() -> datetime:
     """Returns the current time, in UTC."""
     return datetime.now(UTC)
+
+
+def day_of(moment: datetime) -> date:
+    """Returns the day in Denmark and Norway at a time."""
+    return moment.astimezone(_COPENHAGEN).date()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +52,10 @@ class Stores:
             StoredCursors(register),
             now,
         )
+
+    def today(self) -> date:
+        """Returns the present day, as of which documents are read."""
+        return day_of(self.now())
 
     @property
     def apply(self) -> ApplyRecords:

@@ -6,7 +6,7 @@ to hand from one process to another. Code that needs its fields parses it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, NamedTuple, Self
 
 from common.contracts.company import (
@@ -90,6 +90,12 @@ class CompanyRecord:
     updated_at: datetime | None = None
     #: A JSON list; None where `owner_list` is.
     role_list: bytes | None = None
+    #: The first later day on which the same document would read differently, if there is one.
+    next_day: date | None = None
+    #: The records as which the document reads from each later day on (`source.parse`).
+    upcoming: "tuple[tuple[date, CompanyRecord], ...]" = ()
+    #: Fields of `Company` that the source cannot tell: their stored values stay.
+    unknown: frozenset[str] = frozenset()
 
     @classmethod
     def of(  # noqa: PLR0913 (the parts of a record)
@@ -101,6 +107,8 @@ class CompanyRecord:
         owners: Sequence[Owner] | None,
         version: SourceVersion | None,
         roles: Sequence[Role] | None = None,
+        next_day: date | None = None,
+        unknown: frozenset[str] = frozenset(),
     ) -> Self:
         """Returns the record of a public company, its JSON and its rank written."""
         return cls(
@@ -112,6 +120,8 @@ class CompanyRecord:
             None if owners is None else dump_all(owners),
             version,
             role_list=None if roles is None else dump_all(roles),
+            next_day=next_day,
+            unknown=unknown,
         )
 
 
@@ -152,9 +162,13 @@ class UnitRecord:
     phones: tuple[str, ...]
     version: SourceVersion | None
     digest: bytes | None = field(default=None, compare=False)
+    #: As those of a `CompanyRecord`; `unknown` has fields of `ProductionUnit`.
+    next_day: date | None = None
+    upcoming: "tuple[tuple[date, UnitRecord], ...]" = ()
+    unknown: frozenset[str] = frozenset()
 
     @classmethod
-    def of(
+    def of(  # noqa: PLR0913 (the parts of a record)
         cls,
         unit: ProductionUnit,
         country: Country,
@@ -162,10 +176,20 @@ class UnitRecord:
         company: str | None,
         phones: tuple[str, ...],
         version: SourceVersion | None,
+        next_day: date | None = None,
+        unknown: frozenset[str] = frozenset(),
     ) -> Self:
         """Returns the record of a unit; `company` is the registration number of its company."""
         parent = None if company is None else CompanyKey(country, company)
-        return cls(UnitKey(country, unit.number), parent, dump(unit), phones, version)
+        return cls(
+            UnitKey(country, unit.number),
+            parent,
+            dump(unit),
+            phones,
+            version,
+            next_day=next_day,
+            unknown=unknown,
+        )
 
 
 @dataclass(frozen=True, slots=True)

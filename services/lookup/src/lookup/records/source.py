@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from common.contracts.company import Country
 from lookup.records.csv_records import Dialect
@@ -12,6 +13,7 @@ from lookup.records.digests import Part, digest_of
 from lookup.records.json_text import decode, encode
 from lookup.records.raw_records import RawRecord, raw_records
 from lookup.records.records import (
+    CompanyRecord,
     FileBroken,
     Raw,
     RawDocument,
@@ -19,12 +21,14 @@ from lookup.records.records import (
     RecordRejected,
     Rejected,
     Stored,
+    UnitRecord,
 )
 from lookup.records.streams import OnBytes, ignore_progress
 
-#: A function of a module, because it is called in other processes. Raises RecordRejected, naming
-#: the invalid field.
-Parser = Callable[[Raw], Record]
+#: Returns the record as which a document reads on a day: what begins later is not in it, and what
+#: has ended by then is over. A function of a module, because it is called in other processes.
+#: Raises RecordRejected, naming the invalid field.
+Parser = Callable[[Raw, date], Record]
 
 RawRecords = Iterator[RawRecord | Rejected]
 
@@ -60,12 +64,39 @@ class RegisterSource:
 MAX_STORED: Final = 2 << 20
 
 
-def parse(parser: Parser, raw: Raw) -> Record:
-    """Returns the record of one document; raises RecordRejected, naming the invalid field."""
-    record = parser(raw)
+#: Later days of one document of which the record is kept.
+MAX_UPCOMING: Final = 10
+
+
+def parse(parser: Parser, raw: Raw, today: date) -> Record:
+    """Returns the record of one document, with those of the days on which it will read differently.
+
+    Raises RecordRejected, naming the invalid field.
+    """
+    record = parser(raw, today)
     if _size(record) > MAX_STORED:
         raise RecordRejected(f"more than {MAX_STORED:,} bytes to store")
+    if isinstance(record, CompanyRecord) and record.next_day is not None:
+        return replace(record, upcoming=tuple(_upcoming(CompanyRecord, parser, raw, record)))
+    if isinstance(record, UnitRecord) and record.next_day is not None:
+        return replace(record, upcoming=tuple(_upcoming(UnitRecord, parser, raw, record)))
     return record
+
+
+Changing = TypeVar("Changing", CompanyRecord, UnitRecord)
+
+
+def _upcoming(
+    kind: type[Changing], parser: Parser, raw: Raw, record: Changing
+) -> Iterator[tuple[date, Changing]]:
+    """Yields each later day and the record from then on, up to MAX_UPCOMING."""
+    for _ in range(MAX_UPCOMING):
+        day = record.next_day
+        later = parser(raw, day) if day is not None else None
+        if day is None or not isinstance(later, kind):
+            return
+        yield day, later
+        record = later
 
 
 def _size(record: Record) -> int:
@@ -91,31 +122,35 @@ def documents(
         yield RawDocument(one.number, one.place, text, source.key(one.raw), digest)
 
 
-def understood(parser: Parser, document: RawDocument) -> Record | Rejected:
+def understood(parser: Parser, document: RawDocument, today: date) -> Record | Rejected:
     """Returns the record of a document, or the reason why it cannot be used."""
     raw = decode(document.text)
     try:
-        record = parse(parser, raw if isinstance(raw, dict) else {})
+        record = parse(parser, raw if isinstance(raw, dict) else {}, today)
     except RecordRejected as refusal:
         return Rejected(document.number, document.place, str(refusal))
     return replace(record, digest=document.digest) if isinstance(record, Stored) else record
 
 
-def all_understood(parser: Parser, documents: Sequence[RawDocument]) -> Sequence[Record | Rejected]:
+def all_understood(
+    parser: Parser, documents: Sequence[RawDocument], today: date
+) -> Sequence[Record | Rejected]:
     """Returns the results of many documents; runs in worker processes, which import little."""
-    return [understood(parser, document) for document in documents]
+    return [understood(parser, document, today) for document in documents]
 
 
-def read(path: Path, source: RegisterSource) -> Iterator[Record | Rejected]:
+def read(path: Path, source: RegisterSource, today: date) -> Iterator[Record | Rejected]:
     """Yields the record of every document of a file; see `documents`."""
     for one in documents(path, source):
-        yield one if isinstance(one, Rejected) else understood(source.parse, one)
+        yield one if isinstance(one, Rejected) else understood(source.parse, one, today)
 
 
-def likely_source(path: Path, sources: Iterable[RegisterSource]) -> RegisterSource | None:
+def likely_source(
+    path: Path, sources: Iterable[RegisterSource], today: date
+) -> RegisterSource | None:
     """Returns the source whose record a file begins with."""
     for source in sources:
         with suppress(FileBroken):
-            if not isinstance(next(read(path, source), None), Rejected | None):
+            if not isinstance(next(read(path, source, today), None), Rejected | None):
                 return source
     return None

@@ -1,7 +1,8 @@
 """The interface of the Norwegian register (data.brreg.no): answers about numbers, and files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from lookup.changes.ended import Ended
@@ -76,12 +77,13 @@ class BrregEntities:
 
     client: RegisterClient
     source: RegisterSource
+    today: Callable[[], date]
 
     async def fetch(self, numbers: Sequence[str]) -> Mapping[str, AboutNumber]:
         """Returns the register's current answer for each number: from a list, or one by one."""
         documents = {} if self.source.part is Part.OWNERS else await self._list(numbers)
         return {
-            number: _meaning(self.source, documents[number])
+            number: self._meaning(documents[number])
             if number in documents
             else await self._one(number)
             for number in numbers
@@ -112,27 +114,26 @@ class BrregEntities:
         raw = {**(answer.content if is_document else {}), _NUMBER: number}
         if answer.status == 410 and not raw.get("slettedato"):
             return Gone()
-        return _meaning(self.source, raw, is_gone=answer.status == 410)
+        return self._meaning(raw, is_gone=answer.status == 410)
 
+    def _meaning(self, raw: Raw, *, is_gone: bool = False) -> AboutNumber:
+        """Returns the answer of a document, whose subject may have ended.
 
-def _meaning(source: RegisterSource, raw: Raw, *, is_gone: bool = False) -> AboutNumber:
-    """Returns the answer of a document, whose subject may have ended.
-
-    That of a subject that is gone may contain little more than its last day.
-    """
-    end: str | None = None
-    try:
-        end = read_document(End, raw).slettedato
-        record = parse(source.parse, raw)
-    except RecordRejected as refusal:
-        return Ended(end) if is_gone and end else Unusable(str(refusal))
-    match record:
-        case CompanyRecord() | UnitRecord():
-            return Present(record) if end is None else Ended(end, record)
-        case OwnersRecord():
-            return Present(record)
-        case _:
-            return Unusable(f"not a record of {source.name}")
+        That of a subject that is gone may contain little more than its last day.
+        """
+        end: str | None = None
+        try:
+            end = read_document(End, raw).slettedato
+            record = parse(self.source.parse, raw, self.today())
+        except RecordRejected as refusal:
+            return Ended(end) if is_gone and end else Unusable(str(refusal))
+        match record:
+            case CompanyRecord() | UnitRecord():
+                return Present(record) if end is None else Ended(end, record)
+            case OwnersRecord():
+                return Present(record)
+            case _:
+                return Unusable(f"not a record of {self.source.name}")
 
 
 def embedded(answer: Answer, name: str) -> Sequence[Raw]:

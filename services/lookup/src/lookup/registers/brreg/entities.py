@@ -1,5 +1,6 @@
 """Companies from the entities (`enheter`) of the Norwegian register."""
 
+from datetime import date
 from typing import Annotated, Final
 
 from pydantic import AliasChoices, Field
@@ -122,8 +123,8 @@ _CONDITIONS: Final = (
 )
 
 
-def company_record(raw: Raw) -> CompanyRecord:
-    """Returns the record of a company's document; raises RecordRejected."""
+def company_record(raw: Raw, _today: date) -> CompanyRecord:
+    """Returns the record of a company's document on a day; raises RecordRejected."""
     entity = read_document(Entity, raw)
     if entity.form is not None and entity.form.code in UNIT_FORMS:
         raise RecordRejected(

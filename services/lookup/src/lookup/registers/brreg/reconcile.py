@@ -39,7 +39,7 @@ class Reconcile:
         context = ApplyContext(file.version, self.stores.now())
         items = file.documents()
         while documents := await asyncio.to_thread(_next, items):
-            found = await self.read(self.source, documents)
+            found = await self.read(self.source, documents, self.stores.today())
             sound = list(_sound(found, tally))
             for one in sound:
                 in_file.add(one.key)

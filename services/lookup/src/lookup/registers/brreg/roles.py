@@ -6,6 +6,7 @@ persons; they are not declared here and so never read.
 
 import re
 from collections.abc import Iterator
+from datetime import date
 from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
@@ -116,7 +117,7 @@ class Roles(Document):
     links: Annotated[Links, Field(validation_alias="_links")] = Links()
 
 
-def owners_record(raw: Raw) -> OwnersRecord:
+def owners_record(raw: Raw, _today: date) -> OwnersRecord:
     """Returns the owners' record; None if no role makes one, as with shareholders.
 
     Raises RecordRejected, also if the document does not name its entity.

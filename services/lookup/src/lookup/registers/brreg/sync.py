@@ -141,7 +141,7 @@ def _refresh(
 
     return RefreshEntities(
         source=source,
-        entities=BrregEntities(client, source),
+        entities=BrregEntities(client, source, stores.today),
         stores=stores,
         prepare=dependencies.companies_first(source, NO_ENTITIES, follow),
         purge=purge,

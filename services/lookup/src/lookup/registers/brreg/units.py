@@ -1,5 +1,7 @@
 """Production units from the units (`underenheter`) of the Norwegian register."""
 
+from datetime import date
+
 from common.contracts.company import Country, ProductionUnit, Status
 from common.domain.numbers import searchable_phones
 from lookup.records.fields import Day, first, read_document, required
@@ -23,8 +25,8 @@ class Unit(BrregDocument):
     nedleggelsesdato: Day = None
 
 
-def unit_record(raw: Raw) -> UnitRecord:
-    """Returns the record of a unit's document; raises RecordRejected."""
+def unit_record(raw: Raw, _today: date) -> UnitRecord:
+    """Returns the record of a unit's document on a day; raises RecordRejected."""
     unit = read_document(Unit, raw)
     if unit.form is not None and unit.form.code not in UNIT_FORMS:
         raise RecordRejected(

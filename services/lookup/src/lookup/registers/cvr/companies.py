@@ -1,6 +1,7 @@
 """Companies from the `Vrvirksomhed` documents of the Danish register (CVR)."""
 
 from collections.abc import Sequence
+from datetime import date
 from typing import Annotated
 
 from common.contracts.company import (
@@ -111,8 +112,8 @@ class CvrCompany(CvrDocument):
         return (None if word is None else word.status, *super().words)
 
 
-def company_record(raw: Raw) -> CompanyRecord | RegisteredInError:
-    """Returns the record of a company's document; raises RecordRejected."""
+def company_record(raw: Raw, _today: date) -> CompanyRecord | RegisteredInError:
+    """Returns the record of a company's document on a day; raises RecordRejected."""
     company = read_document(CvrCompany, unwrapped(raw, "Vrvirksomhed", "cvrNummer"))
     if company.fejl_registreret:
         return RegisteredInError(CompanyKey(Country.DK, company.cvr_nummer), company.version)

@@ -1,7 +1,7 @@
 """The Danish register's distribution (distribution.virk.dk): Elasticsearch, read by scrolling."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from lookup.following.register_client import Call, RegisterClient
@@ -26,8 +26,16 @@ _SCROLL = "/_search/scroll"
 class CvrDocuments:
     """Documents of companies or production units. Raises RegisterUnavailable and RegisterFault."""
 
-    def __init__(self, client: RegisterClient, source: RegisterSource, *, page_size: int) -> None:
+    def __init__(
+        self,
+        client: RegisterClient,
+        source: RegisterSource,
+        *,
+        page_size: int,
+        today: Callable[[], date],
+    ) -> None:
         self._client = client
+        self._today = today
         self._source = source
         self._field = f"{WRAPPINGS[source.part]}.sidstOpdateret"
         self._size = min(page_size, MAX_DOCUMENTS)
@@ -77,7 +85,7 @@ class CvrDocuments:
 
     def _read(self, number: int, hit: Raw) -> Item:
         try:
-            return parse(self._source.parse, hit)
+            return parse(self._source.parse, hit, self._today())
         except RecordRejected as refusal:
             return Rejected(number, f"_id {hit.get('_id')}", str(refusal))
 

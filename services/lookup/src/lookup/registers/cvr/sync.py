@@ -141,7 +141,12 @@ def follow(
     client = dependencies.client_of(settings.cvr_url, "cvr", Authorization=authorization)
     return SyncDenmark(
         source=source,
-        documents=CvrDocuments(client, source, page_size=dependencies.settings.sync_page_size),
+        documents=CvrDocuments(
+            client,
+            source,
+            page_size=dependencies.settings.sync_page_size,
+            today=dependencies.stores.today,
+        ),
         stores=dependencies.stores,
         prepare=dependencies.companies_first(source, DK_COMPANIES, follow),
         overlap=settings.cvr_overlap,

@@ -1,5 +1,6 @@
 """Production units from the `VrproduktionsEnhed` documents of the Danish register (CVR)."""
 
+from datetime import date
 from typing import Annotated
 
 from common.contracts.company import Country, ProductionUnit, UnitKey
@@ -39,8 +40,8 @@ class CvrUnit(CvrDocument):
         return self.produktions_enhed_metadata or UnitMetadata()
 
 
-def unit_record(raw: Raw) -> UnitRecord | RegisteredInError:
-    """Returns the record of a unit's document; raises RecordRejected."""
+def unit_record(raw: Raw, _today: date) -> UnitRecord | RegisteredInError:
+    """Returns the record of a unit's document on a day; raises RecordRejected."""
     unit = read_document(CvrUnit, unwrapped(raw, "VrproduktionsEnhed", "pNummer"))
     if unit.fejl_registreret:
         return RegisteredInError(UnitKey(Country.DK, unit.p_nummer), unit.version)

@@ -6,6 +6,7 @@ The export is JSON, or CSV with a row for each entity on a card.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date
 from typing import Final
 
 from common.contracts.company import CompanyKey, Country, EinvoicingEntry, UnitKey
@@ -75,7 +76,7 @@ class BusinessCard(Document):
     doc_types: Many[DocumentType] = ()
 
 
-def participant_record(raw: Raw) -> ParticipantRecord | OutOfScope:
+def participant_record(raw: Raw, _today: date) -> ParticipantRecord | OutOfScope:
     """Returns the record of a card; raises RecordRejected, never with a personal number."""
     card = read_document(BusinessCard, raw)
     try:
