@@ -342,9 +342,27 @@ async def test_a_reader_catches_up_and_goes_on_where_it_ended(shell: Shell) -> N
     assert [json.loads(line)["id"] for line in caught_up.stdout.splitlines()] == ["e1", "e2", "e3"]
     assert caught_up.stderr == ""
     assert json.loads(one.stdout)["id"] == "e4"
-    assert [request.query.get("after") for request in shell.requests] == [None, "c2", "c3"]
+    assert [request.query.get("after") for request in shell.requests] == ["oldest", "c2", "c3"]
     assert shell.requests[2].query["limit"] == "1"
     assert (shell.home / "place").read_text() == "c4\n"
+
+
+async def test_a_reader_begins_at_a_time(shell: Shell) -> None:
+    shell.answers["/api/events"] = [
+        a_page(an_event("e1"), cursor="c2", has_more=True),
+        a_page(cursor="c3"),
+    ]
+    follow = ("events", "follow", "--until-now", "--since", "2026-03-02T06:00:00+0100")
+
+    read = await shell.run(*follow)
+    refused = await shell.run(*follow, "--after", "latest")
+
+    assert read.exit_code == 0
+    assert [dict(request.query) for request in shell.requests] == [
+        {"since": "2026-03-02T05:00:00+00:00", "limit": "100"},
+        {"after": "c2", "limit": "100"},
+    ]
+    assert (refused.exit_code, refused.stderr.strip()) == (2, "Error: give --after or --since")
 
 
 async def test_catching_up_with_a_closed_port_ends_with_its_status(shell: Shell) -> None:

@@ -1,6 +1,7 @@
 """The event feed as clients see it, over a fake `Events`."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -107,8 +108,41 @@ async def test_the_lookup_service_receives_the_owner_and_the_filters(
 
 
 @pytest.mark.parametrize(
+    "query, start",
+    [
+        ("after=oldest", {}),
+        ("since=2026-03-02T05:00:00Z", {"since": datetime(2026, 3, 2, 5, tzinfo=UTC)}),
+        ("since=2026-03-02T06:00:00+01:00", {"since": datetime(2026, 3, 2, 5, tzinfo=UTC)}),
+        ("since=2026-03-02T06:00:00%2B01:00", {"since": datetime(2026, 3, 2, 5, tzinfo=UTC)}),
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/events", "/api/events/stream"])
+async def test_a_reader_may_begin_with_the_oldest_event_or_at_a_time(
+    gateway: Gateway, key: dict[str, str], path: str, query: str, start: dict[str, Any]
+) -> None:
+    await gateway.get(f"{path}?{query}", headers=key)
+
+    [asked] = gateway.events.asked
+    assert asked == FeedRequest(owner="acme", limit=DEFAULT_LIMIT, **start)
+
+
+async def test_a_stream_that_connects_again_does_not_begin_at_its_time_again(
+    gateway: Gateway, key: dict[str, str]
+) -> None:
+    headers = {**key, "Last-Event-ID": FIRST}
+
+    await gateway.get("/api/events/stream?since=2026-03-02T05:00:00Z", headers=headers)
+
+    assert [(asked.after, asked.since) for asked in gateway.events.asked] == [(1, None)]
+
+
+@pytest.mark.parametrize(
     "query, parameter",
     [
+        ("since=2026-03-02", "since"),
+        ("since=2026-03-02T05:00:00", "since"),
+        ("since=0001-01-01T00:00:00%2B14:00", "since"),
+        (f"since=2026-03-02T05:00:00Z&after={FIRST}", "since"),
         ("after=1", "after"),
         ("after=", "after"),
         (f"after={FIRST}&after={FIRST}", "after"),

@@ -146,6 +146,22 @@ async def test_a_cursor_expires_with_the_events_behind_it(outbox: Outbox) -> Non
     assert bodies(await outbox.read(2)) == bodies(await outbox.read()) == ["c"]
 
 
+async def test_a_reader_may_start_at_a_time_of_publication(outbox: Outbox) -> None:
+    hour = timedelta(hours=1)
+    assert await outbox.read(since=outbox.now - hour) == FeedPage(position=0)
+    for event in ("a", "b", "c"):
+        await outbox.published(event)
+        outbox.now += hour
+
+    pages = [await outbox.read(since=outbox.now - hours * hour) for hours in (4, 3, 2.5, 1, 0)]
+    read_on = await outbox.read(pages[3].position, since=outbox.now - 3 * hour)
+
+    assert [bodies(page) for page in pages] == [["a", "b", "c"]] * 2 + [["b", "c"], ["c"], []]
+    assert read_on == FeedPage(position=3)
+    # Events before all that is kept may be missing.
+    assert (await outbox.read(since=outbox.now - RETENTION)).expired
+
+
 async def test_expired_batches_are_deleted_but_the_newest_cursor_never_expires(
     outbox: Outbox,
 ) -> None:

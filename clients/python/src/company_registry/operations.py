@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final, Generic, TypeVar
 from urllib.parse import quote
 
@@ -168,16 +169,19 @@ def event_page(  # noqa: PLR0913 (named options)
     watchlists: Iterable[str] = (),
     limit: int = 100,
     wait: int = 0,
+    since: datetime | None = None,
 ) -> Operation[EventPage]:
     """Returns the events that follow a cursor, oldest first; at most `limit`.
 
-    `after` is the cursor of an earlier page, `latest` for the end, or None for the oldest event
-    that is kept. The filters are words of a webhook (`company.*`), `<country>:<number>` and ids
-    of watchlists; none matches all. `wait` is in seconds, up to 30: an empty page is held until an
+    `after` is the cursor of an earlier page, `latest` for the end, or None for `since`, else for
+    the oldest event that is kept. `since` is a time; events published then or later follow.
+    The filters are words of a webhook (`company.*`), `<country>:<number>` and ids of watchlists;
+    none matches all. `wait` is in seconds, up to 30: an empty page is held until an
     event arrives. Raises CursorExpired, WatchlistNotFound.
     """
     query = {
         "after": after or "",
+        "since": "" if since is None or after else since.astimezone(UTC).isoformat(),
         "types": ",".join(types),
         "countries": ",".join(countries),
         "companies": ",".join(companies),

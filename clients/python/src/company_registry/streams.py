@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -180,6 +181,7 @@ def events(  # noqa: PLR0913 (named options)
     companies: Sequence[str] = (),
     watchlists: Sequence[str] = (),
     cursor: CursorStore | None = None,
+    since: datetime | None = None,
     wait: int = 20,
     count: int | None = None,
     until_now: bool = False,
@@ -187,9 +189,10 @@ def events(  # noqa: PLR0913 (named options)
 ) -> Stream[Event]:
     """Iterates over events in order, for ever unless told otherwise, through outages.
 
-    Begins after the cursor that `cursor` has stored, else after `after` (`latest` for the end;
-    None for the oldest event that is kept). The cursor is saved when the caller asks for more, so
-    a reader that is killed sees the events of its last page again: deduplicate by `id`.
+    Begins after the cursor that `cursor` has stored, else after `after` (`latest` for the end),
+    else with the events published at `since` or later, else with the oldest that is kept.
+    The cursor is saved when the caller asks for more, so a reader that is killed
+    sees the events of its last page again: deduplicate by `id`.
     `wait` is in seconds: how long the service holds a request until something happens.
     Ends after `count` events, and with `until_now` after the last event that there is.
 
@@ -208,6 +211,7 @@ def events(  # noqa: PLR0913 (named options)
             countries=countries,
             companies=companies,
             watchlists=watchlists,
+            since=since,
             # A page never exceeds the count: its cursor is that of the last event given.
             limit=_PAGE if count is None else min(count, _PAGE),
             wait=held,

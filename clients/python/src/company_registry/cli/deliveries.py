@@ -6,13 +6,12 @@ from typing import Annotated
 
 import typer
 
-from company_registry.cli.options import App
+from company_registry.cli.options import TIMES, App
 from company_registry.cli.output import Column
 from company_registry.cli.session import Session
 from company_registry.webhook_models import Attempt, AttemptStatus
 
 WebhookId = Annotated[str, typer.Argument(help="Id of the webhook, wh_…", metavar="WEBHOOK")]
-_FORMATS = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
 
 
 def deliveries(
@@ -59,8 +58,8 @@ def retry(
 def recover(
     session: Session,
     webhook: WebhookId,
-    since: Annotated[datetime, typer.Option(formats=_FORMATS, help="At most 30 days back.")],
-    until: Annotated[datetime | None, typer.Option(formats=_FORMATS, help="Default now.")] = None,
+    since: Annotated[datetime, typer.Option(formats=TIMES, help="At most 30 days back.")],
+    until: Annotated[datetime | None, typer.Option(formats=TIMES, help="Default now.")] = None,
 ) -> None:
     """Send again what failed for good or was cancelled; times are local unless they say."""
     with session.client() as client:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from company_registry.cli.files import values
-from company_registry.cli.options import App
+from company_registry.cli.options import TIMES, App
 from company_registry.cli.output import printable
 from company_registry.cli.session import Country, Exit, Session
 from company_registry.errors import ApiError, NoResponse
@@ -35,7 +36,16 @@ Watchlists = Annotated[
     list[str], typer.Option("--watchlist", help="Only companies of this list, wl_…; repeatable.")
 ]
 After = Annotated[
-    str, typer.Option(help="Begin after this cursor: latest, or oldest for all that is kept.")
+    str | None,
+    typer.Option(
+        help="Begin after this cursor: latest unless given, or oldest for all that is kept."
+    ),
+]
+Since = Annotated[
+    datetime | None,
+    typer.Option(
+        formats=TIMES, help="Begin with what was published then or later; local unless it says."
+    ),
 ]
 Count = Annotated[
     int | None, typer.Option("--count", "-n", min=1, help="End after so many events.")
@@ -53,7 +63,8 @@ def follow(  # noqa: PLR0913 (the command's options)
     countries: Countries = [],  # noqa: B006
     companies: Companies = [],  # noqa: B006
     watchlists: Watchlists = [],  # noqa: B006
-    after: After = "latest",
+    after: After = None,
+    since: Since = None,
     cursor: CursorFile = None,
     count: Count = None,
     until_now: Annotated[
@@ -64,16 +75,19 @@ def follow(  # noqa: PLR0913 (the command's options)
 
     With --cursor and --until-now, or --count, a run catches up from where the last one ended.
     """
+    if after and since:
+        session.fail("give --after or --since", Exit.USAGE)
     if not until_now:
         session.note("Waiting for events; Ctrl-C ends it.")
     with session.client() as client, until_interrupted():
         for event in client.events(
-            None if after == "oldest" else after,
+            after or ("latest" if since is None else None),
             types=types,
             countries=[each.value for each in countries],
             companies=values(session, companies),
             watchlists=watchlists,
             cursor=None if cursor is None else FileCursor(cursor),
+            since=since,
             count=count,
             until_now=until_now,
             on_outage=partial(say_outage, session),

@@ -39,7 +39,7 @@ def listen(  # noqa: PLR0913 (the command's options)
     types: Types = [],  # noqa: B006 (Typer copies it)
     countries: Countries = [],  # noqa: B006
     companies: Companies = [],  # noqa: B006
-    after: After = "latest",
+    after: After = None,
     secret: Annotated[
         str | None, typer.Option(help="Signing secret; by default a new one is made.")
     ] = None,
@@ -56,7 +56,7 @@ def listen(  # noqa: PLR0913 (the command's options)
         session.note(f"Signing secret: {key}")
     with session.client() as client, until_interrupted():
         for event in client.events(
-            None if after == "oldest" else after,
+            after or "latest",
             types=types,
             countries=[each.value for each in countries],
             companies=values(session, companies),

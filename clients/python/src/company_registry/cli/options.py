@@ -15,6 +15,9 @@ from company_registry.cli.session import Session
 P = ParamSpec("P")
 Command = Callable[Concatenate[Session, P], None]
 
+#: The formats of times; one without an offset is local.
+TIMES: Final = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+
 _PANEL: Final = "Options of every command"
 
 

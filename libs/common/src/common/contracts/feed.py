@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from common.contracts.company import CompanyKeyText, Country
-from common.contracts.contract import Contract
+from common.contracts.contract import Contract, Timestamp
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.watchlists import WatchlistId
 
@@ -28,6 +28,8 @@ class FeedRequest(Contract):
     owner: str
     #: The position up to which the reader has read; None starts at the oldest event kept.
     after: int | None = None
+    #: Without `after`, starts with the first event published at this time or later.
+    since: Timestamp | None = None
     #: Starts at the end instead: no event, and the position of the newest.
     latest: bool = False
     #: Starts with the newest events that match instead, up to `limit` of them in their order.

@@ -1,6 +1,7 @@
 """Parsing of the event feed's query string, and its cursors."""
 
 import re
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from common.contracts.company import CompanyKey, Country
@@ -9,11 +10,13 @@ from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedRequest
 from common.contracts.watchlists import MAX_READ, WatchlistId
 from gateway.http.parameters import Parameters, Reading, read_country
 
-AFTER, TYPES, COUNTRIES, COMPANIES = "after", "types", "countries", "companies"
+AFTER, SINCE, TYPES, COUNTRIES, COMPANIES = "after", "since", "types", "countries", "companies"
 WATCHLIST = "watchlist"
 LIMIT, WAIT = "limit", "wait"
 LAST_EVENT_ID = "Last-Event-ID"
 
+#: `after` for a reader of all that is kept.
+OLDEST = "oldest"
 #: `after` for a reader that starts at the end.
 LATEST = "latest"
 #: `after` for a page of the newest events.
@@ -46,8 +49,8 @@ def write_cursor(position: int) -> str:
 def parse_events(parameters: Parameters, *, owner: str) -> EventsQuery:
     """Returns the request for a page; raises InvalidParameter."""
     reading = _EventsReading(parameters)
-    reading.words = f"{LATEST}, or {RECENT}"
-    given = reading.single(AFTER)
+    reading.words = f"{OLDEST}, {LATEST} or {RECENT}"
+    given, since = reading.single(AFTER), reading.since()
     recent = given == RECENT
     after, latest = reading.start(AFTER, None if recent else given)
     limits = reading.filter()
@@ -55,7 +58,13 @@ def parse_events(parameters: Parameters, *, owner: str) -> EventsQuery:
     wait = reading.number(WAIT, 0, MAX_WAIT, 0)
     reading.check()
     request = FeedRequest(
-        owner=owner, after=after, latest=latest, recent=recent, filter=limits, limit=limit
+        owner=owner,
+        after=after,
+        since=since,
+        latest=latest,
+        recent=recent,
+        filter=limits,
+        limit=limit,
     )
     return EventsQuery(request, wait)
 
@@ -63,24 +72,47 @@ def parse_events(parameters: Parameters, *, owner: str) -> EventsQuery:
 def parse_stream(parameters: Parameters, *, last_event_id: str | None, owner: str) -> FeedRequest:
     """Returns the request for a stream, by default from the end; raises InvalidParameter."""
     reading = _EventsReading(parameters)
-    after, latest = reading.start(AFTER, reading.single(AFTER) or LATEST)
+    since = reading.since()
+    begin = LATEST if since is None else OLDEST
+    after, latest = reading.start(AFTER, reading.single(AFTER) or begin)
     if last_event_id is not None:
+        # A client that connects again sends the query of its first request.
+        since = None
         after, latest = reading.start(LAST_EVENT_ID, last_event_id)
     limits = reading.filter()
     reading.check()
-    return FeedRequest(owner=owner, after=after, latest=latest, filter=limits, limit=STREAM_LIMIT)
+    return FeedRequest(
+        owner=owner, after=after, since=since, latest=latest, filter=limits, limit=STREAM_LIMIT
+    )
 
 
 class _EventsReading(Reading):
     #: The words that a reader may start with besides a cursor.
-    words = LATEST
+    words = f"{OLDEST} or {LATEST}"
+
+    def since(self) -> datetime | None:
+        """Returns the time to start at, in UTC; None if absent, or if invalid."""
+        value = self.single(SINCE)
+        if value is None:
+            return None
+        if AFTER in self.parameters:
+            self.invalid(SINCE, f"cannot be given beside {AFTER}")
+        try:
+            # A query decodes + as a space.
+            moment = datetime.fromisoformat(value[:10] + value[10:].replace(" ", "+"))
+            if moment.tzinfo is not None:
+                return moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+        self.invalid(SINCE, "must be a time with its offset, such as 2026-03-02T05:00:00Z")
+        return None
 
     def start(self, name: str, value: str | None) -> tuple[int | None, bool]:
         """Returns the position to read after, and whether to start at the end."""
-        if value is None or value == LATEST:
+        if value is None or value in (OLDEST, LATEST):
             return None, value == LATEST
         if not _CURSOR.fullmatch(value):
-            self.invalid(name, f"must be the cursor of an earlier answer, or {self.words}")
+            self.invalid(name, f"must be the cursor of an earlier answer, {self.words}")
             return None, False
         return int(value, 16), False
 

@@ -73,8 +73,8 @@ class StoredFeed:
                     return FeedPage(position=readable.newest)
                 if request.recent:
                     return await self._newest_page(request, readable, session)
-                after = readable.oldest if request.after is None else request.after
-                if after < readable.oldest:
+                after = await self._start(request, readable, session)
+                if after is None or after < readable.oldest:
                     return FeedPage(position=readable.oldest, expired=True)
                 read = self._companies if request.companies_only else self._page
                 return await read(request, after, readable.newest, session)
@@ -117,6 +117,18 @@ class StoredFeed:
         kept = {"at": {"$gt": self._now() - self._retention}}
         oldest = await self._batches.find_one(kept, sort=[("at", 1), ("_id", 1)], session=session)
         return _Range(end if oldest is None else oldest["first"] - 1, end)
+
+    async def _start(
+        self, request: FeedRequest, readable: _Range, session: AsyncClientSession
+    ) -> int | None:
+        """Returns the position to read after; None for a time before all that is kept."""
+        if request.after is not None or request.since is None:
+            return readable.oldest if request.after is None else request.after
+        if request.since <= self._now() - self._retention:
+            return None
+        later = {"at": {"$gte": request.since}}
+        first = await self._batches.find_one(later, sort=[("at", 1), ("_id", 1)], session=session)
+        return readable.newest if first is None else min(first["first"] - 1, readable.newest)
 
     async def _newest_page(
         self, request: FeedRequest, readable: _Range, session: AsyncClientSession
