@@ -38,9 +38,9 @@ def follow(
     async def one_pass(tally: Tally) -> Cursor:
         now = dependencies.stores.now()
         found = [company_record(NEWCOMER, dependencies.stores.today())]
-        tally.judged(
-            await dependencies.stores.apply(found, SourceVersion(now), publish_events=True)
-        )
+        version = SourceVersion(now)
+        verdicts = await dependencies.stores.apply(found, version, publish_events=True)
+        tally.judged(found, verdicts)
         cursor = await dependencies.stores.cursors.read(source.name)
         cursor = cursor or Cursor(Position(now), until=now)
         return await dependencies.stores.cursors.move(source.name, cursor)

@@ -21,7 +21,13 @@ from common.contracts.company import (
     Status,
     UnitKey,
 )
-from lookup.records.records import RecordRejected, RegisteredInError, SourceVersion, UnitRecord
+from lookup.records.records import (
+    CompanyRecord,
+    RecordRejected,
+    RegisteredInError,
+    SourceVersion,
+    UnitRecord,
+)
 from lookup.records.source import RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from tests.builders.companies import contents, parsed, unit_in
@@ -111,26 +117,95 @@ def test_a_document_of_another_shape_is_refused(
     assert refusal(source, raw) == reason
 
 
-KAPITAL = an_attribute("KAPITAL", held(None, vaerdi="meget"))
-NO_SHARE = "deltagerRelation: a share is not a number"
-
-
 @pytest.mark.parametrize(
     "field,value,reason",
     [
         ("cvrNummer", 123456789, "cvrNummer: not a number of 8 digits"),
         ("navne", [], "navne: missing"),
-        ("navne", [named("A", "1999")], "navne[0].periode.gyldigFra: not a"),
-        ("sidstOpdateret", "i går", "sidstOpdateret: not a time"),
-        ("sidstOpdateret", 17, "sidstOpdateret: not a time"),
-        ("deltagerRelation", [7], "deltagerRelation[0]: "),
-        ("attributter", [KAPITAL], "attributter KAPITAL: not an amount of money"),
-        ("deltagerRelation", [a_relation(legal_ownership("halvdelen"))], NO_SHARE),
-        ("deltagerRelation", [a_relation(legal_ownership("Infinity"))], NO_SHARE),
+        ("navne", [{"navn": []}], "navne: missing"),
     ],
 )
 def test_a_refusal_names_the_invalid_field(field: str, value: Any, reason: str) -> None:
     assert refusal(DK_COMPANIES, a_cvr_company(**{field: value})).startswith(reason)
+
+
+CAPITAL = an_attribute("KAPITAL", held(None, vaerdi="meget"))
+MEMBERS = "deltagerRelation.organisationer.medlemsData.attributter"
+
+
+@pytest.mark.parametrize(
+    "field,value,kept,odd",
+    [
+        ("sidstOpdateret", "i går", None, "sidstOpdateret"),
+        ("sidstOpdateret", 17, None, "sidstOpdateret"),
+        ("deltagerRelation", [7], [], "deltagerRelation"),
+        ("attributter", [CAPITAL], [], "attributter.KAPITAL"),
+        ("livsforloeb", [held("1999")], [held(None)], "livsforloeb.periode.gyldigFra"),
+        # A value whose end is unreadable may have ended.
+        (
+            "binavne",
+            [named("Prøven", "1999-01-01", "snart"), named("Testen")],
+            [named("Testen")],
+            "binavne.periode.gyldigTil",
+        ),
+        (
+            "virksomhedMetadata",
+            {"stiftelsesDato": "1999-02-30", "sammensatStatus": "NORMAL"},
+            {"sammensatStatus": "NORMAL"},
+            "virksomhedMetadata.stiftelsesDato",
+        ),
+        (
+            "maanedsbeskaeftigelse",
+            [employed(2016, "2_4", maaned=-1)],
+            [employed(2016, "2_4")],
+            "maanedsbeskaeftigelse.maaned",
+        ),
+    ],
+)
+def test_an_odd_value_is_left_out_and_told(field: str, value: Any, kept: Any, odd: str) -> None:
+    read = parsed(DK_COMPANIES, a_cvr_company(**{field: value}))
+
+    assert isinstance(read, CompanyRecord)
+    assert read == parsed(DK_COMPANIES, a_cvr_company(**{field: kept}))
+    assert read.odd == (odd,)
+
+
+@pytest.mark.parametrize(
+    "share,least,odd",
+    [
+        ("0,25", "25", ()),
+        ("25", "25", ()),
+        ("12,5 %", "12.5", ()),
+        ("1", "100", ()),
+        ("1.0", "100", ()),
+        ("0", "0", ()),
+        ("halvdelen", None, (f"{MEMBERS}.EJERANDEL_PROCENT",)),
+        ("Infinity", None, (f"{MEMBERS}.EJERANDEL_PROCENT",)),
+        ("101", None, (f"{MEMBERS}.EJERANDEL_PROCENT",)),
+    ],
+)
+def test_a_share_is_a_fraction_or_a_percentage(
+    share: str, least: str | None, odd: tuple[str, ...]
+) -> None:
+    raw = a_cvr_company(deltagerRelation=[a_relation(legal_ownership(share))])
+    record = parsed(DK_COMPANIES, raw)
+    assert isinstance(record, CompanyRecord)
+    (owner,) = contents(record).owners
+
+    assert (owner.share and owner.share.min) == least
+    assert record.odd == odd
+
+
+def test_a_number_is_a_text_and_an_unclear_secret_is_a_secret() -> None:
+    capital = an_attribute("KAPITAL", held(None, vaerdi="1.250.000,00"))
+    read = company(
+        attributter=[capital],
+        beliggenhedsadresse=[a_cvr_address(bogstavFra=7)],
+        telefonNummer=[a_contact("33333333", hemmelig="måske")],
+    )
+
+    assert (read.capital.amount, read.address.street) == ("1250000.00", "Prøvevej 437")
+    assert read.phone is None
 
 
 def test_leading_zeros_of_numbers_are_restored() -> None:

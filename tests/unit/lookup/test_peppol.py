@@ -128,7 +128,6 @@ def test_a_holder_is_read_from_every_spelling_of_its_identifier(
         (a_business_card("0192:12"), "pid: an identifier of scheme 0192 has 9 digits"),
         (a_business_card("9908:DK310345679"), "pid: an identifier of scheme 9908 has 9 digits"),
         (a_business_card("0184:12345674MVA"), "pid: an identifier of scheme 0184 has 8 digits"),
-        (a_business_card(regdate="i går"), "entities[0].regdate: not a date"),
         (
             a_business_card("0237:0101700000"),
             "pid: scheme 0237 holds personal numbers, which are never stored",
@@ -140,6 +139,15 @@ def test_a_refusal_names_the_invalid_field_without_personal_numbers(card: Any, r
         parsed(PEPPOL, card)
 
     assert str(refused.value) == reason
+
+
+@pytest.mark.parametrize("regdate", ["i går", "2020"])
+def test_an_odd_date_of_registration_is_left_out_and_told(regdate: str) -> None:
+    read = parsed(PEPPOL, a_business_card(regdate=regdate))
+
+    assert read == parsed(PEPPOL, a_business_card(regdate=None))
+    assert isinstance(read, ParticipantRecord)
+    assert read.odd == ("entities.regdate",)
 
 
 Export = Callable[[str], list[Any]]

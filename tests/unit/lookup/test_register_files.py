@@ -445,7 +445,7 @@ def test_an_unreadable_header_breaks_the_file(file: File) -> None:
 
 def test_refusals_have_positions(file: File) -> None:
     nameless = an_entity(navn=None)
-    path = file(compact([an_entity(), nameless, an_entity(konkurs="perhaps")]))
+    path = file(compact([an_entity(), nameless, an_entity(organisasjonsnummer="12")]))
 
     first, second, third = read(path, NO_ENTITIES, TODAY)
 
@@ -453,7 +453,7 @@ def test_refusals_have_positions(file: File) -> None:
     place = f"byte {len(compact([an_entity()]))}"
     assert second == Rejected(2, place, "navn: missing")
     assert isinstance(third, Rejected)
-    assert third.reason.startswith("konkurs: ")
+    assert third.reason.startswith("organisasjonsnummer: ")
 
 
 def test_roles_of_one_entity_alone_have_the_number_of_the_file_name(file: File) -> None:

@@ -189,6 +189,8 @@ class _Report:
         say(f"{self._name}: {counts}")
         for reason, count in summary.elsewhere.most_common():
             say(f"  not stored, {count:,}: {reason}")
+        for path, count_and_example in summary.odd.most_common().items():
+            say(f"  odd, left out or unknown: {path}: {count_and_example}")
         for reason, count in self._reasons.most_common():
             say(f"  refused, {count:,}: {reason}")
         if self._limit is not None and max(self._stale, summary.refused) > self._limit:

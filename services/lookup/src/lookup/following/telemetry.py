@@ -21,10 +21,17 @@ _UNREADABLE = Gauge(
     "Unreadable entries at the end of the feed, which hold the cursor",
     ["source"],
 )
+_ODD = Counter(
+    "sync_odd_values_total",
+    "Values that were left out of a record, and words that nobody knows, by the path of the field",
+    ["source", "field"],
+)
 _ERRORS = Counter("sync_pass_failures_total", "Passes that failed, by cause", ["source", "cause"])
 
 #: Maximum reasons for refused records in a log line.
 _MAX_REASONS = 5
+#: Maximum kinds of odd values in a log line.
+_MAX_ODD = 20
 #: Maximum refused records that are logged per pass.
 _MAX_NAMED = 20
 
@@ -109,6 +116,11 @@ class PassTelemetry:
         self._named = 0
         for result, count in tally.results.items():
             _RECORDS.labels(self._source, result).inc(count)
+        for path, count in tally.odd.counts.items():
+            _ODD.labels(self._source, path).inc(count)
+        if tally.odd.counts:
+            kinds = tally.odd.most_common(_MAX_ODD)
+            log.warning("sync.odd_values", source=self._source, fields=kinds)
 
     def _facts(self, tally: Tally, took: timedelta) -> dict[str, object]:
         return {

@@ -24,6 +24,33 @@ Found = Item | UnchangedDocument
 
 
 @dataclass
+class OddValues:
+    """Odd values of records by the path of their field, and a record with each."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def noticed(self, records: Iterable[Stored]) -> None:
+        """Counts the odd values of records."""
+        for record in records:
+            for path in record.odd:
+                self.counts[path] += 1
+                self.examples.setdefault(path, record.key)
+
+    def added(self, others: "OddValues") -> None:
+        """Adds the odd values of a file."""
+        self.counts.update(others.counts)
+        self.examples = {**others.examples, **self.examples}
+
+    def most_common(self, most: int | None = None) -> dict[str, str]:
+        """Returns the number of each kind, and a record with it."""
+        return {
+            path: f"{count:,}, as in {self.examples[path]}"
+            for path, count in self.counts.most_common(most)
+        }
+
+
+@dataclass
 class Summary:
     """Counts of a load, record by record."""
 
@@ -32,6 +59,7 @@ class Summary:
     #: Valid records outside of this register, by reason.
     elsewhere: Counter[str] = field(default_factory=Counter)
     refused: int = 0
+    odd: OddValues = field(default_factory=OddValues)
     #: Position and cause of the end of a truncated file.
     broken: str | None = None
 
@@ -133,14 +161,16 @@ class Tally:
     results: Counter[str] = field(default_factory=Counter)
     #: Reasons of refused records or entries.
     reasons: Counter[str] = field(default_factory=Counter)
+    odd: OddValues = field(default_factory=OddValues)
     #: Unreadable entries at the end of the feed, which hold the cursor.
     unreadable_tail: int = 0
     #: The comparison of the stored records with the register's whole file, if one was made.
     reconciled: bool = False
     differences: int = 0
 
-    def judged(self, verdicts: Iterable[Verdict]) -> None:
-        """Counts the verdicts on records."""
+    def judged(self, records: Iterable[Stored], verdicts: Iterable[Verdict]) -> None:
+        """Counts the verdicts on records, and the records' odd values."""
+        self.odd.noticed(records)
         self.results.update(verdict.value for verdict in verdicts)
 
     def refused(self, reason: str) -> None:
@@ -150,6 +180,7 @@ class Tally:
 
     def loaded(self, summary: Summary) -> None:
         """Adds a file's counts; its refused records were reported one by one."""
+        self.odd.added(summary.odd)
         counts = summary.counts()
         self.read += counts.pop("read")
         self.results.update({result: count for result, count in counts.items() if count})

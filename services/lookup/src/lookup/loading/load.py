@@ -172,4 +172,5 @@ class LoadFile:
                 case RegisteredInError():
                     summary.elsewhere["registered in error"] += 1
                 case _:
+                    summary.odd.noticed((one,))
                     yield one

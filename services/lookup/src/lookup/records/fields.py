@@ -1,14 +1,16 @@
 """Parsing of the fields of a register's document.
 
-A document is declared as a model with the register's own names and only the fields in use. Each
-declared field has its declared type; otherwise the document is refused, naming the field.
+A document is declared as a model with the register's own names and only the fields in use. A value
+that is not of its field's type is odd: it is left out, and the document tells its path. A document
+is refused only without a field that it must have, such as its number.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from typing import Annotated, Final, TypeVar
+from functools import cached_property
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -24,6 +26,13 @@ MAX_INT64: Final = 2**63 - 1
 _MAX_COUNT: Final = 2**31 - 1
 #: Digits of an amount of money, before and after the decimal point.
 _MAX_DIGITS: Final = 24
+#: `1.250.000,00`, `1250,5` and `1.250.000`: numbers as Danes and Norwegians write them.
+_COMMA_DECIMAL: Final = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+|-?\d{1,3}(?:\.\d{3}){2,}")
+
+#: How many steps above the value at fault is left out. A missing field takes along what cannot be
+#: without it; a value whose last day is unreadable may have ended.
+_LEFT_OUT: Final = {"missing": 1, "last_day": 2}
+_Path = tuple[int | str, ...]
 
 _BREAKS = re.compile(r"[\t-\r\x85\u2028\u2029]+")
 _LINE_BREAK = re.compile(r"\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -36,24 +45,55 @@ class Document(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, alias_generator=to_camel)
 
+    @cached_property
+    def odd(self) -> list[str]:
+        """The paths of values that were left out, and of words that nobody knows."""
+        return []
+
 
 AnyDocument = TypeVar("AnyDocument", bound=Document)
 Item = TypeVar("Item")
 
 
 def read_document(model: type[AnyDocument], raw: Raw) -> AnyDocument:
-    """Returns the parsed document; raises RecordRejected with the first invalid field."""
-    try:
-        return model.model_validate(raw)
-    except ValidationError as error:
-        raise RecordRejected(_reason(error.errors(include_url=False)[0])) from None
+    """Returns the parsed document without its odd values, whose paths it tells.
+
+    Raises RecordRejected, naming a field that must not be missing.
+    """
+    odd: dict[str, str] = {}
+    while True:
+        try:
+            document = model.model_validate(raw)
+        except ValidationError as error:
+            raw = _without_errors(raw, error.errors(include_url=False), odd)
+        else:
+            document.odd.extend(odd)
+            return document
 
 
-def _reason(error: ErrorDetails) -> str:
-    field = ""
-    for step in error["loc"]:
-        field += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return f"{field[1:]}: {'missing' if error['type'] == 'missing' else error['msg']}"
+def _without_errors(raw: Any, errors: Sequence[ErrorDetails], odd: dict[str, str]) -> Any:
+    """Returns the document without what is at fault, and adds the path and fault of each."""
+    left_out = {error["loc"][: -_LEFT_OUT.get(error["type"], 0) or None]: error for error in errors}
+    for path, error in left_out.items():
+        name = ".".join(step for step in error["loc"] if isinstance(step, str))
+        odd.setdefault(name, "missing" if error["type"] == "missing" else error["msg"])
+        if not path:
+            raise RecordRejected(f"{name}: {odd[name]}")
+    # The last items of a list first, so that the places of the others hold.
+    for path in reversed(left_out):
+        if not any(path[:count] in left_out for count in range(1, len(path))):
+            raw = _without(raw, path)
+    return raw
+
+
+def _without(value: Any, path: _Path) -> Any:
+    step, rest = path[0], path[1:]
+    copy: Any = dict(value) if isinstance(value, Mapping) else list(value)
+    if rest and isinstance(copy[step], Mapping | list):
+        copy[step] = _without(copy[step], rest)
+    else:
+        del copy[step]
+    return copy
 
 
 def first(values: Sequence[Item]) -> Item | None:
@@ -95,7 +135,7 @@ def required(value: str | None, field: str) -> str:
 
 def _line(value: object, *, breaks: re.Pattern[str] = _BREAKS, kept: str = " ") -> object:
     if not isinstance(value, str):
-        return value
+        return str(value) if type(value) is int else value
     if not value.isprintable():
         value = _UNSAFE.sub("", breaks.sub(kept, value))
     return value.strip() or None
@@ -114,6 +154,15 @@ def _day(value: object) -> object:
         raise PydanticCustomError("day", "not a date") from None
 
 
+def _last_day(value: object) -> object:
+    try:
+        if isinstance(value, str | None):
+            return _day(value)
+    except PydanticCustomError:
+        pass
+    raise PydanticCustomError("last_day", "not a date")
+
+
 def _moment(value: object) -> datetime | None:
     if value is None:
         return None
@@ -128,10 +177,6 @@ def _moment(value: object) -> datetime | None:
     return moment
 
 
-def _word(value: object) -> object:
-    return str(value) if type(value) is int else _line(value)
-
-
 def _flag(value: object) -> object:
     return {"J": True, "N": False}.get(value, value) if isinstance(value, str) else value
 
@@ -141,17 +186,29 @@ def none_as_empty(value: object) -> object:
     return () if value is None else value
 
 
+def decimal_of(text: str) -> Decimal:
+    """Returns the number of `0.25`, `0,25`, `1 250 000` or `1.250.000,00`; raises ValueError."""
+    bare = "".join(text.split())
+    if _COMMA_DECIMAL.fullmatch(bare):
+        bare = bare.replace(".", "").replace(",", ".")
+    try:
+        number = Decimal(bare)
+    except InvalidOperation:
+        raise ValueError("not a number") from None
+    if not number.is_finite() or abs(int(number.as_tuple().exponent)) > _MAX_DIGITS:
+        raise ValueError("not a number")
+    return number
+
+
 def amount_of(value: object) -> str | None:
     """Returns the amount of a text; raises ValueError."""
     if value is None:
         return None
     try:
-        amount = Decimal(str(value))
+        amount = decimal_of(str(value))
         rounded = amount.quantize(Decimal("0.01"))
-    except InvalidOperation:
-        rounded = amount = Decimal("NaN")
-    if not amount.is_finite() or abs(int(amount.as_tuple().exponent)) > _MAX_DIGITS:
-        raise PydanticCustomError("amount", "not an amount of money")
+    except (InvalidOperation, ValueError):
+        raise PydanticCustomError("amount", "not an amount of money") from None
     return f"{rounded:f}" if rounded == amount else f"{amount.normalize():f}"
 
 
@@ -168,14 +225,15 @@ def digits(count: int) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-#: On one line, trimmed, without control characters; None if nothing is left.
+#: On one line, trimmed, without control characters; None if nothing is left. A number is a text.
 Text = Annotated[str | None, BeforeValidator(_line)]
-#: The same from a text or a number.
-Word = Annotated[str | None, BeforeValidator(_word)]
+Word = Text
 #: A text that keeps its line breaks.
 Lines = Annotated[str | None, BeforeValidator(_lines)]
 #: `2017-02-05`, also if the register adds a time.
 Day = Annotated[str | None, BeforeValidator(_day)]
+#: The last day of a value: an unreadable one leaves out the value with its period.
+LastDay = Annotated[str | None, BeforeValidator(_last_day)]
 #: In UTC; a time without an offset is taken as UTC.
 Moment = Annotated[datetime | None, BeforeValidator(_moment)]
 Flag = Annotated[bool | None, BeforeValidator(_flag)]

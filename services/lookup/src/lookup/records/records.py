@@ -59,6 +59,10 @@ def to_milliseconds(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
+def _distinct(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))
+
+
 class Holder(NamedTuple):
     """A person or company that owns something or has a role."""
 
@@ -96,6 +100,8 @@ class CompanyRecord:
     upcoming: "tuple[tuple[date, CompanyRecord], ...]" = ()
     #: Fields of `Company` that the source cannot tell: their stored values stay.
     unknown: frozenset[str] = frozenset()
+    #: The paths of values of the document that were left out, and of words that nobody knows.
+    odd: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(  # noqa: PLR0913 (the parts of a record)
@@ -109,6 +115,7 @@ class CompanyRecord:
         roles: Sequence[Role] | None = None,
         next_day: date | None = None,
         unknown: frozenset[str] = frozenset(),
+        odd: Iterable[str] = (),
     ) -> Self:
         """Returns the record of a public company, its JSON and its rank written."""
         return cls(
@@ -122,6 +129,7 @@ class CompanyRecord:
             role_list=None if roles is None else dump_all(roles),
             next_day=next_day,
             unknown=unknown,
+            odd=_distinct(odd),
         )
 
 
@@ -136,6 +144,7 @@ class OwnersRecord:
     role_list: bytes
     version: SourceVersion | None
     digest: bytes | None = field(default=None, compare=False)
+    odd: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(
@@ -145,10 +154,11 @@ class OwnersRecord:
         roles: Sequence[Role] = (),
         *,
         version: SourceVersion | None,
+        odd: Iterable[str] = (),
     ) -> Self:
         """Returns the record of owners and roles; None for unknown owners."""
         owner_list = b"null" if owners is None else dump_all(owners)
-        return cls(key, owner_list, dump_all(roles), version)
+        return cls(key, owner_list, dump_all(roles), version, odd=_distinct(odd))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +176,7 @@ class UnitRecord:
     next_day: date | None = None
     upcoming: "tuple[tuple[date, UnitRecord], ...]" = ()
     unknown: frozenset[str] = frozenset()
+    odd: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(  # noqa: PLR0913 (the parts of a record)
@@ -178,6 +189,7 @@ class UnitRecord:
         version: SourceVersion | None,
         next_day: date | None = None,
         unknown: frozenset[str] = frozenset(),
+        odd: Iterable[str] = (),
     ) -> Self:
         """Returns the record of a unit; `company` is the registration number of its company."""
         parent = None if company is None else CompanyKey(country, company)
@@ -189,6 +201,7 @@ class UnitRecord:
             version,
             next_day=next_day,
             unknown=unknown,
+            odd=_distinct(odd),
         )
 
 
@@ -203,6 +216,7 @@ class ParticipantRecord:
     core: bytes
     version: SourceVersion | None
     digest: bytes | None = field(default=None, compare=False)
+    odd: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(
@@ -211,9 +225,10 @@ class ParticipantRecord:
         holder: CompanyKey | UnitKey | None,
         *,
         version: SourceVersion | None,
+        odd: Iterable[str] = (),
     ) -> Self:
         """Returns the record of an e-invoicing entry."""
-        return cls(entry.identifier, holder, dump(entry), version)
+        return cls(entry.identifier, holder, dump(entry), version, odd=_distinct(odd))
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,6 +136,7 @@ def company_record(raw: Raw, _today: date) -> CompanyRecord:
         units=(),
         owners=None,
         version=None,
+        odd=entity.odd,
     )
 
 

@@ -83,7 +83,8 @@ class RefreshEntities:
             if publish_events and self.prepare is not None:
                 await self.prepare(records)
             version = SourceVersion(asked.at)
-            tally.judged(await self.stores.apply(records, version, publish_events=publish_events))
+            verdicts = await self.stores.apply(records, version, publish_events=publish_events)
+            tally.judged(records, verdicts)
 
     async def remove(self, number: str, tally: Tally) -> None:
         """Purges a record on the register's order."""

@@ -139,6 +139,7 @@ def owners_record(raw: Raw, _today: date) -> OwnersRecord:
         tuple(owners) or None,
         in_order(roles),
         version=None,
+        odd=document.odd,
     )
 
 

@@ -38,6 +38,7 @@ def unit_record(raw: Raw, _today: date) -> UnitRecord:
         company=unit.overordnet_enhet,
         phones=searchable_phones(unit.phones, Country.NO),
         version=None,
+        odd=unit.odd,
     )
 
 

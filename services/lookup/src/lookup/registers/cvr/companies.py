@@ -28,7 +28,7 @@ from lookup.records.fields import (
     legal_form,
     read_document,
 )
-from lookup.records.records import CompanyRecord, Raw, RecordRejected, RegisteredInError
+from lookup.records.records import CompanyRecord, Raw, RegisteredInError
 from lookup.registers.cvr.addresses import public_address
 from lookup.registers.cvr.documents import (
     Contact,
@@ -122,9 +122,10 @@ def company_record(raw: Raw, _today: date) -> CompanyRecord | RegisteredInError:
         _company(company),
         phones=searchable_phones(company.phones, Country.DK),
         units=_units(company.penheder),
-        owners=None if relations is None else owners_of(relations),
+        owners=None if relations is None else owners_of(relations, company.odd),
         roles=None if relations is None else roles_of(relations),
         version=company.version,
+        odd=company.odd,
     )
 
 
@@ -196,8 +197,9 @@ def _attribute(company: CvrCompany, type_: str) -> str | None:
 def _capital(company: CvrCompany) -> Capital | None:
     try:
         amount = amount_of(_attribute(company, "KAPITAL"))
-    except ValueError as fault:
-        raise RecordRejected(f"attributter KAPITAL: {fault}") from None
+    except ValueError:
+        company.odd.append("attributter.KAPITAL")
+        return None
     if amount is None:
         return None
     return Capital(amount=amount, currency=_attribute(company, "KAPITALVALUTA") or "DKK")

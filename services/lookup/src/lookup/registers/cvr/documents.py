@@ -16,6 +16,7 @@ from lookup.records.fields import (
     Day,
     Document,
     Flag,
+    LastDay,
     Lines,
     Many,
     Moment,
@@ -37,11 +38,19 @@ def _postal_code(value: object) -> object:
     return (str(value).zfill(4) if value else None) if type(value) is int else value
 
 
+def _secrecy(value: object) -> object:
+    return value not in (None, False, "N")
+
+
+#: Anything but a clear no is a secret.
+Secret = Annotated[bool, BeforeValidator(_secrecy)]
+
+
 class Period(Document):
     """The first and the last day of a value; a current one has no last day."""
 
     gyldig_fra: Day = None
-    gyldig_til: Day = None
+    gyldig_til: LastDay = None
 
 
 class Dated(Document):
@@ -70,7 +79,7 @@ class Contact(Dated):
     """A phone number, mail or web address, which may be secret."""
 
     kontaktoplysning: Word = None
-    hemmelig: Flag = None
+    hemmelig: Secret = False
 
 
 class Municipality(Document):

@@ -6,19 +6,21 @@ they are not declared here and so never read.
 """
 
 from collections.abc import Iterator, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final
 
 from common.contracts.company import Country, HolderType, Owner, OwnerRole, Role, RoleCode, Share
 from common.domain.countries import FORMATS
 from common.domain.numbers import is_digits
-from lookup.records.fields import Document, Lines, Many, Text, Word
-from lookup.records.records import Holder, RecordRejected, in_order
+from lookup.records.fields import Document, Lines, Many, Text, Word, decimal_of
+from lookup.records.records import Holder, in_order
 from lookup.registers.cvr.documents import Dated, Name, current, latest
 from lookup.registers.cvr.status import fold_word
 
 #: The register gives a share as the lower bound of its class, in percent.
 CLASSES: Final = ("0", "5", "10", "15", "20", "25", "33.33", "50", "66.67", "90", "100")
+
+_WHOLE: Final = 100
 
 _REGISTER_OF_OWNERS = "EJERREGISTER"
 
@@ -94,9 +96,12 @@ class Relation(Document):
     organisationer: Many[Organisation] = ()
 
 
-def owners_of(relations: Sequence[Relation]) -> tuple[Owner, ...]:
-    """Returns the current owners by share, largest first, independent of the document's order."""
-    owners = dict.fromkeys(_owner(*one) for one in _memberships(relations))
+def owners_of(relations: Sequence[Relation], odd: list[str]) -> tuple[Owner, ...]:
+    """Returns the current owners by share, largest first, independent of the document's order.
+
+    Adds the paths of odd values.
+    """
+    owners = dict.fromkeys(_owner(*one, odd) for one in _memberships(relations))
     return tuple(sorted((owner for owner in owners if owner is not None), key=_order))
 
 
@@ -149,15 +154,17 @@ def _names_of(organisation: Organisation) -> set[str]:
     return {fold_word(name.navn) for name in organisation.organisations_navn if name.navn}
 
 
-def _owner(organisation: Organisation, member: Member, holder: Holder) -> Owner | None:
+def _owner(
+    organisation: Organisation, member: Member, holder: Holder, odd: list[str]
+) -> Owner | None:
     if _REGISTER_OF_OWNERS in _names_of(organisation):
-        return _legal_owner(member, holder)
+        return _legal_owner(member, holder, odd)
     if fold_word(organisation.hovedtype or "") in _PARTNERS:
         return _partner(member, holder)
     return None
 
 
-def _legal_owner(member: Member, holder: Holder) -> Owner | None:
+def _legal_owner(member: Member, holder: Holder, odd: list[str]) -> Owner | None:
     held = _current(member, "EJERANDEL_PROCENT")
     votes = _current(member, "EJERANDEL_STEMMERET_PROCENT")
     if held is None:
@@ -165,8 +172,8 @@ def _legal_owner(member: Member, holder: Holder) -> Owner | None:
     return Owner(
         role=OwnerRole.OWNER,
         role_text=_REGISTER_OF_OWNERS,
-        share=_class_of(held),
-        votes=None if votes is None else _class_of(votes),
+        share=_class_of(held, "EJERANDEL_PROCENT", odd),
+        votes=None if votes is None else _class_of(votes, "EJERANDEL_STEMMERET_PROCENT", odd),
         since=held.since,
         **holder._asdict(),
     )
@@ -208,15 +215,20 @@ def _current(member: Member, attribute: str) -> AttributeValue | None:
     return next((value for value in current(values) if value.vaerdi), None)
 
 
-def _class_of(value: AttributeValue) -> Share:
-    """Returns a fraction as a percentage: the bounds of its class, or else exact."""
+def _class_of(value: AttributeValue, attribute: str, odd: list[str]) -> Share | None:
+    """Returns a fraction as a percentage: the bounds of its class, or else exact.
+
+    A number above 1 is a percentage already.
+    """
     try:
-        percent = (Decimal(value.vaerdi or "") * 100).normalize()
-    except InvalidOperation:
-        percent = Decimal("NaN")
-    if not percent.is_finite():
-        raise RecordRejected("deltagerRelation: a share is not a number")
-    least = f"{percent:f}"
+        given = decimal_of((value.vaerdi or "").removesuffix("%"))
+    except ValueError:
+        given = Decimal(-1)
+    percent = given if given > 1 or (value.vaerdi or "").endswith("%") else given * 100
+    if not 0 <= percent <= _WHOLE:
+        odd.append(f"deltagerRelation.organisationer.medlemsData.attributter.{attribute}")
+        return None
+    least = f"{percent.normalize():f}"
     if least not in CLASSES:
         return Share(min=least, max=least)
     return Share(min=least, max=CLASSES[min(CLASSES.index(least) + 1, len(CLASSES) - 1)])

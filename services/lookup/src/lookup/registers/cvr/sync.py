@@ -62,9 +62,8 @@ class SyncDenmark:
             if records:
                 if publish_events and self.prepare is not None:
                     await self.prepare(records)
-                tally.judged(
-                    await self.stores.apply(records, version, publish_events=publish_events)
-                )
+                verdicts = await self.stores.apply(records, version, publish_events=publish_events)
+                tally.judged(records, verdicts)
             # A document may be dated in the future; the cursor must not pass others before it.
             dated = (one.version.at for one in found if one.version is not None)
             times = [at for at in dated if at <= requested_at]

@@ -53,6 +53,7 @@ def unit_record(raw: Raw, _today: date) -> UnitRecord | RegisteredInError:
         company=owner,
         phones=searchable_phones(unit.phones, Country.DK),
         version=unit.version,
+        odd=unit.odd,
     )
 
 

@@ -94,6 +94,7 @@ def participant_record(raw: Raw, _today: date) -> ParticipantRecord | OutOfScope
         ),
         holder=identifier.holder or _holder_on(card),
         version=None,
+        odd=card.odd,
     )
 
 
