@@ -74,6 +74,7 @@ def test_national_identifiers_belong_to_their_country_despite_the_card(
         (identifiers(DK_CVR="DK12345674"), "dk:12345674"),
         (identifiers(**{"0096": "1012345670", "0184": "12345674"}), "dk:12345674"),
         (identifiers(DK_P="1012345670"), "dk:1012345670"),
+        (identifiers(OrgNr="12345674"), "dk:12345674"),
         (identifiers(GTIN="5790000000005"), None),
         ([{"scheme": None, "value": None}], None),
         (None, None),
@@ -99,25 +100,52 @@ def test_a_card_without_entities_has_the_country_of_its_identifier() -> None:
 
 
 @pytest.mark.parametrize(
-    "scheme,value,holder",
+    "scheme,value,country,holder",
     [
-        ("DK:CVR", "DK12345674", "dk:12345674"),
-        ("0184", "12345674", "dk:12345674"),
-        ("NO:ORGNR", "310 345 679", "no:310345679"),
-        ("0192", "0192:310345679", "no:310345679"),
-        ("iso6523-actorid-upis", "0096:1012345670", "dk:1012345670"),
-        ("VAT", "NO310345679MVA", "no:310345679"),
-        ("VAT", "DK12345674", "dk:12345674"),
-        ("VAT", "SE123", None),
-        ("GLN", "5790000000005", None),
-        ("0237", "0101700000", None),
-        ("", "", None),
+        # The country of the card decides.
+        ("OrgNr", "12345674", "DK", "dk:12345674"),
+        ("OrgNr", "DK12345674", "dk", "dk:12345674"),
+        ("orgnr.", "12 34 56 74", "DK", "dk:12345674"),
+        ("OrgNr", "310345679", "NO", "no:310345679"),
+        ("OrgNr", "310345679", "DK", None),
+        ("OrgNr", "12345674", "NO", None),
+        ("OrgNr", "5560360793", "SE", None),
+        ("OrgNr", "12345674", "SE", None),
+        ("VATNumber", "12345674", "DK", "dk:12345674"),
+        ("VATNumber", "310345679MVA", "NO", "no:310345679"),
+        ("organisasjonsnummer", "310 345 679", "NO", "no:310345679"),
+        ("Organisationsnummer", "12345674", "DK", "dk:12345674"),
+        # The name says it, whatever the card.
+        ("cvr-nr", "12345674", "DK", "dk:12345674"),
+        ("CVR-nr.", "12345674", "SE", "dk:12345674"),
+        ("CVR", "DK12345674", None, "dk:12345674"),
+        ("DK:CVR", "DK12345674", "NO", "dk:12345674"),
+        ("DK:P", "1012345670", "DK", "dk:1012345670"),
+        ("P-nummer", "1012345670", "DK", "dk:1012345670"),
+        ("NO:ORG", "310345679", "DK", "no:310345679"),
+        ("NO:ORGNR", "310 345 679", None, "no:310345679"),
+        ("SE:ORGNR", "12345674", "DK", None),
+        # The letters of the value say it.
+        ("VAT", "NO310345679MVA", None, "no:310345679"),
+        ("VAT", "DK12345674", "SE", "dk:12345674"),
+        ("OrgNr", "NO310345679", "DK", "no:310345679"),
+        ("VAT", "SE123", None, None),
+        # Nothing does, and the digits decide.
+        ("OrgNr", "12345674", None, "dk:12345674"),
+        ("OrgNr", "310345679", "", "no:310345679"),
+        # Codes, and the code in the value.
+        ("0184", "12345674", "NO", "dk:12345674"),
+        ("0192", "0192:310345679", "DK", "no:310345679"),
+        ("iso6523-actorid-upis", "0096:1012345670", "DK", "dk:1012345670"),
+        ("GLN", "5790000000005", "DK", None),
+        ("0237", "0101700000", "DK", None),
+        ("", "", None, None),
     ],
 )
 def test_a_holder_is_read_from_every_spelling_of_its_identifier(
-    scheme: str, value: str, holder: str | None
+    scheme: str, value: str, country: str | None, holder: str | None
 ) -> None:
-    assert holder_on_card(scheme, value) == holder
+    assert holder_on_card(scheme, value, country) == holder
 
 
 @pytest.mark.parametrize(
@@ -208,3 +236,39 @@ def test_cards_of_the_json_export_are_streamed(tmp_path: Path) -> None:
     path.write_bytes(orjson.dumps({"version": 2, "bc": [a_business_card(), a_business_card()]}))
 
     assert list(read(path, PEPPOL, TODAY)) == [record(), record()]
+
+
+AN_XML_CARD = """
+  <businesscard>
+    <participant scheme="iso6523-actorid-upis" value="0088:5790000000005"/>
+    <entity countrycode="DK">
+      <name name="Prøvekøbing Kommune &amp; Co"/>
+      <geoinfo>DK</geoinfo>
+      <id scheme="OrgNr" value="12345674"/>
+      <contact name="A" email="a@example.com"/>
+      <regdate>2023-11-02</regdate>
+    </entity>
+    <doctypeid scheme="busdox-docid-qns" value="urn:invoice::2.1" state="act"/>
+    <doctypeid scheme="busdox-docid-qns" value="urn:creditnote::2.1"/>
+  </businesscard>
+"""
+
+
+def an_xml_export(cards: str, namespace: str = "2025:03") -> str:
+    name = f"urn:peppol:schema:pd:businesscard-generic:{namespace}"
+    return (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<root xmlns="{name}" version="3">{cards}</root>'
+    )
+
+
+def test_an_xml_card_gives_the_same_record_as_the_json_card(tmp_path: Path) -> None:
+    path = tmp_path / "business-cards.xml"
+    unheld = '<businesscard><participant value="0192:310345679"/></businesscard>'
+    path.write_text(an_xml_export(AN_XML_CARD + unheld), "utf-8")
+
+    held = identifiers(OrgNr="12345674")
+    card = record(GLN, countryCode="DK", identifiers=held, regdate="2023-11-02")
+    first, second = read(path, PEPPOL, TODAY)
+    assert first == card
+    assert isinstance(second, ParticipantRecord)
+    assert (second.key, second.holder) == (NORWEGIAN, "no:310345679")

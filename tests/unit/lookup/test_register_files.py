@@ -24,6 +24,7 @@ from lookup.records.raw_records import raw_records
 from lookup.records.records import CompanyRecord, FileBroken, OwnersRecord, RecordRejected, Rejected
 from lookup.records.source import read
 from lookup.records.streams import Window
+from lookup.records.xml_records import XmlRecords
 from lookup.registers.brreg.documents import DIALECT
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from tests.builders.companies import TODAY, parsed
@@ -518,3 +519,59 @@ def test_a_record_without_an_end_breaks_the_file(monkeypatch: pytest.MonkeyPatch
 def test_a_record_over_the_stored_size_is_refused() -> None:
     with pytest.raises(RecordRejected, match="bytes to store"):
         parsed(NO_ENTITIES, an_entity(navn="x" * (3 << 20)))
+
+
+XML = b'<?xml version="1.0"?>\n<root xmlns="urn:a" version="1">%b</root>'
+
+
+def xml_outcomes(content: bytes, size: int = PART, **limits: int) -> list[Outcome]:
+    """The records of a text; the last entry is its error, if any."""
+    given: list[Outcome] = []
+    try:
+        for one in XmlRecords(window(content, size), "card", **limits):
+            given.append(one.fault if one.content is None else one.content)
+    except FileBroken as broken:
+        given.append(str(broken))
+    return given
+
+
+@pytest.mark.parametrize("size", [1, 7, PART])
+@pytest.mark.parametrize(
+    "content,expected",
+    [
+        (
+            b'<card n="1"><id v="\xc3\xa5"/><id v="b"/> <t> c&amp;d </t></card>\n'
+            b'<other/><b:card xmlns:b="urn:b"/>',
+            [{"n": "1", "id": [{"v": "å"}, {"v": "b"}], "t": [{"#text": " c&d "}]}, {}],
+        ),
+        (b'<card n="1"/><card><id></card>', [{"n": "1"}, "mismatched tag, at byte 79"]),
+        (b"", ["no element <card>"]),
+        (
+            b'<card/><card><big v="%b"/><big/></card><card/>' % (b"x" * 2000),
+            [{}, "more than 1,100 bytes", {}],
+        ),
+        (b"<card><a><a><a><a><a/></a></a></a></a></card><card/>", ["more than 1,100 bytes", {}]),
+    ],
+)
+def test_xml_gives_the_elements_of_a_name(
+    content: bytes, expected: list[Outcome], size: int
+) -> None:
+    assert xml_outcomes(XML % content, size, max_size=1100) == expected
+
+
+def test_an_xml_file_that_is_truncated_or_declares_entities_is_broken() -> None:
+    declared = (
+        b'<?xml version="1.0"?><!DOCTYPE root [<!ENTITY a "b">]><root><card>&a;</card></root>'
+    )
+
+    assert xml_outcomes((XML % b'<card n="1"/>')[:-5])[0] == {"n": "1"}
+    assert str(xml_outcomes((XML % b'<card n="1"/>')[:-5])[1]).startswith("unclosed token")
+    assert xml_outcomes(declared) == ["a document type is declared"]
+
+
+def test_a_truncated_gzip_file_of_xml_says_so(file: File) -> None:
+    packed = gzip.compress(XML % (b'<card n="1"/>' * 1000))
+    found: list[Any] = []
+
+    with pytest.raises(FileBroken, match="truncated gzip data"):
+        found.extend(raw_records(file(packed[:-20]), element="card"))

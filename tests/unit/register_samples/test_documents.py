@@ -47,7 +47,7 @@ def current(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
         (roles_no, "6fbb631009a4ef10"),
         (companies_dk, "356eac7a3030f955"),
         (units_dk, "a024dc42e3850793"),
-        (participants, "b314008e29d3de97"),
+        (participants, "b41b7ad256ce4d05"),
     ],
 )
 def test_a_position_has_the_same_document_in_every_version_so_that_figures_compare(

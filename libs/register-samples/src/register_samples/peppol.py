@@ -30,9 +30,10 @@ def card(register: Register, identifier: Variables, holder: str, name: str) -> D
         "pid": f"iso6523-actorid-upis::{identifier['scheme']}:{identifier['value']}",
         "name": name,
         "country": register.code.upper(),
-        "company_scheme": register.habits["company_scheme"],
-        "holder": holder,
+        "identifiers": [{"scheme": register.habits["card_scheme"], "value": holder}],
     }
+    if identifier["scheme"] in register.habits["bare_schemes"]:
+        del variables["identifiers"]
     return _TEMPLATES.fill("card", variables)
 
 

@@ -9,6 +9,7 @@ from lookup.records.csv_records import CsvRecords, Dialect, delimiter_of
 from lookup.records.json_records import JsonRecords
 from lookup.records.records import FileBroken, Raw, Rejected
 from lookup.records.streams import Found, OnBytes, Window, ignore_progress, stream
+from lookup.records.xml_records import XmlRecords
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 #: More than the white space before JSON, or the name of a table's first column.
@@ -33,23 +34,28 @@ class RawRecord:
     #: `byte 1234` or `line 7` of the decompressed content.
     place: str
     raw: Raw
-    #: The JSON of `raw`; None if it is a row of a table, or was assembled from something else.
+    #: The JSON of `raw`; None if it is a row or an element, or was assembled from something else.
     text: bytes | None = None
 
 
 def raw_records(
-    path: Path, dialect: Dialect | None = None, on_bytes: OnBytes = ignore_progress
+    path: Path,
+    dialect: Dialect | None = None,
+    on_bytes: OnBytes = ignore_progress,
+    *,
+    element: str | None = None,
 ) -> Iterator[RawRecord | Rejected]:
     """Yields the records of a file of any size, plain or gzip, one at a time.
 
-    JSON: a list, search responses, or one record or page per line; CSV if a dialect is given.
+    JSON: a list, search responses, or one record or page per line; CSV if a dialect is given, and
+    XML if the name of its records' elements is.
     Raises FileBroken after the intact part.
     """
     window = Window(stream(path, on_bytes))
     number = 0
     broken: FileBroken | None = None
     try:
-        for number, one in enumerate(_opened(window, dialect), start=1):
+        for number, one in enumerate(_opened(window, dialect, element), start=1):
             if one.content is None:
                 yield Rejected(number, one.place, one.fault)
             else:
@@ -62,7 +68,7 @@ def raw_records(
         raise FileBroken(f"{broken} ({counted(number, 'record')} before)")
 
 
-def _opened(window: Window, dialect: Dialect | None) -> Iterator[Found]:
+def _opened(window: Window, dialect: Dialect | None, element: str | None) -> Iterator[Found]:
     while window.pending < _BEGINNING and window.more():
         pass
     if window.data.startswith(_BYTE_ORDER_MARK):
@@ -72,6 +78,8 @@ def _opened(window: Window, dialect: Dialect | None) -> Iterator[Found]:
         return iter(JsonRecords(window))
     if dialect is not None and delimiter_of(beginning, dialect):
         return iter(CsvRecords(window, dialect))
+    if element is not None and beginning.startswith(b"<?xml"):
+        return iter(XmlRecords(window, element))
     raise FileBroken(f"neither JSON nor a table of this register{_seems(beginning)}")
 
 

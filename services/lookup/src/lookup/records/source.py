@@ -53,6 +53,8 @@ class RegisterSource:
     key: Callable[[Raw], str | None]
     #: The format of its tables; None if its files have none.
     dialect: Dialect | None = None
+    #: The name of a record's element in its XML files; None if it has none.
+    element: str | None = None
     #: Converts a file's records to documents; receives the name of the file.
     documents: Callable[[RawRecords, str], RawRecords] = as_found
 
@@ -113,7 +115,8 @@ def documents(
     the register offers it. `on_bytes` receives the number of compressed bytes read since its last
     call. Raises FileBroken, after the intact part, for a truncated or corrupt file.
     """
-    for one in source.documents(raw_records(path, source.dialect, on_bytes), path.name):
+    found = raw_records(path, source.dialect, on_bytes, element=source.element)
+    for one in source.documents(found, path.name):
         if isinstance(one, Rejected):
             yield one
             continue

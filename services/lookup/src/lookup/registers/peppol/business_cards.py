@@ -1,6 +1,6 @@
 """E-invoicing participants from the business cards of the Peppol Directory.
 
-The export is JSON, or CSV with a row for each entity on a card.
+The export is JSON, XML, or CSV with a row for each entity on a card.
 """
 
 import re
@@ -23,20 +23,45 @@ DIALECT = Dialect(
     row_start=re.compile(rb'"?iso6523-actorid-upis::', re.IGNORECASE),
 )
 
-#: Names of the schemes on business cards, without punctuation.
-_SCHEMES_BY_NAME: Final = {
-    "DKCVR": "0184",
+#: The element of a card in the XML export.
+ELEMENT: Final = "businesscard"
+
+#: Names of schemes on business cards, in capitals and without punctuation or a country's letters.
+#: A company's number, which the country decides the meaning of.
+_COMPANY_NUMBERS: Final = frozenset(
+    {
+        "ORG",
+        "ORGNR",
+        "ORGNO",
+        "ORGNUMMER",
+        "ORGNUMBER",
+        "ORGANISASJONSNR",
+        "ORGANISASJONSNUMMER",
+        "ORGANISATIONSNR",
+        "ORGANISATIONSNUMMER",
+        "ORGANISATIONNUMBER",
+        "ORGANIZATIONNUMBER",
+        "VAT",
+        "VATNR",
+        "VATNO",
+        "VATNUMBER",
+    }
+)
+#: Numbers that exist in one country only.
+_DANISH_NUMBERS: Final = {
     "CVR": "0184",
-    "DKDIGST": "0184",
-    "DKVAT": "0184",
-    "DKP": "0096",
-    "DKPNR": "0096",
+    "CVRNR": "0184",
+    "CVRNO": "0184",
+    "CVRNUMMER": "0184",
+    "CVRNUMBER": "0184",
+    "DIGST": "0184",
+    "P": "0096",
     "PNR": "0096",
-    "NOORG": "0192",
-    "NOORGNR": "0192",
-    "ORGNR": "0192",
-    "NOVAT": "0192",
+    "PNO": "0096",
+    "PNUMMER": "0096",
+    "PNUMBER": "0096",
 }
+_COMPANY_SCHEMES: Final = {Country.DK: "0184", Country.NO: "0192"}
 _PUNCTUATION = re.compile(r"[\W_]+")
 
 #: Maximum rows of one card. The largest have a few hundred.
@@ -108,7 +133,7 @@ def _is_ours(identifier: Participant, card: BusinessCard) -> bool:
 def _holder_on(card: BusinessCard) -> CompanyKey | UnitKey | None:
     """Returns the holder: a company rather than a unit, since its number is the shorter one."""
     holders = (
-        holder_on_card(identifier.scheme or "", identifier.value)
+        holder_on_card(identifier.scheme or "", identifier.value, entity.country_code)
         for entity in card.entities
         for identifier in entity.identifiers
         if identifier.value
@@ -116,22 +141,40 @@ def _holder_on(card: BusinessCard) -> CompanyKey | UnitKey | None:
     return min((holder for holder in holders if holder is not None), key=len, default=None)
 
 
-def holder_on_card(scheme: str, value: str) -> CompanyKey | UnitKey | None:
+def holder_on_card(scheme: str, value: str, country: str | None) -> CompanyKey | UnitKey | None:
     """Returns the company or unit of an identifier on a business card; None if it is unreadable.
 
     Cards are written by hand: the scheme may be a code or a name such as `DK:CVR`, and the value
-    may repeat the scheme or the country's letters.
+    may repeat the scheme or the country's letters. `OrgNr` on a card of Denmark is a CVR number.
     """
     name = _PUNCTUATION.sub("", scheme).upper()
-    if name == "VAT":
-        name = value.strip()[:2].upper() + name
-    code = _SCHEMES_BY_NAME.get(name, name)
-    for text in (value, f"{code}:{value}"):
+    for text in (value, *(f"{code}:{value}" for code in _codes(name, value, country))):
         try:
             return parse_participant(text).holder
         except InvalidIdentifier:
             continue
     return None
+
+
+def _codes(name: str, value: str, country: str | None) -> list[str]:
+    """Returns the codes that the name of a scheme may stand for.
+
+    The letters before the value count more than those before the name, and these more than the
+    country of the card. Without any, the number of digits decides.
+    """
+    if name[:2].lower() in _OURS:
+        country, name = name[:2], name[2:]
+    if name in _DANISH_NUMBERS:
+        return [_DANISH_NUMBERS[name]]
+    if name not in _COMPANY_NUMBERS:
+        return [name]
+    if value.strip()[:2].lower() in _OURS:
+        country = value.strip()[:2]
+    return [
+        code
+        for of_country, code in _COMPANY_SCHEMES.items()
+        if not country or country.lower() == of_country
+    ]
 
 
 def _document_types(card: BusinessCard) -> tuple[str, ...]:
@@ -169,12 +212,44 @@ def _lines(row: Raw, column: str) -> list[str]:
     return cell.splitlines()
 
 
-def with_joined_rows(found: Iterator[RawRecord | Rejected]) -> Iterator[RawRecord | Rejected]:
-    """Joins the consecutive rows of a participant into one card."""
+def from_element(element: Raw) -> Raw:
+    """Returns the card of an element of the XML export."""
+    participant = _first(element, "participant")
+    scheme, value = participant.get("scheme"), participant.get("value")
+    return {
+        "pid": f"{scheme}::{value}" if scheme and value else value,
+        "entities": [
+            {
+                "countryCode": entity.get("countrycode"),
+                "identifiers": [
+                    {"scheme": one.get("scheme"), "value": one.get("value")}
+                    for one in entity.get("id", ())
+                ],
+                "regdate": _first(entity, "regdate").get("#text"),
+            }
+            for entity in element.get("entity", ())
+        ],
+        "docTypes": [
+            {"scheme": one.get("scheme"), "value": one.get("value")}
+            for one in element.get("doctypeid", ())
+        ],
+    }
+
+
+def _first(element: Raw, name: str) -> Raw:
+    found: Raw = next(iter(element.get(name, ())), {})
+    return found
+
+
+def as_cards(found: Iterator[RawRecord | Rejected]) -> Iterator[RawRecord | Rejected]:
+    """Yields the cards of any export; the consecutive rows of a participant are one card."""
     card: RawRecord | None = None
     for one in found:
         if isinstance(one, Rejected) or one.text is not None:
             yield one
+            continue
+        if "participant" in one.raw:
+            yield replace(one, raw=from_element(one.raw))
             continue
         row = replace(one, raw=from_row(one.raw))
         if card is not None and card.raw["pid"] == row.raw["pid"]:

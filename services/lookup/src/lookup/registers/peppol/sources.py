@@ -7,7 +7,12 @@ from common.domain.participants import parse_participant
 from lookup.records.digests import Part
 from lookup.records.records import Raw
 from lookup.records.source import RawRecords, RegisterSource
-from lookup.registers.peppol.business_cards import DIALECT, participant_record, with_joined_rows
+from lookup.registers.peppol.business_cards import (
+    DIALECT,
+    ELEMENT,
+    as_cards,
+    participant_record,
+)
 
 
 def _key(raw: Raw) -> str | None:
@@ -19,7 +24,7 @@ def _key(raw: Raw) -> str | None:
 
 
 def _documents(found: RawRecords, _file_name: str) -> RawRecords:
-    return with_joined_rows(found)
+    return as_cards(found)
 
 
 PEPPOL: Final = RegisterSource(
@@ -29,6 +34,7 @@ PEPPOL: Final = RegisterSource(
     parse=participant_record,
     key=_key,
     dialect=DIALECT,
+    element=ELEMENT,
     documents=_documents,
 )
 
