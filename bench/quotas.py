@@ -22,13 +22,11 @@ from common.mongo import Client, connected, database
 from common.runtime.tasks import beside
 from gateway.access.keys import Rate
 from gateway.access.limits import RateLimiter
-from gateway.access.quotas import MongoQuotas
+from gateway.access.quotas import SharedQuotas
 
 #: 3 % of what a lookup costs all processes together in long batches, in microseconds.
 _GOAL: Final = 11
 _GATEWAYS = (1, 3, 10)
-#: Seconds for a lease: no gateway of a busy machine may count alone, which costs nothing.
-_TIMEOUT: Final = 10.0
 #: Concurrent requests.
 _CONNECTIONS = 256
 ADDRESS, KEY = Rate(60, 60), Rate(1200, 60)
@@ -43,8 +41,6 @@ class _Load:
     requests: int
     #: True if a client stays with one gateway.
     stays: bool = False
-    #: In microseconds.
-    goal: float | None = _GOAL
 
 
 def _loads(clients: int) -> list[_Load]:
@@ -54,16 +50,14 @@ def _loads(clients: int) -> list[_Load]:
         _Load("a third of the rate of {} keys", KEY, clients // 100, 400),
         _Load("all of the rate of {} keys", KEY, clients // 500, 1200),
         _Load("200 times the rate of {} key", KEY, 1, 200 * 1200),
-        # A write for each dozen requests would be too much; these clients have fewer, so no goal.
         _Load(
             "all of the rate of {} addresses, each at one gateway",
             ADDRESS,
             clients // 50,
             60,
             stays=True,
-            goal=None,
         ),
-        _Load("all of the rate of {} addresses", ADDRESS, clients // 50, 60, goal=None),
+        _Load("all of the rate of {} addresses", ADDRESS, clients // 50, 60),
     ]
 
 
@@ -87,7 +81,7 @@ async def _measured(scale: Scale, url: str, mongod: int, gateways: int) -> list[
             costs = [one - other for one, other in zip(shared, alone, strict=True)]
             some = "1 gateway" if gateways == 1 else f"{gateways} gateways"
             name = f"{load.name.format(f'{load.clients:,}')}, {some}"
-            figures.append(at_most(name, median(costs), "µs", load.goal))
+            figures.append(at_most(name, median(costs), "µs", _GOAL))
     return figures
 
 
@@ -99,20 +93,12 @@ async def _cost(load: _Load, gateways: int, mongod: int, client: Client | None) 
         return await _processor_time(load, limiters, mongod)
     access = database(client, "access")
     await access["quota_windows"].delete_many({})
-    quotas = [
-        MongoQuotas(access, instance=f"g{n}", clock=clock, timeout=_TIMEOUT)
-        for n in range(gateways)
-    ]
+    await access["gateways"].delete_many({})
+    quotas = [SharedQuotas(access, instance=f"g{n}") for n in range(gateways)]
     await quotas[0].create_indexes()
-    for each in quotas:
-        # Counted alone first, so that each has its share in the current window.
-        await access["gateways"].delete_many({})
-        await each.count_gateways()
     for each in [*quotas, *quotas]:
         await each.count_gateways()
-    limiters = [RateLimiter("bench", load.rate, clock=clock, leases=each) for each in quotas]
-    for each in quotas:
-        await each.follow_recalls()
+    limiters = [each.limiter("bench", load.rate) for each in quotas]
     async with beside(*(each.run() for each in quotas)):
         return await _processor_time(load, limiters, mongod)
 
@@ -126,7 +112,7 @@ async def _processor_time(load: _Load, limiters: Sequence[RateLimiter], mongod: 
             random = Random(client)
             own = random.choice(limiters)
             for n in range(load.requests):
-                await (own if load.stays else random.choice(limiters)).take(str(client))
+                (own if load.stays else random.choice(limiters)).take(str(client))
                 if n % 100 == 0:
                     await asyncio.sleep(0)
 

@@ -24,7 +24,7 @@ from common.runtime.public_port.server import public_port
 from common.runtime.tasks import beside
 from common.runtime.tracing import request_ids
 from gateway.access.key_store import CachedApiKeys, MongoKeys
-from gateway.access.quotas import MongoQuotas
+from gateway.access.quotas import SharedQuotas
 from gateway.events.notices import FeedNotices
 from gateway.http.problem_responses import refusals
 from gateway.http.xml_processes import XmlRenderer
@@ -65,7 +65,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     access = database(mongo, settings.access_db)
     keys = MongoKeys(access)
     instance = new_id()
-    quotas = MongoQuotas(access, instance=instance)
+    quotas = SharedQuotas(access, instance=instance)
     await stack.enter_async_context(beside(quotas.run()))
     readiness = LookupReadiness(access, client, instance=instance)
     await stack.enter_async_context(beside(readiness.run()))

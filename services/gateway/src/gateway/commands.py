@@ -14,7 +14,7 @@ from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from gateway.access.key_store import MongoKeys, utc_now
 from gateway.access.keys import ApiKey, PresentedKey, Rate, Scope, hash_of, parse_rate, write_key
-from gateway.access.quotas import MongoQuotas
+from gateway.access.quotas import SharedQuotas
 from gateway.app import build
 from gateway.settings import KeySettings, Settings
 
@@ -109,7 +109,7 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
         match chosen.command, getattr(chosen, "action", None):
             case "indexes", _:
                 await keys.create_indexes()
-                await MongoQuotas(access, instance="command").create_indexes()
+                await SharedQuotas(access, instance="command").create_indexes()
             case "keys", "issue":
                 await _issue(keys, chosen)
             case "keys", "list":

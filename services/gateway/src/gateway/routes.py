@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from uuid import UUID
 
 from aiohttp import hdrs, web
@@ -16,7 +16,7 @@ from gateway.access.authentication import Access, Authenticator
 from gateway.access.key_store import utc_now
 from gateway.access.keys import ApiKeys, Rate, Scope
 from gateway.access.limits import RateLimiter
-from gateway.access.quotas import MongoQuotas
+from gateway.access.quotas import SharedQuotas
 from gateway.events.handlers import (
     EVENT_PATH,
     EVENTS_PATH,
@@ -105,7 +105,7 @@ class Dependencies:
     signals: FeedNotices
     keys: ApiKeys
     #: None: rates are counted in this process alone.
-    quotas: MongoQuotas | None = None
+    quotas: SharedQuotas | None = None
     renderer: XmlRenderer
     #: Monotonic, in seconds.
     clock: Callable[[], float]
@@ -231,18 +231,19 @@ def _add_exports(app: web.Application, dependencies: Dependencies) -> None:
 
 
 def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
-    clock, quotas = dependencies.clock, dependencies.quotas
+    alone = partial(RateLimiter, clock=dependencies.clock)
+    shared = alone if dependencies.quotas is None else dependencies.quotas.limiter
 
     @cache
     def keyed(rate: Rate | None) -> RateLimiter:
         # Operators set few different rates.
-        return RateLimiter("key", rate or policy.key_rate, clock=clock, leases=quotas)
+        return shared("key", rate or policy.key_rate)
 
     return Authenticator(
         dependencies.keys,
-        anonymous=RateLimiter("anonymous", policy.anonymous_rate, clock=clock, leases=quotas),
+        anonymous=shared("anonymous", policy.anonymous_rate),
         keyed=keyed,
-        unproven=RateLimiter("unproven-key", policy.anonymous_rate, clock=clock),
+        unproven=alone("unproven-key", policy.anonymous_rate),
         trusted_proxies=policy.trusted_proxies,
         now=dependencies.now,
     )

@@ -94,17 +94,17 @@ class Authenticator:
         text = presented_text(request, access.key_parameter)
         if text is None:
             refusal = None if access.anonymous else Unauthorized("an API key is needed")
-            return await self._without_key(request, refusal)
+            return self._without_key(request, refusal)
         presented = parse_key(text)
         if presented is None:
-            return await self._without_key(request, _bad_key())
+            return self._without_key(request, _bad_key())
         if presented.id in self._proven:
             return await self._with_presented(request, presented, access)
         return await self._first_with(request, presented, access)
 
-    async def charge(self, key: ApiKey, requests: int) -> Quota:
+    def charge(self, key: ApiKey, requests: int) -> Quota:
         """Counts further requests of a key; raises RateLimited, and counts none, if not all fit."""
-        quota = await self._keyed(key.rate).take(key.id, requests)
+        quota = self._keyed(key.rate).take(key.id, requests)
         if not quota.allowed:
             wait = max(1, quota.reset)
             raise RateLimited(
@@ -129,7 +129,7 @@ class Authenticator:
     ) -> AuthResult:
         """Charges the address before the key is read, and refunds a valid key."""
         client = self._client(request)
-        quota = await self._unproven.take(client)
+        quota = self._unproven.take(client)
         if not quota.allowed:
             return AuthResult(quota, refusal=_too_many(quota))
         admission = await self._with_presented(request, presented, access)
@@ -146,9 +146,9 @@ class Authenticator:
             return AuthResult(self._anonymous.look(self._client(request)), refusal=problem)
         if key is None:
             # Counted like a request without a key, which limits guessing.
-            return await self._without_key(request, _bad_key())
+            return self._without_key(request, _bad_key())
         self._remember(key)
-        return await self._with_key(key, access)
+        return self._with_key(key, access)
 
     def _remember(self, key: ApiKey) -> None:
         self._proven[key.id] = None
@@ -170,17 +170,17 @@ class Authenticator:
     def _client(self, request: web.BaseRequest) -> str:
         return client_of(request.remote, _forwarded(request), self._trusted_proxies)
 
-    async def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
+    def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
         client = self._client(request)
         CURRENT.set(client)
-        quota = await self._anonymous.take(client)
+        quota = self._anonymous.take(client)
         if not quota.allowed:
             refusal = _too_many(quota)
         return AuthResult(quota, refusal=refusal)
 
-    async def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
+    def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
         CURRENT.set(key.id)
-        quota = await self._keyed(key.rate).take(key.id)
+        quota = self._keyed(key.rate).take(key.id)
         refusal: Problem | None = None
         if not quota.allowed:
             refusal = _too_many(quota)

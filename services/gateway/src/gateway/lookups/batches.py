@@ -1,7 +1,7 @@
 """Many lookups in one request; the companies' JSON is passed through, never parsed."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
@@ -23,7 +23,7 @@ from gateway.problems import BatchTooLarge, LookupTimeout, Problem
 BATCH_PATH = "/api/batch"
 
 #: Counts further requests of a key, or raises RateLimited.
-Charge = Callable[[ApiKey, int], Awaitable[Quota]]
+Charge = Callable[[ApiKey, int], Quota]
 
 #: Concurrent searches and lookups of large companies of one batch, fewer than the lookup service
 #: handles at once, so that a batch of a hundred names does not delay other clients.
@@ -90,7 +90,7 @@ def batch_handler(look_up_all: LookUpAll, charge: Charge) -> Handler:
         lookups = parse_batch(await json_body(request))
         context = request[REQUEST_CONTEXT]
         if context.key is not None:
-            context.quota = await charge(context.key, len(lookups) - 1)
+            context.quota = charge(context.key, len(lookups) - 1)
         results = await look_up_all(lookups, request_id=context.request_id)
         members = b",".join(_member(result, context.request_id) for result in results)
         return json_response(b'{"results":[%b]}' % members)

@@ -150,7 +150,7 @@ def match_handler(match_all: MatchAll, charge: Charge) -> Handler:
         query = parse_match(await json_body(request))
         context = request[REQUEST_CONTEXT]
         if context.key is not None:
-            context.quota = await charge(context.key, len(query.records) - 1)
+            context.quota = charge(context.key, len(query.records) - 1)
         results = await match_all(query, request_id=context.request_id)
         return json_response(document(results, context.request_id))
 

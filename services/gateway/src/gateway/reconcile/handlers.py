@@ -120,7 +120,7 @@ class Reconciliation:
         key, country = request[REQUEST_CONTEXT].required_key, country_of(request)
         queries = parse_queries(text, country)
         context = request[REQUEST_CONTEXT]
-        context.quota = await self.charge(key, max(len(queries) - 1, 0))
+        context.quota = self.charge(key, max(len(queries) - 1, 0))
         records = tuple(query.record for query in queries if query.record is not None)
         limit = max((query.limit for query in queries), default=1)
         results: dict[str, MatchResult] = {}
@@ -136,7 +136,7 @@ class Reconciliation:
     async def _extended(self, request: web.Request, text: str) -> dict[str, Any]:
         context, country = request[REQUEST_CONTEXT], country_of(request)
         key, extension = context.required_key, parse_extension(text)
-        context.quota = await self.charge(key, max(len(extension.ids) - 1, 0))
+        context.quota = self.charge(key, max(len(extension.ids) - 1, 0))
         properties = [PROPERTIES[each] for each in extension.properties]
         include = {one.include for one in properties if one.include is not None}
         numbers = {each: registration_number(each, country) for each in extension.ids}
