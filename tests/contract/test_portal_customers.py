@@ -4,7 +4,7 @@ import csv
 import io
 import zipfile
 from collections.abc import AsyncIterator
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import xlsxwriter
@@ -12,7 +12,10 @@ from aiohttp import ClientResponse, FormData
 from structlog.testing import capture_logs
 
 from portal.adapters import reading, uploads
+from portal.adapters.reading import Choice
 from portal.domain.customers import Table
+from tests.builders.workbooks import a_workbook as a_book
+from tests.builders.workbooks import an_encrypted_workbook
 from tests.delivery.waiting import eventually
 from tests.fakes.portal import KEY, OTHER_KEY, Portal
 from tests.fakes.portal import portal as a_portal
@@ -35,9 +38,9 @@ RESULTS = [
 ]
 
 
-async def read_here(file: IO[bytes]) -> Table:
+async def read_here(data: bytes, choice: Choice) -> Table:
     """The table that the reading process makes of a file, without starting one."""
-    return reading.table_of([*reading.lines_of(file.read())], 0)
+    return reading.table_of([*reading.lines_of(data, choice)], 0)
 
 
 @pytest.fixture
@@ -171,6 +174,75 @@ async def test_a_workbook_is_read_as_it_is_shown(isolating: Portal) -> None:
     assert "1112<" in (await isolating.shown("/customers")).replace(" ", "")
 
 
+BOOK = a_book(
+    {
+        "Kladde": [["Navn"], ["Skjult"]],
+        "Kunder": [["Kunder"], [], ["Firma", "Gade", "Husnr", "Saldo"], ["Prøve", "Gade", 12.0]],
+        "Andre": [["x"], ["Nr"], ["Navn"], ["Anden"]],
+    },
+    hidden=["Kladde"],
+)
+
+
+async def test_the_sheet_and_the_row_of_the_header_are_offered(isolating: Portal) -> None:
+    await upload(isolating, BOOK, "a.xlsx")
+    first = await isolating.shown("/customers")
+    await isolating.post("/customers/read", {"sheet": "Andre", "header_row": "3"})
+    second = await isolating.shown("/customers")
+    await isolating.post("/customers/read", {"sheet": "Andre", "header_row": "2"})
+    third = await isolating.shown("/customers")
+
+    assert "Read with header in row 3 of sheet Kunder (others: Andre)." in first
+    assert "<option selected>Kunder</option><option>Andre</option>" in first
+    assert "Not used: Saldo." in first
+    assert first.count('<option value="address" selected>') == 2
+    # The row of another sheet's header is found anew.
+    assert 'value="3"' in second
+    assert "Anden" in second
+    assert 'id="name-0">Nr<' in third
+
+
+async def test_matched_rows_have_the_numbers_of_the_file(portal: Portal) -> None:
+    await upload(portal, f"Kunder\n\n{FILE}")
+    await matched(portal)
+
+    assert 'data-label="Row">5<' in await portal.shown("/customers?pile=review")
+    assert "Which company is row 5?" in await portal.shown("/customers/rows/1")
+
+
+@pytest.mark.parametrize(
+    "fields, said",
+    [
+        ({"header_row": "9"}, "has nothing in row 9"),
+        ({"header_row": "x"}, "number of the header&#39;s row"),
+        ({"header_row": "3"}, "no row below it"),
+        ({"sheet": "Ark9"}, "is a text, and has no sheet Ark9"),
+    ],
+)
+async def test_a_file_that_cannot_be_read_so_stays_as_it_was(
+    portal: Portal, fields: dict[str, str], said: str
+) -> None:
+    await upload(portal, "x\nFirmanavn\nPrøve\n")
+
+    refused = await portal.post("/customers/read", fields)
+
+    assert refused.status == 400
+    assert said in await refused.text()
+    assert "Prøve" in await portal.shown("/customers")
+
+
+async def test_a_file_is_not_read_again_once_it_is_matched(portal: Portal) -> None:
+    await upload(portal)
+    [held] = portal.uploads.held.values()
+    size = len(held.data)
+    await matched(portal)
+
+    await portal.post("/customers/read", {"header_row": "2"})
+
+    assert (size, held.data) == (len(FILE.encode()), b"")
+    assert "Download XLSX" in await portal.shown("/customers")
+
+
 @pytest.mark.parametrize("page", ["/customers", "/customers/rows/1"])
 async def test_no_text_of_a_file_becomes_markup(portal: Portal, page: str) -> None:
     hostile = "<script>alert(1)</script>"
@@ -301,6 +373,8 @@ _WIDE = "Navn" + ";x" * 100
 
 HOSTILE = {
     "no spreadsheet": (b"PK\x03\x04 and nothing", "cannot be read as a workbook"),
+    "a password": (an_encrypted_workbook(), "is protected by a password"),
+    "a web page": (b"<html><table><tr><td>Navn", "is a web page (HTML), whatever its name"),
     "no text": (b"\x81\x8d\x00\xff" * 9, "is not a text"),
     "nothing": (b"", "The file is empty."),
     "only a header": (b"Navn\n", "no row below it"),

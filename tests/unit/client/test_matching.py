@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from company_registry import InvalidResponse, MatchRecord, MatchResult, RateLimited, Retries
+from company_registry.columns import recognised
 from company_registry.http import Response
 from company_registry.matching import match
-from company_registry.spreadsheets import field_of
 from tests.builders.answers import a_problem
 from tests.fakes.client import FakeTransport, answer, problem
 
@@ -116,17 +116,59 @@ def test_an_answer_that_is_not_one_result_per_record_is_an_error(body: object) -
     "header, field",
     [
         ("Firmanavn", "name"),
+        ("Virksomhed", "name"),
+        ("Kundenavn", "name"),
         ("Org.nr.", "number"),
+        ("CVR-nummer", "number"),
         ("P-nummer", "number"),
+        ("Postadresse", "address"),
+        ("Adresselinje 1", "address"),
+        ("Gade", "address"),
         ("Postnr.", "postal_code"),
         ("By", "city"),
+        ("Bynavn", "city"),
         ("Poststed", "city"),
+        ("Postnr./by", "city"),
         ("E-post", "email"),
         ("Hjemmeside", "website"),
         ("Telefon", "phone"),
         ("Land", "country"),
         ("Saldo", None),
+        ("Kunde", None),
     ],
 )
 def test_a_column_is_recognised_by_its_header(header: str, field: str | None) -> None:
-    assert field_of(header) == field
+    assert list(recognised([header]).places) == ([] if field is None else [field])
+
+
+@pytest.mark.parametrize(
+    "header, row, fields",
+    [
+        (
+            "Husnr;Vejnavn;Etage;Dør;Bogstav",
+            "12;Nørregade;2;tv;B",
+            {"address": "Nørregade 12 B 2 tv"},
+        ),
+        ("Adresse;Vejnavn;Husnr", "Nørregade 12;Nørregade;12", {"address": "Nørregade 12"}),
+        ("Adresse;Husnr", "Nørregade;12", {"address": "Nørregade 12"}),
+        ("Postadresse;Besøksadresse", "Postboks 1;Storgata 2", {"address": "Storgata 2"}),
+        ("Adresselinje 2;Adresselinje 1", "2. sal;Gade 1", {"address": "Gade 1 2. sal"}),
+        ("Etage", "2", {}),
+        ("Navn;Firma", "Ane Prøve;Nordlys", {"name": "Nordlys"}),
+        ("P-nummer;CVR-nr", "1012345670;12345674", {"number": "12345674"}),
+        ("P-nummer;CVR-nr", "1012345670;", {"number": "1012345670"}),
+        ("Telefon;Mobil", ";20304050", {"phone": "20304050"}),
+    ],
+)
+def test_columns_that_make_one_value_are_joined_and_the_best_of_others_counts(
+    header: str, row: str, fields: dict[str, str]
+) -> None:
+    columns = recognised(header.split(";"))
+
+    assert columns.record("1", row.split(";")).fields == {"id": "1", **fields}
+
+
+def test_columns_that_are_not_used_are_named() -> None:
+    header = ["Kundenr", "Firma", "Saldo", "Husnr", "Gade"]
+
+    assert recognised(header).unused(header) == ["Kundenr", "Saldo"]

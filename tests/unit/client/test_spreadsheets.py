@@ -6,8 +6,10 @@ import pytest
 
 from company_registry.cli.plans import plan_of
 from company_registry.errors import InvalidParameter
-from company_registry.spreadsheets import Row, country_of, read_sheet, term_of, type_of
+from company_registry.headers import type_of
+from company_registry.spreadsheets import Row, country_of, read_sheet, term_of
 from company_registry.streams import Lookup
+from tests.builders.workbooks import a_workbook, an_encrypted_workbook
 
 TEXT = "kunde;land;navn\r\nA17;Danmark;Prøvefabrikken ApS\r\n"
 
@@ -22,6 +24,11 @@ TEXT = "kunde;land;navn\r\nA17;Danmark;Prøvefabrikken ApS\r\n"
         pytest.param(codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be"), False, id="utf-16-be mark"),
         pytest.param(TEXT.encode("utf-16-le"), False, id="utf-16-le"),
         pytest.param(TEXT.encode("utf-16-be"), False, id="utf-16-be"),
+        pytest.param(TEXT.encode("mac_roman"), False, id="mac_roman"),
+        pytest.param(TEXT.encode("utf-32"), False, id="utf-32 mark"),
+        pytest.param(codecs.BOM_UTF32_BE + TEXT.encode("utf-32-be"), False, id="utf-32-be mark"),
+        pytest.param(TEXT.encode("utf-32-le"), False, id="utf-32-le"),
+        pytest.param(TEXT.encode("utf-32-be"), False, id="utf-32-be"),
     ],
 )
 def test_every_encoding_of_a_spreadsheet_is_recognised(data: bytes, *, is_plain: bool) -> None:
@@ -91,12 +98,20 @@ def test_headers_are_unique() -> None:
 @pytest.mark.parametrize(
     "data, reason",
     [
-        (b"PK\x03\x04\x14\x00", "is a workbook: save it as CSV"),
-        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is a workbook"),
-        (b"navn\n\x81\xff\n", "is not a text in UTF-8, UTF-16 or Windows-1252"),
+        (b"PK\x03\x04\x14\x00", "cannot be read as a workbook"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "cannot be read as a workbook"),
+        (an_encrypted_workbook(), "is protected by a password"),
+        (b"PK\x03\x04...Index/Document.iwa", "is a Numbers document"),
+        (b"\r\n<HTML>\n<body><table><tr><td>Navn", "is a web page \\(HTML\\), whatever its name"),
+        ("\ufeff<!DOCTYPE html><table>".encode("utf-16"), "is a web page"),
+        (b'<?xml version="1.0"?><html><table>', "is a web page"),
+        (b'<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>', "is XML, as Excel 2003"),
+        (b"MIME-Version: 1.0\nContent-Type: multipart/related", "is a saved web page"),
+        (b"%PDF-1.7\n", "is a PDF"),
+        (b"navn\n\x81\xff\n", "is not a text in UTF-8, UTF-16, UTF-32, Windows-1252 or Mac Roman"),
     ],
 )
-def test_a_file_that_is_no_csv_says_why(data: bytes, reason: str) -> None:
+def test_a_file_that_is_no_spreadsheet_says_what_it_is(data: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         read_sheet(data)
 
@@ -104,11 +119,11 @@ def test_a_file_that_is_no_csv_says_why(data: bytes, reason: str) -> None:
 @pytest.mark.parametrize(
     "type_, headers",
     [
-        ("vat", ["VAT", "CVR-nr.", "Org.nr", "Organisasjonsnummer"]),
+        ("vat", ["VAT", "CVR-nr.", "CVR-nummer", "Org.nr", "Orgnr", "Organisasjonsnummer"]),
         ("produ", ["P-nummer"]),
         ("phone", ["Telefonnummer"]),
-        ("name", ["Firmanavn", "Company name"]),
-        ("address", ["Forretningsadresse"]),
+        ("name", ["Firmanavn", "Company name", "Virksomhed", "Kundenavn", "Firma"]),
+        ("address", ["Forretningsadresse", "Vejnavn", "Gade", "Adresselinje 1", "Postadresse"]),
         ("country", ["Land", "Country code"]),
         (None, ["Kunde", ""]),
     ],
@@ -185,3 +200,122 @@ def test_a_row_without_a_country_has_the_given_one() -> None:
     plan = plan_of(CUSTOM, country="Norge", by="name=leverandør", include=[])
 
     assert plan.lookup(CUSTOM.rows[0]) == Lookup("no", "Alfa", "name", ("alternatives",))
+
+
+# Where the header is
+
+TITLED = "Kunder pr. 1. januar;;\n\nUdtræk;Nordlys;\n;Firma;Besøgsadresse\n"
+
+
+@pytest.mark.parametrize(
+    "above, header, place",
+    [
+        ("", "navn;land", 1),
+        ("\n;\n", "navn;land", 3),
+        ("Kunder pr. 1. januar\n\n", "navn;land", 3),
+        ("Kunder\n\n", "Navn", 3),
+        (TITLED, "Kundenr;Navn;Vejnavn;Husnr;Postnr", 5),
+        ("Firma;Nordlys AS\nDato;2026-01-01\n\n", "Debitor;Navn;Saldo", 4),
+        ("Firma;;Kontakt;\n", "Navn;CVR;Telefon;Mail", 2),
+    ],
+)
+def test_the_header_is_the_row_with_the_known_names(above: str, header: str, place: int) -> None:
+    row = ";".join("x" for _ in header.split(";"))
+
+    sheet = read_sheet(f"{above}{header}\n{row}\n".encode())
+
+    assert (sheet.header, sheet.header_row) == (header.split(";"), place)
+    assert [(each.cells, each.number) for each in sheet.rows] == [(row.split(";"), place + 1)]
+    assert (f"header in row {place}" in sheet.description) is (place > 1)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"id;type\n1;Firma\n2;Privat\n", b"navn;note\nNavn;Firma\nA;By\n", b"id;navn;cvr\n7;;\n"],
+)
+def test_a_row_of_data_is_no_header(data: bytes) -> None:
+    assert read_sheet(data).header_row == 1
+
+
+def test_a_header_that_is_merged_over_two_rows_has_its_name() -> None:
+    sheet = read_sheet(b"Navn;Adresse;;Telefon\n;Gade;Postnr;\nA;B 1;5000;12345678\n")
+
+    assert (sheet.header, sheet.header_row) == (["Navn", "Gade", "Postnr", "Telefon"], 2)
+
+
+def test_the_row_of_the_header_is_chosen() -> None:
+    text = b"navn;land\nx;y\nEgen;Anden\nA;B\n"
+
+    assert read_sheet(text, header_row=3).header == ["Egen", "Anden"]
+    with pytest.raises(ValueError, match="has nothing in row 9"):
+        read_sheet(text, header_row=9)
+
+
+# Workbooks
+
+BOOK = a_workbook(
+    {
+        "Gammel": [["Navn"], ["Skjult"]],
+        "Forside": [],
+        "Kunder": [
+            ["Kundeliste"],
+            [],
+            ["", "Virksomhed", "", "Adresse"],
+            ["", "Navn", "CVR-nr.", "Vejnavn", "Husnr"],
+            [],
+            ["", "Prøve ApS", 12345674.0, "Nørregade", 12.0],
+        ],
+        "Andre": [["navn"], ["B"]],
+    },
+    hidden=["Gammel"],
+    merged={"Kunder": "B3:C3"},
+)
+
+
+def test_the_first_visible_sheet_with_rows_is_read_as_it_is_shown() -> None:
+    sheet = read_sheet(BOOK)
+
+    assert sheet.header == ["_1", "Navn", "CVR-nr.", "Vejnavn", "Husnr"]
+    assert [(row.number, row.cells) for row in sheet.rows] == [
+        (6, ["", "Prøve ApS", "12345674", "Nørregade", "12"])
+    ]
+    assert sheet.names == ("Forside", "Kunder", "Andre")
+    assert sheet.description == "header in row 4 of sheet Kunder (others: Forside, Andre)"
+
+
+@pytest.mark.parametrize("name, cell", [("Andre", "B"), ("Gammel", "Skjult")])
+def test_another_sheet_is_read_if_it_is_named(name: str, cell: str) -> None:
+    assert read_sheet(BOOK, sheet=name).rows == [Row([cell])]
+
+
+@pytest.mark.parametrize(
+    "data, name, reason",
+    [
+        (BOOK, "Ark1", "has no sheet Ark1: it has Forside, Kunder, Andre"),
+        (b"navn\n", "Ark1", "is a text, and has no sheet Ark1"),
+        (
+            a_workbook({"A": [["Navn"], ["B"]], "C": []}, hidden=["A"]),
+            None,
+            "has rows only in hidden sheets: show one of A",
+        ),
+    ],
+)
+def test_a_sheet_that_is_not_there_is_refused(data: bytes, name: str | None, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        read_sheet(data, sheet=name)
+
+
+def test_a_cell_far_to_the_right_widens_no_row() -> None:
+    far = [["Navn", *[""] * 5000, "x"], ["A"]]
+
+    assert read_sheet(a_workbook({"A": far})).rows[0].cells[:2] == ["A", ""]
+
+
+def test_an_address_is_looked_up_with_its_house_number_and_town() -> None:
+    sheet = read_sheet("By;Husnr;Vejnavn;Postnr\nOdense C;12;Nørregade;5000\n".encode())
+
+    plan = plan_of(sheet, country="dk", by=None, include=[])
+
+    assert plan.lookup(sheet.rows[0]) == Lookup(
+        "dk", "Nørregade 12, 5000 Odense C", "address", ("alternatives",)
+    )

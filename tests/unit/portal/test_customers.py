@@ -5,20 +5,15 @@ import json
 import pytest
 
 from company_registry import MatchCandidate, MatchRecord, MatchResult
-from portal.domain.customers import (
-    Columns,
-    Outcomes,
-    Table,
-    enriched,
-    read_columns,
-    recognised,
-)
+from company_registry.columns import Columns, recognised
+from portal.domain.customers import Outcomes, Table, enriched, fault_of, read_columns
 
 HEADER = ["Kundenr", "Firmanavn", "Navn", "Postnr.", "Land"]
 
 
 def a_table(*rows: list[str], header: list[str] = HEADER) -> Table:
-    return Table(header, [json.dumps(row).encode() for row in rows])
+    numbered = enumerate(rows, start=6)
+    return Table(header, [json.dumps([number, *row]).encode() for number, row in numbered])
 
 
 def a_candidate(vat: str = "12345674", score: float = 0.9) -> MatchCandidate:
@@ -37,22 +32,24 @@ def outcomes(*decisions: str | None) -> Outcomes:
 
 
 def test_known_headers_are_recognised_once() -> None:
-    assert recognised(HEADER).places == {"name": 1, "postal_code": 3, "country": 4}
+    assert recognised(HEADER).places == {"country": (4,), "name": (1,), "postal_code": (3,)}
 
 
 def test_columns_are_corrected_by_a_form() -> None:
     form = {"column-0": "number", "column-1": "", "column-2": "nothing", "country": "no"}
 
-    columns = read_columns({**form, "column-9": "name"}, len(HEADER))
+    columns = read_columns({**form, "column-9": "name"}, HEADER)
 
-    assert columns == Columns({"number": 0}, "no")
+    assert columns == Columns({"number": (0,)}, "no")
 
 
 @pytest.mark.parametrize(
-    "places, is_fine", [({"name": 1}, True), ({"city": 1}, False), ({}, False)]
+    "places, is_fine", [({"name": (1,)}, True), ({"city": (1,)}, False), ({}, False)]
 )
-def test_a_record_needs_something_to_be_found_by(places: dict[str, int], *, is_fine: bool) -> None:
-    assert (Columns(places).fault == "") is is_fine
+def test_a_record_needs_something_to_be_found_by(
+    places: dict[str, tuple[int, ...]], *, is_fine: bool
+) -> None:
+    assert (fault_of(Columns(places)) == "") is is_fine
 
 
 @pytest.mark.parametrize(
@@ -60,18 +57,36 @@ def test_a_record_needs_something_to_be_found_by(places: dict[str, int], *, is_f
     [
         (["1", "Prøve", "", "0150", "Norge"], ("no", "Prøve", "0150")),
         (["1", "'Prøve", "", "150", "?"], ("dk", "Prøve", "0150")),
-        (["1", "x" * 400, "", "", ""], ("dk", "x" * 300, "")),
+        (["1", "x" * 400, "", "", ""], ("dk", "x" * 300, None)),
     ],
 )
 def test_a_row_is_a_record(row: list[str], record: tuple[str, str, str]) -> None:
-    found = Columns({"name": 1, "postal_code": 3, "country": 4}, "dk").record(7, row)
+    found = Columns({"name": (1,), "postal_code": (3,), "country": (4,)}, "dk").record("7", row)
 
     assert found.id == "7"
     assert (found.country, found.name, found.postal_code) == record
 
 
+def test_columns_of_one_address_are_joined_as_a_form_chooses_them() -> None:
+    header = ["Nr", "Husnr", "Gade"]
+    form = {"column-0": "name", "column-1": "address", "column-2": "address"}
+
+    record = read_columns(form, header).record("0", ["Prøve", "12", "Nørregade"])
+
+    assert (record.name, record.address) == ("Prøve", "Nørregade 12")
+
+
+def test_a_row_has_its_cells_and_its_number_in_the_file() -> None:
+    table = a_table(["1", "A"], [])
+
+    assert [(table.number(place), table.row(place)) for place in (0, 1)] == [
+        (6, ["1", "A"]),
+        (7, []),
+    ]
+
+
 def test_a_row_without_a_country_is_of_both() -> None:
-    assert Columns({"name": 0}).record(0, ["Prøve"]).country is None
+    assert Columns({"name": (0,)}).record("0", ["Prøve"]).country is None
 
 
 def test_each_decision_has_its_pile_and_an_error_finds_nothing() -> None:

@@ -1,55 +1,16 @@
-"""Spreadsheets in any usual form: encodings, delimiters, and headers in three languages."""
+"""Spreadsheets in any usual form: workbooks, encodings, delimiters, and rows above the header."""
 
 import codecs
 import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, get_args
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Final
 
-from company_registry.models import SearchType
-
-#: The type of a term, `search` for one to be inferred, or the country.
-COUNTRY: Final = "country"
-SEARCH: Final = "search"
-
-#: Headers in English, Danish and Norwegian, in lower case without spaces and punctuation. The
-#: first type that a file has is looked up by, unless the caller chooses.
-HEADERS: Final[dict[str, str]] = {
-    "vat": "vat vatno vatnumber registrationnumber companynumber companyregistrationnumber"
-    " cvr cvrnr cvrnummer cvrno momsnr momsnummer virksomhedsnummer"
-    " orgnr orgnummer organisasjonsnummer organisasjonsnr organisationsnummer foretaksnummer",
-    "produ": "produ productionunit productionunitnumber pnr pnummer produktionsenhed"
-    " produktionsenhedsnummer underenhet underenhetsnummer bedriftsnummer",
-    "ean": "ean eannr eannummer eannumber gln glnnr glnnummer lokationsnummer lokasjonsnummer",
-    "phone": "phone phonenumber telephone mobile telefon telefonnr telefonnummer tlf tlfnr mobil"
-    " mobilnr mobilnummer",
-    "name": "name companyname customername company suppliername navn firma firmanavn kundenavn"
-    " leverandørnavn virksomhed virksomhedsnavn selskab selskabsnavn selskap selskapsnavn bedrift"
-    " bedriftsnavn foretaksnavn foretak",
-    "address": "address streetaddress businessaddress adresse gadeadresse gateadresse"
-    " forretningsadresse besøksadresse beliggenhedsadresse",
-    SEARCH: "search query term søg søgning søk søketekst",
-    COUNTRY: "country countrycode land landekode landkode",
-}
-TYPES: Final = (*get_args(SearchType), SEARCH)
-
-#: Further headers of customers, by the field of a record to be matched.
-_OF_RECORDS: Final = {
-    "postal_code": "postalcode postcode zip zipcode postnr postnummer postkode",
-    "city": "city town by bynavn poststed postdistrikt sted",
-    "email": "email emailaddress mail epost epostadresse mailadresse",
-    "website": "website web homepage url domain hjemmeside nettsted nettside domene",
-}
-#: Fields of a record, by the type of a column.
-_FIELDS: Final = {"vat": "number", "produ": "number", "phone": "phone", "name": "name"} | {
-    "address": "address",
-    COUNTRY: COUNTRY,
-    SEARCH: "name",
-}
-
-_TYPE_OF: Final = {name: type_ for type_, names in HEADERS.items() for name in names.split()}
+from company_registry.headers import kind_of, meaning_of, type_of
+from company_registry.workbooks import is_workbook, read_workbook, refuse_others
 
 COUNTRIES: Final = {
     name: country
@@ -63,12 +24,41 @@ COUNTRIES: Final = {
 _DELIMITERS: Final = ";\t,|"
 #: Excel's own word for the delimiter, in a line before the header.
 _SEPARATOR: Final = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
-_WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+#: The longer mark first: it begins with the shorter one.
 _MARKS: Final = {
+    codecs.BOM_UTF32_LE: "utf-32-le",
+    codecs.BOM_UTF32_BE: "utf-32-be",
     codecs.BOM_UTF8: "utf-8",
     codecs.BOM_UTF16_LE: "utf-16-le",
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
+#: By the bytes of a Latin letter that are not zero, the encodings without a mark.
+_ZEROS: Final = (
+    (4, 0, "utf-32-le"),
+    (4, 3, "utf-32-be"),
+    (2, 0, "utf-16-le"),
+    (2, 1, "utf-16-be"),
+)
+#: Encodings of one byte, the usual one first, and the letters by which they are told apart.
+_OF_ONE_BYTE: Final = ("cp1252", "mac_roman")
+_NORDIC: Final = re.compile("[a-zæøå][æøå]|[æøå][a-zæøå]|[ÆØÅ][A-ZÆØÅa-zæøå]|[A-Z][ÆØÅ]")
+_NAMES: Final = {
+    "mac_roman": "Mac Roman",
+    "utf-32-le": "UTF-32",
+    "utf-32-be": "UTF-32",
+    "cp1252": "Windows-1252",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+    "utf-8": "UTF-8",
+}
+#: Encodings that nobody needs to be told of.
+_USUAL: Final = ("UTF-8", "UTF-16", "Windows-1252", "")
+
+_NO_TEXT: Final = "is not a text in UTF-8, UTF-16, UTF-32, Windows-1252 or Mac Roman"
+
+#: Rows in which a header is looked for.
+_ABOVE: Final = 30
+
 #: A spreadsheet shows such a text as a number or a formula: ="01234567".
 _QUOTED: Final = re.compile(r'=?"(.*)"', re.DOTALL)
 
@@ -86,6 +76,8 @@ class Row:
     cells: list[str]
     #: True if the row had more cells than the header.
     is_longer: bool = False
+    #: As a spreadsheet shows it.
+    number: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +87,37 @@ class Sheet:
     #: Unique names of the columns.
     header: list[str]
     rows: list[Row]
-    delimiter: str
+    delimiter: str = ";"
     #: False if a spreadsheet would not read UTF-8 without a mark.
-    is_plain: bool
+    is_plain: bool = False
+    #: The number of the row of the header.
+    header_row: int = 1
+    #: Of a workbook, this sheet, and all that are visible.
+    name: str = ""
+    names: tuple[str, ...] = ()
+    #: Of a text.
+    encoding: str = ""
 
     def places(self, type_: str) -> list[int]:
-        """Returns the columns whose header is of this type."""
-        return [place for place, name in enumerate(self.header) if type_of(name) == type_]
+        """Returns the columns whose header is of this type, the best first."""
+        found = [place for place, name in enumerate(self.header) if type_of(name) == type_]
 
+        def rank(place: int) -> int:
+            meaning = meaning_of(self.header[place])
+            return 0 if meaning is None else meaning.rank
 
-def type_of(header: str) -> str | None:
-    """Returns the type of a column by its header; None for one of the caller's own."""
-    return _TYPE_OF.get("".join(letter for letter in header.lower() if letter.isalnum()))
+        return sorted(found, key=rank)
 
-
-def field_of(header: str) -> str | None:
-    """Returns the field of a record that a column's header names; None for another column."""
-    bare = "".join(letter for letter in header.lower() if letter.isalnum())
-    own = next((name for name, names in _OF_RECORDS.items() if bare in names.split()), None)
-    return own or _FIELDS.get(type_of(header) or "")
+    @property
+    def description(self) -> str:
+        """How it was read, as far as that is not evident: `header in row 5 of sheet Kunder`."""
+        header = f"header in row {self.header_row}" if self.header_row != 1 else ""
+        others = [name for name in self.names if name != self.name]
+        sheet = f"sheet {self.name}" if others else ""
+        text = "" if self.encoding in _USUAL else f"text in {self.encoding}"
+        place = " of ".join(filter(None, (header, sheet)))
+        more = f" (others: {', '.join(others)})" if others else ""
+        return ", ".join(filter(None, (f"{place}{more}", text)))
 
 
 def country_of(text: str) -> str | None:
@@ -139,24 +143,39 @@ def harmless(cell: str) -> str:
     return f"'{text}" if is_formula else text
 
 
-def read_sheet(data: bytes) -> Sheet:
-    """Returns a file's sheet. Raises ValueError with the reason if it cannot be read."""
-    if data.startswith(_WORKBOOKS):
-        raise ValueError("is a workbook: save it as CSV")
+def read_sheet(data: bytes, *, sheet: str | None = None, header_row: int | None = None) -> Sheet:
+    """Returns a file's sheet: the named or the first visible one, with its header.
+
+    The header is the row with most of the known names among the first, or that of a number.
+    Raises ValueError with the reason if the file cannot be read.
+    """
+    if is_workbook(data):
+        grid = read_workbook(data, sheet)
+        rows = [(at, cells) for at, cells in enumerate(grid.rows, start=1) if any(cells)]
+        found = _with_header(rows, header_row)
+        return replace(found, name=grid.name, names=grid.names)
+    refuse_others(data)
+    if sheet is not None:
+        raise ValueError(f"is a text, and has no sheet {sheet}")
     encoding, mark = _encoding(data)
     try:
         text = data[mark:].decode(encoding)
     except UnicodeDecodeError:
-        raise ValueError("is not a text in UTF-8, UTF-16 or Windows-1252") from None
+        raise ValueError(_NO_TEXT) from None
+    if "\x00" in text:
+        raise ValueError(_NO_TEXT)
     named = _SEPARATOR.match(text)
     if named:
         text = text[named.end() :]
     lines = io.StringIO(text, newline="").readlines()
-    delimiter = named[1] if named else _delimiter(lines)
-    records = _records(lines, delimiter)
-    header = _unique(next(records, []))
-    rows = [_row(cells, len(header)) for cells in records]
-    return Sheet(header, rows, delimiter, is_plain=encoding == "utf-8" and not mark)
+    delimiter = named[1] if named else _delimiter(lines, header_row)
+    found = _with_header(list(_records(lines, delimiter)), header_row)
+    return replace(
+        found,
+        delimiter=delimiter,
+        is_plain=encoding == "utf-8" and not mark,
+        encoding=_NAMES[encoding],
+    )
 
 
 def _encoding(data: bytes) -> tuple[str, int]:
@@ -168,35 +187,108 @@ def _encoding(data: bytes) -> tuple[str, int]:
         if data.startswith(mark):
             return encoding, len(mark)
     sample = data[:1000]
-    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
-        # In UTF-16 every other byte of Latin letters is 0.
-        if 2 * sample[first::2].count(0) > len(sample[first::2]):
+    for width, first, encoding in _ZEROS:
+        zeros = [sample[at::width] for at in range(width) if at != first]
+        # Latin letters have one byte that is not 0.
+        if all(2 * part.count(0) > len(part) for part in zeros):
             return encoding, 0
     try:
         data.decode()
     except UnicodeDecodeError:
-        return "cp1252", 0
+        return max(_OF_ONE_BYTE, key=lambda each: _letters(data, each)), 0
     return "utf-8", 0
 
 
-def _delimiter(lines: Sequence[str]) -> str:
+def _letters(data: bytes, encoding: str) -> int:
+    """Returns the number of Danish and Norwegian letters in words, if it is this encoding."""
+    return len(_NORDIC.findall(data.decode(encoding, errors="replace")))
+
+
+def _delimiter(lines: Sequence[str], header_row: int | None) -> str:
     """Returns the delimiter with the most known columns in the header, or the most columns."""
 
     def columns(delimiter: str) -> tuple[int, int]:
-        header = next(_records(lines, delimiter), [])
-        return sum(type_of(name) is not None for name in header), len(header)
+        rows = list(islice(_records(lines, delimiter), max(_ABOVE, header_row or 0)))
+        if not rows:
+            return 0, 0
+        cells = _header(rows, header_row)
+        return len(_kinds(cells)), len(cells)
 
     return max(_DELIMITERS, key=columns)
 
 
-def _records(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
-    """Yields the records that are not empty."""
-    first = 0
+def _with_header(rows: list[tuple[int, list[str]]], header_row: int | None) -> Sheet:
+    """Returns the sheet of numbered rows that are not empty."""
+    if not rows and header_row is None:
+        return Sheet([], [])
+    place = _header_place(rows, header_row)
+    header = _unique(_header(rows, header_row))
+    below = [_row(cells, len(header), number) for number, cells in rows[place + 1 :]]
+    return Sheet(header, below, header_row=rows[place][0])
+
+
+def _header(rows: Sequence[tuple[int, list[str]]], header_row: int | None) -> list[str]:
+    """Returns the cells of the header."""
+    return _named(rows, _header_place(rows, header_row))
+
+
+def _named(rows: Sequence[tuple[int, list[str]]], place: int) -> list[str]:
+    """Returns the cells of a row as a header.
+
+    An empty one takes the name from the row above it, of a cell that is merged over both.
+    """
+    number, cells = rows[place]
+    above, group = rows[place - 1] if place else (0, [])
+    if above != number - 1 or _filled(group) < 2:
+        return cells
+    width = max(len(cells), len(group))
+    pairs = zip(_padded(cells, width), _padded(group, width), strict=True)
+    return [cell if cell.strip() else over for cell, over in pairs]
+
+
+def _header_place(rows: Sequence[tuple[int, list[str]]], header_row: int | None) -> int:
+    """Returns the place of the header among the rows.
+
+    It has the most known names, and if only one, either only titles above it, which are rows of
+    one cell, or more cells than these. Of equal ones it has the most cells.
+    """
+    if header_row is not None:
+        for place, (number, _) in enumerate(rows):
+            if number == header_row:
+                return place
+        raise ValueError(f"has nothing in row {header_row}")
+    best, most, widest = 0, (0, 0), 0
+    is_title = True
+    for place, (_, cells) in enumerate(rows[:_ABOVE]):
+        known, filled = len(_kinds(_named(rows, place))), _filled(cells)
+        if known and (known, filled) > most and (known > 1 or is_title or filled > widest):
+            best, most = place, (known, filled)
+        is_title = is_title and filled == 1 and not known
+        widest = max(widest, filled)
+    return best
+
+
+def _kinds(cells: Sequence[str]) -> set[str]:
+    """Returns what the cells are known as, if they are headers."""
+    return {kind for cell in cells if (kind := kind_of(cell)) is not None}
+
+
+def _filled(cells: Sequence[str]) -> int:
+    return sum(1 for cell in cells if cell.strip())
+
+
+def _padded(cells: list[str], length: int) -> list[str]:
+    return [*cells, *[""] * (length - len(cells))]
+
+
+def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yields the records that are not empty, with their numbers."""
+    first, number = 0, 0
     while first < len(lines):
         cells, count = _record(lines, first, delimiter)
-        first += count
+        first, number = first + count, number + 1
         if any(cell.strip() for cell in cells):
-            yield cells
+            yield number, cells
 
 
 def _record(lines: Sequence[str], first: int, delimiter: str) -> tuple[list[str], int]:
@@ -226,6 +318,6 @@ def _unique(names: list[str]) -> list[str]:
     return found
 
 
-def _row(cells: list[str], length: int) -> Row:
+def _row(cells: list[str], length: int, number: int) -> Row:
     is_longer = any(cell.strip() for cell in cells[length:])
-    return Row([*cells, *[""] * length][:length], is_longer)
+    return Row(_padded(cells, length)[:length], is_longer, number)

@@ -14,13 +14,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from company_registry.cli import results
 from company_registry.cli.companies import Include, Included
+from company_registry.cli.files import HeaderRow, SheetName, read_file
 from company_registry.cli.output import as_json
 from company_registry.cli.plans import Plan, known_columns, plan_of
 from company_registry.cli.results import Result
 from company_registry.cli.session import Exit, Session
 from company_registry.client import Client
 from company_registry.errors import CompanyRegistryError, InvalidParameter
-from company_registry.spreadsheets import TYPES, Row, Sheet, harmless, read_sheet
+from company_registry.headers import TYPES
+from company_registry.spreadsheets import Row, Sheet, harmless
 from company_registry.streams import Lookup
 
 
@@ -33,7 +35,7 @@ class Format(StrEnum):
 
 def batch(  # noqa: PLR0913 (the command's options)
     session: Session,
-    file: Annotated[Path, typer.Argument(help="CSV with a header; - is standard input.")],
+    file: Annotated[Path, typer.Argument(help="XLSX or CSV with a header; - is standard input.")],
     *,
     country: Annotated[
         str | None, typer.Option(help="Register of rows without a country: dk or no.")
@@ -46,30 +48,33 @@ def batch(  # noqa: PLR0913 (the command's options)
             autocompletion=lambda: list(TYPES),
         ),
     ] = None,
+    sheet: SheetName = None,
+    header_row: HeaderRow = None,
     include: Included = [],  # noqa: B006 (Typer copies it)
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Output file; default standard output.")
     ] = None,
     format_: Annotated[Format, typer.Option("--format", help="Format of the output.")] = Format.CSV,
 ) -> None:
-    """Look up each row of a spreadsheet saved as CSV, in any number.
+    """Look up each row of a spreadsheet, in any number.
 
     The header names the columns in English, Danish or Norwegian: the country (or give --country),
-    and a number, name, address or other term. Semicolons, tabs and commas, UTF-8, UTF-16 and
-    Windows-1252 are recognised. The output has the rows in their order, each with its company and
-    what else matches, or its error. The exit status is 1 if a row has no company.
+    and a number, name, address or other term. XLSX, XLS, XLSB, ODS and CSV are read, with titles
+    above the header, delimited and encoded in any usual way. The output has the rows in their
+    order, each with its company and what else matches, or its error. The exit status is 1 if a row
+    has no company.
     """
-    sheet = read_file(session, file)
+    found = read_file(session, file, sheet, header_row)
     try:
-        plan = plan_of(sheet, country=country, by=by, include=include)
+        plan = plan_of(found, country=country, by=by, include=include)
     except ValueError as error:
         session.fail(str(error), Exit.USAGE)
     if out is not None and out.exists() and file.exists() and out.samefile(file):
         session.fail("--out must be another file than the one that is read", Exit.USAGE)
-    _say_column(session, sheet, plan)
+    _say_column(session, found, plan)
     is_json = session.as_json or format_ is Format.JSON
-    with _writing(session, out, sheet, include, is_json=is_json) as write:
-        counts = _look_up(session, sheet, plan, write)
+    with _writing(session, out, found, include, is_json=is_json) as write:
+        counts = _look_up(session, found, plan, write)
     session.note(str(counts))
     if counts.found < counts.done:
         raise typer.Exit(Exit.FAILED)
@@ -107,25 +112,15 @@ def _look_up(
 
 
 def _say_column(session: Session, sheet: Sheet, plan: Plan) -> None:
-    """Says which column is used, where that is not evident."""
-    name = sheet.header[plan.term]
-    others = ", ".join(sheet.header[at] for _, at in known_columns(sheet) if at != plan.term)
-    if others or name != plan.type:
+    """Says which columns are used, and which are not, where that is not evident."""
+    names = " + ".join(sheet.header[at] for at in (*plan.term, *plan.place))
+    known = [at for _, at in known_columns(sheet) if at not in plan.used]
+    unused = [name for at, name in enumerate(sheet.header) if at not in {*plan.used, *known}]
+    if known or unused or names != plan.type:
+        others = ", ".join(sheet.header[at] for at in known)
         choice = f"; --by chooses another: {others}" if others else ""
-        session.note(f"Looking up by column {name} ({plan.type}){choice}")
-
-
-def read_file(session: Session, file: Path) -> Sheet:
-    """Reads a spreadsheet, or standard input as `-`; ends the command if it cannot be read."""
-    try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        return read_sheet(data)
-    except FileNotFoundError:
-        session.fail(f"{file}: there is no such file", Exit.USAGE)
-    except OSError as error:
-        session.fail(f"{file}: {error.strerror}", Exit.USAGE)
-    except ValueError as error:
-        session.fail(f"{file} {error}", Exit.USAGE)
+        rest = f"; not used: {', '.join(unused)}" if unused else ""
+        session.note(f"Looking up by column {names} ({plan.type}){choice}{rest}")
 
 
 def _results(client: Client, lookups: list[Lookup | InvalidParameter]) -> Iterator[Result]:

@@ -1,10 +1,25 @@
-"""Values of options that are kept in files."""
+"""Files that commands read: spreadsheets, and values of options."""
 
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from company_registry.cli.session import Exit, Session
+from company_registry.spreadsheets import Sheet, read_sheet
+
+SheetName = Annotated[
+    str | None,
+    typer.Option("--sheet", help="Sheet of a workbook; the first visible one unless given."),
+]
+HeaderRow = Annotated[
+    int | None,
+    typer.Option(
+        "--header-row", min=1, help="Row of the header; that of the known names unless given."
+    ),
+]
 
 #: Characters of a file: a filter of the service is far smaller.
 _MAX_FILE = 1_000_000
@@ -38,3 +53,21 @@ def read_text(session: Session, name: str) -> str:
     if len(text) > _MAX_FILE:
         session.fail(f"{name} is larger than {_MAX_FILE} characters", Exit.USAGE)
     return text
+
+
+def read_file(
+    session: Session, file: Path, sheet: str | None = None, header_row: int | None = None
+) -> Sheet:
+    """Reads a spreadsheet, or standard input as `-`; ends the command if it cannot be read."""
+    try:
+        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+        found = read_sheet(data, sheet=sheet, header_row=header_row)
+    except FileNotFoundError:
+        session.fail(f"{file}: there is no such file", Exit.USAGE)
+    except OSError as error:
+        session.fail(f"{file}: {error.strerror}", Exit.USAGE)
+    except ValueError as error:
+        session.fail(f"{file} {error}", Exit.USAGE)
+    if found.description:
+        session.note(f"Read {file}: {found.description}")
+    return found

@@ -20,20 +20,15 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from company_registry.cli.batches import read_file
+from company_registry.cli.files import HeaderRow, SheetName, read_file
 from company_registry.cli.journals import Journal
 from company_registry.cli.output import as_json, plain
 from company_registry.cli.session import Exit, Session
+from company_registry.columns import FIELDS, SEARCHED, Columns, read_places, recognised
 from company_registry.errors import CompanyRegistryError
 from company_registry.matching import MatchRecord, MatchResult
-from company_registry.spreadsheets import Row, Sheet, country_of, field_of, harmless, term_of
+from company_registry.spreadsheets import Row, Sheet, country_of, harmless
 
-#: The fields of a record that a column may hold.
-FIELDS: Final = (
-    "country", "name", "number", "address", "postal_code", "city", "phone", "email", "website",
-)  # fmt: skip
-#: One of them is needed.
-_SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
 #: Columns of each result, after those of the input.
 _ADDED: Final = (
     "decision", "company_country", "company_vat", "company_name", "company_city",
@@ -47,7 +42,7 @@ _Kept = dict[str, Any]
 
 def match(  # noqa: PLR0913 (the command's options)
     session: Session,
-    file: Annotated[Path, typer.Argument(help="CSV with a header; - is standard input.")],
+    file: Annotated[Path, typer.Argument(help="XLSX or CSV with a header; - is standard input.")],
     *,
     out: Annotated[
         Path | None,
@@ -61,33 +56,37 @@ def match(  # noqa: PLR0913 (the command's options)
     column: Annotated[
         list[str],
         typer.Option(
-            help=f"FIELD=HEADER for a column that is not recognised; FIELD is {', '.join(FIELDS)}."
+            help="FIELD=HEADER for a column that is not recognised; several make one address. "
+            f"FIELD is {', '.join(FIELDS)}."
         ),
     ] = [],  # noqa: B006 (Typer copies it)
+    sheet: SheetName = None,
+    header_row: HeaderRow = None,
     limit: Annotated[int, typer.Option(min=1, max=20, help="Candidates of each row.")] = 5,
 ) -> None:
     """Find the company that each row of a customer list means, in any number of rows.
 
     The header names the columns in English, Danish or Norwegian: name, number, address, postal
-    code, town, phone, e-mail address, web site, country. The output has the rows in their order,
-    each with its decision (match, review or none), the likeliest company, its probability, and
-    what agrees. A run that was stopped goes on where it was, with the same --out. The exit status
-    is 1 if a row is for review or has an error.
+    code, town, phone, e-mail address, web site, country; those of a street, a house number and the
+    like are joined. XLSX, XLS, XLSB, ODS and CSV are read, with titles above the header. The output
+    has the rows in their order, each with its decision (match, review or none), the likeliest
+    company, its probability, and what agrees. A run that was stopped goes on where it was, with the
+    same --out. The exit status is 1 if a row is for review or has an error.
     """
-    sheet = read_file(session, file)
+    table = read_file(session, file, sheet, header_row)
     try:
-        chosen = country and _country(country)
-        places = columns_of(sheet, column)
+        columns = columns_of(table, column, (country and _country(country)) or "")
     except ValueError as error:
         session.fail(str(error), Exit.USAGE)
     if out is not None and out.exists() and file.exists() and out.samefile(file):
         session.fail("--out must be another file than the one that is read", Exit.USAGE)
-    named = ", ".join(f"{field}: {sheet.header[place]}" for field, place in places.items())
-    session.note(f"Columns: {named}")
-    records = list(_records(sheet, places, chosen))
+    _say_columns(session, table, columns)
+    records = [
+        columns.record(str(number), row.cells) for number, row in enumerate(table.rows, start=1)
+    ]
     try:
         kept = _matched(session, records, limit, out)
-        _write(session, out, sheet, kept)
+        _write(session, out, table, kept)
     except OSError as error:
         session.fail(f"{out}: {error.strerror}", Exit.USAGE)
     counts = Counter(each["decision"] or _ERROR for each in kept)
@@ -96,13 +95,13 @@ def match(  # noqa: PLR0913 (the command's options)
         raise typer.Exit(Exit.FAILED)
 
 
-def columns_of(sheet: Sheet, given: Sequence[str]) -> dict[str, int]:
-    """Returns the column of each field: the given one, or the first whose header is known.
+def columns_of(sheet: Sheet, given: Sequence[str], country: str = "") -> Columns:
+    """Returns the columns of each field: the given ones, or those whose header is known.
 
     Raises ValueError.
     """
     known = {name: place for place, name in reversed(list(enumerate(sheet.header)))}
-    places: dict[str, int] = {}
+    chosen: dict[int, str] = {}
     for each in given:
         field, _, header = each.partition("=")
         if field not in FIELDS or header not in known:
@@ -110,17 +109,30 @@ def columns_of(sheet: Sheet, given: Sequence[str]) -> dict[str, int]:
                 f"--column must be FIELD=HEADER, with one of {', '.join(FIELDS)} and a header "
                 f"of the file: {', '.join(sheet.header)}"
             )
-        places[field] = known[header]
-    taken = set(places.values())
-    for place, name in enumerate(sheet.header):
-        field = field_of(name) or ""
-        if field and field not in places and place not in taken:
-            places[field] = place
-    if not any(field in places for field in _SEARCHED):
+        chosen[known[header]] = field
+    places = read_places(sheet.header, chosen)
+    for field, found in recognised(sheet.header).places.items():
+        free = tuple(place for place in found if place not in chosen)
+        if field not in places and free:
+            places[field] = free
+    columns = Columns({field: places[field] for field in FIELDS if field in places}, country)
+    if not columns.is_searched:
         raise ValueError(
-            f"the file must have a column of {', '.join(_SEARCHED)}; --column FIELD=HEADER names it"
+            f"the file must have a column of {', '.join(SEARCHED)}; --column FIELD=HEADER names "
+            f"it, and --header-row the row of the header; row {sheet.header_row} has "
+            f"{', '.join(sheet.header) or 'nothing'}"
         )
-    return places
+    return columns
+
+
+def _say_columns(session: Session, sheet: Sheet, columns: Columns) -> None:
+    named = ", ".join(
+        f"{field}: {' + '.join(sheet.header[place] for place in places)}"
+        for field, places in columns.places.items()
+    )
+    session.note(f"Columns: {named}")
+    if unused := columns.unused(sheet.header):
+        session.note(f"Not used: {', '.join(unused)}")
 
 
 def _country(text: str) -> str:
@@ -128,16 +140,6 @@ def _country(text: str) -> str:
     if found is None:
         raise ValueError("--country must be dk or no")
     return found
-
-
-def _records(sheet: Sheet, places: dict[str, int], country: str | None) -> Iterator[MatchRecord]:
-    """The record of each row; its id is the number of the row."""
-    for number, row in enumerate(sheet.rows, start=1):
-        cells: dict[str, Any] = {
-            field: term_of(row.cells[place]) or None for field, place in places.items()
-        }
-        cells["country"] = country_of(cells.get("country") or "") or country
-        yield MatchRecord(str(number), **cells)
 
 
 def _matched(
@@ -173,7 +175,7 @@ _NOTHING: Final[_Kept] = {"decision": "none", "candidates": [], "problem": None}
 
 
 def _is_searched(record: MatchRecord) -> bool:
-    return any(getattr(record, field) for field in _SEARCHED)
+    return any(getattr(record, field) for field in SEARCHED)
 
 
 def _kept(result: MatchResult) -> _Kept:

@@ -5,18 +5,11 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from company_registry.cli.companies import Include
+from company_registry.columns import recognised, text_in
 from company_registry.errors import InvalidParameter
+from company_registry.headers import COUNTRY, HEADERS, SEARCH, TYPES
 from company_registry.models import Country, SearchType
-from company_registry.spreadsheets import (
-    COUNTRY,
-    HEADERS,
-    SEARCH,
-    TYPES,
-    Row,
-    Sheet,
-    country_of,
-    term_of,
-)
+from company_registry.spreadsheets import Row, Sheet, country_of
 from company_registry.streams import Lookup
 
 #: Types of terms that several companies may match equally well.
@@ -28,7 +21,10 @@ class Plan:
     """How the rows of a sheet are looked up."""
 
     type: str
-    term: int
+    #: The columns that make up the term.
+    term: tuple[int, ...]
+    #: Those of the postal code and the town, which complete an address.
+    place: tuple[int, ...]
     #: None if the sheet has no such column.
     country: int | None
     default: str | None
@@ -42,7 +38,7 @@ class Plan:
         country = country_of(named) if named else self.default
         if country is None:
             return _invalid(f"country: give dk or no, not {named!r}" if named else "country: empty")
-        term = term_of(row.cells[self.term])
+        term = self._term(row)
         if not term:
             return _invalid(f"{self.type}: empty")
         shared = ("alternatives",) if self.type in _SHARED else ()
@@ -52,6 +48,17 @@ class Plan:
             by=None if self.type == SEARCH else cast(SearchType, self.type),
             include=tuple(dict.fromkeys([*(each.value for each in self.include), *shared])),
         )
+
+    def _term(self, row: Row) -> str:
+        term = text_in(row.cells, self.type, self.term)
+        places = [text_in(row.cells, "city", (place,)) for place in self.place]
+        rest = " ".join(text for text in places if text and text not in term)
+        return f"{term}, {rest}" if term and rest else term
+
+    @property
+    def used(self) -> set[int]:
+        """The columns that it reads."""
+        return {*self.term, *self.place} | (set() if self.country is None else {self.country})
 
 
 def plan_of(
@@ -74,7 +81,12 @@ def plan_of(
             f"the header must have one of the columns {', '.join(TYPES)}, in English, Danish or "
             f"Norwegian, or give --by TYPE=HEADER; it has {', '.join(sheet.header) or 'nothing'}"
         )
-    return Plan(type_, place, countries[0] if countries else None, default, tuple(include))
+    found = recognised(sheet.header).places
+    is_address = type_ == "address"
+    joined = found.get("address", ()) if is_address else ()
+    terms = joined if place in joined else (place,)
+    towns = (*found.get("postal_code", ()), *found.get("city", ())) if is_address else ()
+    return Plan(type_, terms, towns, countries[0] if countries else None, default, tuple(include))
 
 
 def known_columns(sheet: Sheet) -> list[tuple[str, int]]:

@@ -1,18 +1,19 @@
 """`watchlists`: keep lists of companies, which webhooks and `events follow` select by."""
 
 import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from company_registry.cli.files import HeaderRow, SheetName, read_file
 from company_registry.cli.options import App
 from company_registry.cli.output import Column
 from company_registry.cli.session import Country, Exit, Session
 from company_registry.client import Client
-from company_registry.spreadsheets import Row, Sheet, country_of, read_sheet, term_of
+from company_registry.spreadsheets import Row, Sheet, country_of, term_of
 from company_registry.watchlist_models import Watchlist, WatchlistChange
 from company_registry.watchlist_operations import MAX_CHANGED
 
@@ -27,9 +28,9 @@ Files = Annotated[
     typer.Option(
         "--file",
         "-f",
-        help="File with a company in each line, or CSV with a header and columns of country and "
-        "registration number; of the output of match, the rows decided match. - is standard input. "
-        "Repeatable.",
+        help="File with a company in each line, or XLSX or CSV with a header and columns of "
+        "country and registration number; of the output of match, the rows decided match. - is "
+        "standard input. Repeatable.",
     ),
 ]
 OfCountry = Annotated[
@@ -87,37 +88,43 @@ def show(
 
 
 @app.add("add")
-def add(
+def add(  # noqa: PLR0913 (the command's options)
     session: Session,
     watchlist: WatchlistId,
     companies: Companies = [],  # noqa: B006 (Typer copies it)
     *,
     files: Files = [],  # noqa: B006
     country: OfCountry = None,
+    sheet: SheetName = None,
+    header_row: HeaderRow = None,
 ) -> None:
     """Add companies in any number. The exit status is 1 if no register has some of them."""
 
     def change(client: Client, part: Sequence[str]) -> WatchlistChange:
         return client.change_watched(watchlist, add=part)
 
-    _change(session, companies, files, country, change)
+    read = (_read(session, file, country, sheet, header_row) for file in files)
+    _change(session, companies, read, change)
 
 
 @app.add("remove")
-def remove(
+def remove(  # noqa: PLR0913 (the command's options)
     session: Session,
     watchlist: WatchlistId,
     companies: Companies = [],  # noqa: B006 (Typer copies it)
     *,
     files: Files = [],  # noqa: B006
     country: OfCountry = None,
+    sheet: SheetName = None,
+    header_row: HeaderRow = None,
 ) -> None:
     """Remove companies in any number; those that the list does not have change nothing."""
 
     def change(client: Client, part: Sequence[str]) -> WatchlistChange:
         return client.change_watched(watchlist, remove=part)
 
-    _change(session, companies, files, country, change)
+    read = (_read(session, file, country, sheet, header_row) for file in files)
+    _change(session, companies, read, change)
 
 
 @app.add("delete")
@@ -132,13 +139,11 @@ def delete(session: Session, watchlist: WatchlistId, *, yes: Yes = False) -> Non
 def _change(
     session: Session,
     companies: Sequence[str],
-    files: Sequence[Path],
-    country: Country | None,
+    read: Iterable[Iterator[str]],
     change: Callable[[Client, Sequence[str]], WatchlistChange],
 ) -> None:
     """Changes a list by as many requests as it takes, and prints the sum of their effects."""
-    of_files = (key for file in files for key in _read(session, file, country))
-    found = list(dict.fromkeys((*companies, *of_files)))
+    found = list(dict.fromkeys((*companies, *chain.from_iterable(read))))
     if not found:
         session.fail("give companies, such as dk:12345674, or --file", Exit.USAGE)
     done = WatchlistChange(added=0, present=0, removed=0, size=0)
@@ -171,15 +176,15 @@ def _show_change(session: Session, done: WatchlistChange) -> None:
         typer.echo(company)
 
 
-def _read(session: Session, file: Path, country: Country | None) -> Iterator[str]:
+def _read(
+    session: Session,
+    file: Path,
+    country: Country | None,
+    name: str | None,
+    header_row: int | None,
+) -> Iterator[str]:
     """The companies in a file: keys anywhere in it, else the rows of a spreadsheet."""
-    try:
-        data = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-        sheet = read_sheet(data)
-    except ValueError as error:
-        session.fail(f"{file} {error}", Exit.USAGE)
-    except OSError as error:
-        session.fail(f"{file}: {error.strerror}", Exit.USAGE)
+    sheet = read_file(session, file, name, header_row)
     cells = (*sheet.header, *(cell for row in sheet.rows for cell in row.cells))
     keys = [cell.strip().lower() for cell in cells if _KEY.fullmatch(cell.strip())]
     return iter(keys) if keys else _of_rows(session, file, sheet, country)

@@ -1,18 +1,17 @@
 """Reading of uploaded spreadsheets, in a process of its own, which a hostile file may exhaust.
 
-Run as a program, it reads the file from its standard input and writes a JSON document per line: the
-header, then the rows.
+Run as a program, it reads the file from its standard input, and the sheet and the row of the header
+from its arguments. It writes a JSON document per line: how the file was read, then the rows.
 """
 
 import asyncio
-import io
 import json
 import resource
 import sys
 from collections.abc import Iterator
-from typing import IO, Any, Final
-
-from python_calamine import CalamineError, CalamineWorkbook
+from dataclasses import dataclass
+from tempfile import TemporaryFile
+from typing import Any, Final
 
 from company_registry.spreadsheets import read_sheet
 from portal.domain.customers import MAX_COLUMNS, MAX_ROWS, Table
@@ -32,7 +31,6 @@ _TIME: Final = 30.0
 _AT_ONCE: Final = 1
 _TURN: Final = 30.0
 
-_WORKBOOKS: Final = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 #: Lines that say why a file cannot be read begin so; rows are lists.
 _FAULT: Final = b'"'
 
@@ -47,13 +45,21 @@ class Unreadable(Exception):
     """A file that cannot be read; the message is a sentence for its owner."""
 
 
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The sheet and the row of the header that a person has chosen; None where nobody has."""
+
+    sheet: str | None = None
+    header_row: int | None = None
+
+
 class Reader:
     """Reads files one after the other."""
 
     def __init__(self) -> None:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def read(self, file: IO[Any]) -> Table:
+    async def read(self, data: bytes, choice: Choice = Choice()) -> Table:
         """Returns the table of a file; raises Unreadable, TooManyFiles."""
         try:
             async with asyncio.timeout(_TURN):
@@ -61,20 +67,24 @@ class Reader:
         except TimeoutError:
             raise TooManyFiles from None
         try:
-            return await _read(file)
+            return await _read(data, choice)
         finally:
             self._turns.release()
 
 
-async def _read(file: IO[Any]) -> Table:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", __name__),
-        stdin=file,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        # Nothing of this process's settings, such as the key of sessions.
-        env={},
-    )
+async def _read(data: bytes, choice: Choice) -> Table:
+    given = (json.dumps(choice.sheet), json.dumps(choice.header_row))
+    with TemporaryFile() as file:
+        await asyncio.to_thread(file.write, data)
+        file.seek(0)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", __name__, *given),
+            stdin=file,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            # Nothing of this process's settings, such as the key of sessions.
+            env={},
+        )
     assert process.stdout is not None, "a pipe was requested"  # noqa: S101 (not an input)
     try:
         async with asyncio.timeout(_TIME):
@@ -96,7 +106,8 @@ def table_of(lines: list[bytes], status: int) -> Table:
         raise Unreadable(json.loads(lines[-1]))
     if status or not lines:
         raise Unreadable("The file cannot be read as a spreadsheet. Save it as XLSX or CSV.")
-    return Table(json.loads(lines[0]), lines[1:])
+    about = json.loads(lines[0])
+    return Table(rows=lines[1:], **{**about, "sheets": tuple(about["sheets"])})
 
 
 async def _lines(output: asyncio.StreamReader) -> list[bytes]:
@@ -116,74 +127,50 @@ def main() -> None:
     # It writes no file: its output is a pipe.
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for line in lines_of(sys.stdin.buffer.read(MAX_FILE + 1)):
+    choice = Choice(*map(json.loads, sys.argv[1:]))
+    for line in lines_of(sys.stdin.buffer.read(MAX_FILE + 1), choice):
         sys.stdout.buffer.write(line + b"\n")
     sys.stdout.buffer.flush()
 
 
-def lines_of(data: bytes) -> Iterator[bytes]:
+def lines_of(data: bytes, choice: Choice = Choice()) -> Iterator[bytes]:
     """Returns what the process writes about a file: its rows, or at last why it cannot be read."""
     try:
-        for row in _rows(data):
-            text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+        for document in _documents(data, choice):
+            text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
             yield text.encode(errors="replace")
     except Unreadable as error:
         yield json.dumps(str(error)).encode()
 
 
-def _rows(data: bytes) -> Iterator[list[str]]:
-    """Yields the header, and the rows that are not empty."""
-    rows = _of_workbook(data) if data.startswith(_WORKBOOKS) else _of_text(data)
-    header = next(rows, [])
-    if not header:
-        raise Unreadable("The file is empty.")
-    if len(header) > MAX_COLUMNS:
-        raise Unreadable(f"The file has more than {MAX_COLUMNS} columns. Remove some.")
-    yield header
-    count = 0
-    for row in rows:
-        count += 1
-        if count > MAX_ROWS:
-            raise Unreadable(f"The file has more than {MAX_ROWS:,} rows. Split it.")
-        yield [*row, *[""] * len(header)][: len(header)]
-    if not count:
-        raise Unreadable("The file has a header, and no row below it.")
-
-
-def _of_text(data: bytes) -> Iterator[list[str]]:
+def _documents(data: bytes, choice: Choice) -> Iterator[dict[str, Any] | list[Any]]:
+    """Yields how the file was read, and its rows, which are their number and their cells."""
     try:
-        sheet = read_sheet(data)
+        sheet = read_sheet(data, sheet=choice.sheet, header_row=choice.header_row)
     except ValueError as error:
         raise Unreadable(f"The file {error}.") from None
-    if sheet.header:
-        yield [_cell(name) for name in sheet.header]
-    for row in sheet.rows:
-        yield [_cell(cell) for cell in row.cells]
-
-
-def _of_workbook(data: bytes) -> Iterator[list[str]]:
-    """Yields the rows of the first sheet that has any."""
-    try:
-        book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        sheets = (book.get_sheet_by_name(name) for name in book.sheet_names)
-        sheet = next((each for each in sheets if each.height), None)
-    except (CalamineError, OSError):
-        raise Unreadable("The file cannot be read as a workbook. Save it again.") from None
-    if sheet is None:
-        return
-    if sheet.width > MAX_COLUMNS:
+    if not sheet.header:
+        raise Unreadable("The file is empty.")
+    if len(sheet.header) > MAX_COLUMNS:
         raise Unreadable(f"The file has more than {MAX_COLUMNS} columns. Remove some.")
-    rows = ([_cell(cell) for cell in row] for row in sheet.iter_rows())
-    yield from (row for row in rows if any(row))
+    if len(sheet.rows) > MAX_ROWS:
+        raise Unreadable(f"The file has more than {MAX_ROWS:,} rows. Split it.")
+    if not sheet.rows:
+        raise Unreadable("The file has a header, and no row below it.")
+    yield {
+        "header": [_cell(name) for name in sheet.header],
+        "header_row": sheet.header_row,
+        "sheet": sheet.name,
+        "sheets": sheet.names,
+        "description": sheet.description,
+    }
+    for row in sheet.rows:
+        yield [row.number, *map(_cell, row.cells)]
 
 
-def _cell(value: object) -> str:
-    """Returns the text of a cell; a number without the point that a spreadsheet adds."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    # JSON escapes every other character that ends a line.
-    text = "" if value is None else str(value).strip()
-    return " ".join(text[:_MAX_CELL].splitlines())
+def _cell(text: str) -> str:
+    """Returns the text of a cell, cut, without what ends a line; JSON escapes the other marks."""
+    return " ".join(text.strip()[:_MAX_CELL].splitlines())
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ import structlog
 from aiohttp import web
 
 from company_registry import ApiError, AsyncClient, CompanyRegistryError, NoResponse
-from portal.domain.customers import Columns, Outcomes, Table
+from company_registry.columns import Columns, recognised
+from portal.domain.customers import Outcomes, Table
 from portal.domain.wording import LimitReached, detail
 
 #: Bytes of the files and results of all sessions.
@@ -62,6 +63,8 @@ class Upload:
     table: Table
     columns: Columns
     used_at: float
+    #: The file, which may be read again, until the matching begins.
+    data: bytes
     outcomes: Outcomes = field(default_factory=Outcomes)
     #: The task that matches it, from the beginning of that to its end.
     task: asyncio.Task[None] | None = None
@@ -78,7 +81,7 @@ class Upload:
     @property
     def held(self) -> int:
         """Bytes that it holds, or will hold once it is matched."""
-        return self.table.size + _RESULT * len(self.table.rows)
+        return self.table.size + max(len(self.data), _RESULT * len(self.table.rows))
 
 
 class Uploads:
@@ -103,9 +106,10 @@ class Uploads:
             for upload in list(self.held.values()):
                 self.forget(upload)
 
-    def hold(self, key: str, name: str, table: Table, columns: Columns) -> Upload:
+    def hold(self, key: str, name: str, data: bytes, table: Table) -> Upload:
         """Keeps a file for its session; raises TooManyCustomers, TooManyOfKey."""
-        upload = Upload(secrets.token_urlsafe(16), key, name, table, columns, self._clock())
+        id_, columns = secrets.token_urlsafe(16), recognised(table.header)
+        upload = Upload(id_, key, name, table, columns, self._clock(), data)
         of_key = sum(each.held for each in self.held.values() if each.key == key)
         if of_key + upload.held > MAX_HELD_PER_KEY:
             raise TooManyOfKey
@@ -133,7 +137,7 @@ class Uploads:
     def begin(self, upload: Upload, registry: AsyncClient) -> None:
         """Matches the rows that are not decided yet, in the background."""
         if upload.task is None and self._tasks is not None:
-            upload.has_begun, upload.fault = True, ""
+            upload.has_begun, upload.fault, upload.data = True, "", b""
             upload.task = self._tasks.create_task(self._match(upload, registry))
 
     async def _match(self, upload: Upload, registry: AsyncClient) -> None:
@@ -161,7 +165,7 @@ class Uploads:
 async def _matched(upload: Upload, registry: AsyncClient) -> None:
     first = len(upload.outcomes.piles)
     records = (
-        upload.columns.record(place, upload.table.row(place))
+        upload.columns.record(str(place), upload.table.row(place))
         for place in range(first, len(upload.table.rows))
     )
     async for result in registry.match(records):

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from company_registry.matching import MatchCandidate, MatchRecord, MatchResult
-from company_registry.spreadsheets import country_of, field_of, harmless, term_of
+from company_registry.columns import Columns, read_places
+from company_registry.matching import MatchCandidate, MatchResult
+from company_registry.spreadsheets import harmless
 
 MAX_ROWS: Final = 50_000
 MAX_COLUMNS: Final = 100
@@ -23,12 +24,6 @@ FIELDS: Final = {
     "website": "Website",
     "country": "Country",
 }
-#: A record needs one of them.
-SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
-#: Characters of a field that the API accepts.
-_MAX_FIELD: Final = 300
-_POSTAL_CODE: Final = 4
-
 #: The piles, in the order of the page.
 PILES: Final = {"review": "To review", "matched": "Matched", "missing": "Not found"}
 
@@ -47,7 +42,15 @@ class Table:
     """A spreadsheet: its header, and each row as a JSON list, which takes little memory."""
 
     header: list[str]
+    #: The number of the row in the file, and its cells.
     rows: list[bytes]
+    #: The number of the row of the header.
+    header_row: int = 1
+    #: The sheet that was read, and all that can be chosen.
+    sheet: str = ""
+    sheets: tuple[str, ...] = ()
+    #: How it was read, as far as that is not evident.
+    description: str = ""
 
     @property
     def size(self) -> int:
@@ -56,61 +59,30 @@ class Table:
 
     def row(self, place: int) -> list[str]:
         """Returns the cells of a row."""
-        cells: list[str] = json.loads(self.rows[place])
+        cells: list[str] = json.loads(self.rows[place])[1:]
         return cells
 
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of the fields of a record, and the country of rows without one."""
-
-    #: By field, the place of its column.
-    places: Mapping[str, int]
-    country: str = ""
-
-    @property
-    def fault(self) -> str:
-        """The sentence for what is wrong with them; empty if records can be matched."""
-        if any(name in self.places for name in SEARCHED):
-            return ""
-        return "Choose at least a column of names, numbers, addresses, phones, e-mails or websites."
-
-    def record(self, place: int, row: Sequence[str]) -> MatchRecord:
-        """Returns the record of a row, whose id is its place."""
-        given = {
-            name: term_of(row[at])[:_MAX_FIELD]
-            for name, at in self.places.items()
-            if name != "country"
-        }
-        at = self.places.get("country")
-        own = country_of(row[at]) if at is not None else None
-        country: Any = own or self.country or None
-        code = given.get("postal_code", "")
-        if code.isdecimal() and len(code) == _POSTAL_CODE - 1:
-            # A spreadsheet takes 0150 for a number.
-            given["postal_code"] = code.zfill(_POSTAL_CODE)
-        return MatchRecord(str(place), country=country, **given)
+    def number(self, place: int) -> int:
+        """Returns the number of a row, as a spreadsheet shows it."""
+        return int(self.rows[place][1:].partition(b",")[0].removesuffix(b"]"))
 
 
-def recognised(header: Sequence[str]) -> Columns:
-    """Returns the columns by their headers; the first of several with one meaning."""
-    places: dict[str, int] = {}
-    for place, name in enumerate(header):
-        found = field_of(name)
-        if found in FIELDS:
-            places.setdefault(found, place)
-    return Columns(places)
+def fault_of(columns: Columns) -> str:
+    """Returns what is wrong with the columns, in a sentence; empty if records can be matched."""
+    if columns.is_searched:
+        return ""
+    return "Choose at least a column of names, numbers, addresses, phones, e-mails or websites."
 
 
-def read_columns(chosen: Mapping[str, str], width: int) -> Columns:
+def read_columns(chosen: Mapping[str, str], header: Sequence[str]) -> Columns:
     """Returns the columns that a form chooses: `column-<place>` is a field, or empty."""
-    places: dict[str, int] = {}
-    for place in range(width):
-        name = chosen.get(f"column-{place}", "")
-        if name in FIELDS:
-            places.setdefault(name, place)
+    fields = {
+        place: name
+        for place in range(len(header))
+        if (name := chosen.get(f"column-{place}", "")) in FIELDS
+    }
     country = chosen.get("country", "")
-    return Columns(places, country if country in ("dk", "no") else "")
+    return Columns(read_places(header, fields), country if country in ("dk", "no") else "")
 
 
 @dataclass(slots=True)

@@ -45,6 +45,7 @@ ROUTES: Final = (
     web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}.{format:json|xml}", companies.document),
     web.get("/customers", customers.show),
     web.post(UPLOAD_PATH, customers.upload),
+    web.post("/customers/read", customers.read_again),
     web.post("/customers/match", customers.match),
     web.post("/customers/decide", customers.decide),
     web.post("/customers/forget", customers.forget),

@@ -15,7 +15,7 @@ from portal.adapters.http.pages import page, redirect
 from portal.adapters.http.sessions import add_note, remember_upload, uploaded
 from portal.adapters.http.views.company_lists import attachment
 from portal.adapters.http.views.search import COUNTRIES
-from portal.adapters.reading import MAX_FILE, Unreadable
+from portal.adapters.reading import MAX_FILE, Choice, Unreadable
 from portal.adapters.spreadsheets import Format
 from portal.adapters.uploads import Upload
 from portal.domain.customers import (
@@ -23,8 +23,8 @@ from portal.domain.customers import (
     MAX_ROWS,
     PILES,
     enriched,
+    fault_of,
     read_columns,
-    recognised,
 )
 from portal.domain.wording import detail, faults
 
@@ -68,18 +68,42 @@ async def upload(request: web.Request) -> web.Response:
     file = (await request.post()).get("file")
     if not isinstance(file, web.FileField):
         return await _choice(request, fault="Choose a file.")
-    dependencies = request.app[DEPENDENCIES]
     try:
-        table = await dependencies.reader.read(file.file)
+        data = await asyncio.to_thread(file.file.read)
+        await _take(request, file.filename[:_MAX_NAME], data, Choice())
     except Unreadable as error:
         return await _choice(request, fault=str(error))
     finally:
         file.file.close()
-    await _forget(request)
-    key, name = request[SIGNED_IN].key, file.filename[:_MAX_NAME]
-    held = dependencies.uploads.hold(key, name, table, recognised(table.header))
-    await remember_upload(request, held.id)
     return redirect(HERE)
+
+
+async def read_again(request: web.Request) -> web.Response:
+    """Reads another sheet of the file, or with its header in another row."""
+    held = await _held(request)
+    if held is None or held.has_begun:
+        return await _again(request)
+    posted = await request.post()
+    sheet, row = str(posted.get("sheet", "")), str(posted.get("header_row", "")).strip()
+    try:
+        if row and not (row.isascii() and row.isdecimal() and len(row) < 8):
+            raise Unreadable("Enter the number of the header's row, such as 5.")
+        # The row of one sheet's header says nothing about another's.
+        is_other = bool(sheet) and sheet != held.table.sheet
+        choice = Choice(sheet or None, int(row) if row and not is_other else None)
+        await _take(request, held.name, held.data, choice)
+    except Unreadable as error:
+        return await _columns(request, held, fault=str(error))
+    return redirect(HERE)
+
+
+async def _take(request: web.Request, name: str, data: bytes, choice: Choice) -> None:
+    """Reads a file, and holds it in place of the session's last one; raises Unreadable."""
+    dependencies = request.app[DEPENDENCIES]
+    table = await dependencies.reader.read(data, choice)
+    await _forget(request)
+    held = dependencies.uploads.hold(request[SIGNED_IN].key, name, data, table)
+    await remember_upload(request, held.id)
 
 
 async def match(request: web.Request) -> web.Response:
@@ -90,9 +114,9 @@ async def match(request: web.Request) -> web.Response:
     if not held.has_begun:
         posted = await request.post()
         chosen = {name: str(value) for name, value in posted.items()}
-        held.columns = read_columns(chosen, len(held.table.header))
-        if held.columns.fault:
-            return await _columns(request, held, fault=held.columns.fault)
+        held.columns = read_columns(chosen, held.table.header)
+        if fault := fault_of(held.columns):
+            return await _columns(request, held, fault=fault)
     request.app[DEPENDENCIES].uploads.begin(held, registry_of(request, is_patient=True))
     return redirect(HERE)
 
@@ -109,11 +133,12 @@ async def review(request: web.Request) -> web.Response:
         request,
         "customers_row.html",
         row=row,
-        record=[(held.table.header[at], cells[at]) for at in sorted(held.columns.places.values())],
+        number=held.table.number(row),
+        record=[(held.table.header[at], cells[at]) for at in sorted(held.columns.used)],
         others=[
             (name, cell)
             for at, (name, cell) in enumerate(zip(held.table.header, cells, strict=True))
-            if cell and at not in held.columns.places.values()
+            if cell and at not in held.columns.used
         ],
         candidates=held.outcomes.candidates(row),
         match=held.outcomes.match(row),
@@ -230,7 +255,8 @@ async def _columns(request: web.Request, held: Upload, *, fault: str = "") -> we
         status=HTTPStatus.BAD_REQUEST if fault else HTTPStatus.OK,
         upload=held,
         fields=FIELDS,
-        chosen={place: name for name, place in held.columns.places.items()},
+        chosen={place: name for name, places in held.columns.places.items() for place in places},
+        unused=held.columns.unused(held.table.header),
         samples=[[row[at] for row in sample if row[at]] for at in range(len(held.table.header))],
         countries=COUNTRIES,
         fault=fault,
@@ -247,7 +273,7 @@ async def _piles(request: web.Request, held: Upload) -> web.Response:
     given = request.query.get("page", "1")
     number = int(given) if given.isascii() and given.isdecimal() and len(given) < 6 else 1
     shown = rows[(number - 1) * _PAGE : number * _PAGE] if number else []
-    named = held.columns.places.get("name", min(held.columns.places.values()))
+    named = held.columns.places.get("name", (min(held.columns.used),))[0]
     return await page(
         request,
         "customers_piles.html",
@@ -255,7 +281,10 @@ async def _piles(request: web.Request, held: Upload) -> web.Response:
         piles=PILES,
         pile=pile,
         counts=counts,
-        rows=[(row, held.table.row(row)[named], held.outcomes.match(row)) for row in shown],
+        rows=[
+            (row, held.table.number(row), held.table.row(row)[named], held.outcomes.match(row))
+            for row in shown
+        ],
         chosen=held.outcomes.chosen,
         watchlists=await _watchlists(request) if pile == "matched" and rows else None,
         number=number,
