@@ -17,8 +17,8 @@ from lookup.loading.load import LoadFile
 from lookup.loading.progress import FileOrigin
 from lookup.loading.read import ReadDocuments
 from lookup.loading.stores import Stores
-from lookup.records.records import RawDocument, Record, Rejected, Stored
-from lookup.records.source import Parser, RegisterSource
+from lookup.records.records import Parser, RawDocument, Record, Rejected, Stored
+from lookup.records.source import RegisterSource
 from lookup.registers.cvr.sources import DK_COMPANIES
 from lookup.store.documents import OUTBOX
 from lookup.store.reads import StoredRegister

@@ -8,7 +8,7 @@ from lookup.following.dependencies import SyncDependencies
 
 #: The methods that write to the database. A death before one and one after it leave all that a
 #: death can leave.
-WRITES = frozenset({"take", "give_up", "begin", "write", "remove", "finish", "move"})
+WRITES = frozenset({"take", "give_up", "begin", "write", "remove", "finish", "move", "forget_due"})
 
 
 class Killed(Exception):

@@ -35,6 +35,14 @@ UNIT = UnitKey.parse("dk:1012345678")
 ONE, OTHER = b"a document", b"another one"
 
 
+#: Pairs of documents with the register's own version, which differ.
+SAME_VERSION: list[tuple[Stored, Stored]] = [
+    (a_company_record(), a_renamed_record(version=MONDAY)),
+    (a_unit_record(), a_unit_record(a_unit(name="Prøvefabrikken Syd"))),
+    (an_owners_record(an_owner()), an_owners_record(an_owner(name="Bo Prøvesen"))),
+]
+
+
 def changes_of(plan: Plan) -> list[tuple[str, list[str]]]:
     """Type and changed fields of each event."""
     return [
@@ -96,13 +104,27 @@ def test_a_second_phone_number_is_a_change_of_the_company() -> None:
     assert plan.verdicts == (Verdict.CHANGED,)
 
 
-@pytest.mark.parametrize("version", [MONDAY, TUESDAY])
-def test_a_different_record_that_is_not_newer_is_stale(version: SourceVersion) -> None:
+@pytest.mark.parametrize("version,file", [(MONDAY, TUESDAY), (None, MONDAY), (None, TUESDAY)])
+def test_a_different_record_that_is_older_or_of_the_same_file_is_stale(
+    version: SourceVersion | None, file: SourceVersion
+) -> None:
     register = PlannedRegister.of(a_company_record(version=TUESDAY))
 
-    plan = register.plan(a_renamed_record(version=version), version=TUESDAY)
+    plan = register.plan(a_renamed_record(version=version), version=file)
 
     assert plan == Plan(verdicts=(Verdict.STALE,))
+
+
+@pytest.mark.parametrize("records", SAME_VERSION, ids=lambda records: type(records[0]).__name__)
+def test_of_two_documents_of_one_version_of_the_register_the_one_read_later_wins(
+    records: tuple[Stored, Stored],
+) -> None:
+    stored, other = records
+    register = PlannedRegister.of(stored)
+
+    there, back = register.take(other), register.take(stored)
+
+    assert (there.verdicts, back.verdicts) == ((Verdict.CHANGED,), (Verdict.CHANGED,))
 
 
 @pytest.mark.parametrize(
@@ -443,7 +465,8 @@ def test_a_change_without_a_document_clears_its_digest_and_keeps_that_of_the_own
 
 def test_owners_without_a_company_and_stale_and_removed_records_store_no_digest() -> None:
     waiting, register = PlannedRegister.of(digested(OWNERS)), PlannedRegister.of(digested(COMPANY))
-    older = digested(a_norwegian_record(name="Gammelt Navn AS"), OTHER)
+    sunday = SourceVersion(datetime(2026, 3, 1, tzinfo=UTC))
+    older = digested(a_norwegian_record(name="Gammelt Navn AS", version=sunday), OTHER)
     removed = PlannedRegister(Known(tombstones={NORWEGIAN}))
 
     assert not waiting.plan(digested(OWNERS, OTHER)).writes

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from common.mongo import Database
 from lookup.loading.batches import Summary
+from lookup.loading.due import apply_due
 from lookup.loading.load import LoadFile, NotWhole, WrongSource
 from lookup.loading.progress import FileOrigin
 from lookup.loading.read import ReadDocuments, reading_processes
@@ -155,6 +156,7 @@ async def _load(stores: Stores, read: ReadDocuments, file: File, chosen: argpars
             publish_events=chosen.publish_events,
             force=chosen.force,
         )
+        await apply_due(source, stores, publish_events=chosen.publish_events)
     report.end(summary)
     if summary.broken is not None:
         return BROKEN

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import orjson
 
+from common.contracts.company import Company
 from common.contracts.events import Change, EventType
 from lookup.changes.differences import company_events, diff, owners_events, roles_changes
-from lookup.changes.planning import Decision, judge, renewal, sorted_out
+from lookup.changes.planning import Decision, judge, kept, renewal, sorted_out, upcoming_of
 from lookup.changes.states import (
     WRITTEN,
     ApplyContext,
@@ -20,12 +21,16 @@ from lookup.changes.states import (
 from lookup.events.event import PendingEvent, events_of_change
 from lookup.records.digests import Part
 from lookup.records.records import CompanyRecord, OwnersRecord
+from lookup.records.upcoming import as_of, upcoming_digest
 from lookup.store.documents import is_outdated
+from lookup.store.ranking import sort_text
 
 
 def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:
     """Returns the transaction that stores records of companies, and a verdict on each."""
-    return _plan([_company(record, known, context) for record in records], context)
+    records = [as_of(record, context.today) if record.upcoming else record for record in records]
+    plan = _plan([_company(record, known, context) for record in records], context)
+    return replace(plan, upcoming=upcoming_of(records, plan.companies, known.companies))
 
 
 def plan_owners(records: Sequence[OwnersRecord], known: Known, context: ApplyContext) -> Plan:
@@ -58,20 +63,28 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
     if record.key in known.tombstones:
         return Verdict.REMOVED, None
     stored = known.companies.get(record.key)
-    core, owners, roles = record.core, record.owner_list, record.role_list
+    owners, roles, upcoming = record.owner_list, record.role_list, upcoming_digest(record.upcoming)
     version = record.version or context.file_version
     outdated = False
     if stored is None or stored.core is None:
         verdict = Verdict.NEW
     else:
+        if record.unknown:
+            record = _completed(record, stored, stored.core)
         outdated = is_outdated(stored.core) or (roles is not None and stored.lacks_roles)
         same = (
-            core == stored.core
+            record.core == stored.core
             and (record.phones, record.units) == (stored.phones, stored.units)
+            and upcoming == stored.upcoming
             and (owners is None or owners == stored.owners)
             and (roles is None or roles == stored.roles)
         )
-        verdict = judge(same=same, stored=stored.version, read=version, outdated=outdated)
+        verdict = judge(
+            same=same,
+            stored=stored.version,
+            read=version,
+            replaces_same=outdated or record.version is not None,
+        )
         if verdict is Verdict.UNCHANGED:
             return verdict, renewal(
                 Part.COMPANY, record.key, stored.revision, stored=stored.digest, read=record.digest
@@ -83,7 +96,7 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
     state = replace(
         base,
         revision=max(base.revision, known.skipped_revisions) + 1,
-        core=core,
+        core=record.core,
         owners=base.owners if owners is None else owners,
         roles=base.roles if roles is None else roles,
         phones=record.phones,
@@ -92,6 +105,7 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
         digest=record.digest,
         owners_digest=base.owners_digest if owners is None else None,
         held_names=names,
+        upcoming=upcoming,
     )
     return verdict, CompanyWrite(
         record.key,
@@ -101,6 +115,14 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
         None if outdated and not pending_events else record.updated_at or version.at,
         pending_events,
     )
+
+
+def _completed(record: CompanyRecord, stored: CompanyState, stored_core: bytes) -> CompanyRecord:
+    """Returns the record with the stored values of what its source cannot tell, and its rank."""
+    core = kept(record, stored_core)
+    rank = sort_text(Company.model_validate_json(core))
+    phones = stored.phones if "phones" in record.unknown else record.phones
+    return replace(record, core=core, rank=rank, phones=phones)
 
 
 def _since(
@@ -113,7 +135,8 @@ def _since(
     if before.core is None:
         return before.held_names, (PendingEvent(EventType.COMPANY_CREATED),)
     old, new = orjson.loads(before.core), orjson.loads(record.core)
-    names = () if new["former_names"] else dict.fromkeys((old["name"], *before.held_names))
+    listed = new["former_names"] and "former_names" not in record.unknown
+    names = () if listed else dict.fromkeys((old["name"], *before.held_names))
     events = company_events((*diff(old, new), *_roles_changes(before, record.role_list)))
     if record.owner_list is not None:
         events += owners_events(before.owners, record.owner_list)
@@ -137,7 +160,7 @@ def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> Decisi
             same=(owners, roles) == (stored.owners, stored.roles),
             stored=stored.owners_version,
             read=version,
-            outdated=stored.lacks_roles,
+            replaces_same=stored.lacks_roles or record.version is not None,
         )
         # A company that is not stored yet has no revision; its owners are compared by content.
         if verdict is Verdict.UNCHANGED and stored.is_known:

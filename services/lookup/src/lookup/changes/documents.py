@@ -36,9 +36,15 @@ def company_document(change: CompanyWrite) -> Document:
         "digest": state.digest,
         "owners_digest": state.owners_digest,
         HELD_NAMES: list(state.held_names),
+        **_upcoming(change.expected, state.upcoming),
     }
     optional = {"rank": change.rank, "updated_at": change.updated_at}
     return document | {name: value for name, value in optional.items() if value is not None}
+
+
+def _upcoming(expected: int | None, digest: bytes | None) -> Document:
+    """Returns the hash of what is to come; a new document without any lacks the field."""
+    return {} if expected is None and digest is None else {"upcoming": digest}
 
 
 def company_state(document: Document) -> CompanyState:
@@ -55,6 +61,7 @@ def company_state(document: Document) -> CompanyState:
         digest=document["digest"],
         owners_digest=document["owners_digest"],
         held_names=tuple(document[HELD_NAMES]),
+        upcoming=document.get("upcoming"),
     )
 
 
@@ -69,6 +76,7 @@ def unit_document(change: PartWrite[UnitKey, UnitState]) -> Document:
         "phones": _stored_phones(change.key, state.phones),
         "version": _version(state.version),
         "digest": state.digest,
+        **_upcoming(change.expected, state.upcoming),
     }
 
 
@@ -81,6 +89,7 @@ def unit_state(document: Document) -> UnitState:
         phones=_phones(document),
         version=SourceVersion(*document["version"]),
         digest=document["digest"],
+        upcoming=document.get("upcoming"),
     )
 
 

@@ -75,7 +75,13 @@ def _participant(
         return Verdict.REMOVED, None
     version = record.version or context.file_version
     read = ParticipantState(1, record.core, record.holder, version, record.digest)
-    return decide(Part.PARTICIPANT, record.key, known.participants.get(record.key), read)
+    return decide(
+        Part.PARTICIPANT,
+        record.key,
+        known.participants.get(record.key),
+        read,
+        replaces_same=record.version is not None,
+    )
 
 
 def _of_companies(

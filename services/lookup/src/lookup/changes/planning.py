@@ -1,26 +1,31 @@
 """The parts of every plan: verdicts on records, and events of companies of which a part changed."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 import orjson
 
-from common.contracts.company import CompanyKey
+from common.contracts.company import Company, CompanyKey, ProductionUnit, UnitKey
 from lookup.changes.differences import Version, einvoicing_events
 from lookup.changes.states import (
     ApplyContext,
     Bump,
+    CompanyState,
+    CompanyWrite,
     DigestUpdate,
     K,
     Known,
     PartWrite,
     S,
+    UnitState,
+    UpcomingWrite,
     Verdict,
 )
 from lookup.events.event import OutboxEvent, PendingEvent, events_of_change
 from lookup.records.digests import Part
-from lookup.records.records import SourceVersion
+from lookup.records.records import CompanyRecord, SourceVersion, UnitRecord
+from lookup.store.canonical_json import dump
 
 W = TypeVar("W")
 
@@ -33,15 +38,16 @@ def judge(
     same: bool,
     stored: SourceVersion | None,
     read: SourceVersion,
-    outdated: bool = False,
+    replaces_same: bool,
 ) -> Verdict:
     """Returns the verdict on a record that is already stored.
 
-    A record of an earlier release (`outdated`) is updated from a document of the same version.
+    Of two documents of the same version of the register, the one that is read later wins; of two
+    in the same file, whose time is then their version, the first (not `replaces_same`).
     """
     if same:
         return Verdict.UNCHANGED
-    if stored is not None and (read < stored or (read == stored and not outdated)):
+    if stored is not None and (read < stored or (read == stored and not replaces_same)):
         return Verdict.STALE
     return Verdict.CHANGED
 
@@ -53,17 +59,53 @@ def renewal(
     return None if read is None or read == stored else DigestUpdate(part, key, revision, read)
 
 
-def decide(part: Part, key: K, stored: S | None, read: S) -> Decision[PartWrite[K, S]]:
-    """Returns the decision on a unit or an identifier."""
+def decide(
+    part: Part, key: K, stored: S | None, read: S, *, replaces_same: bool
+) -> Decision[PartWrite[K, S]]:
+    """Returns the decision on a unit or an identifier; see `judge`."""
     if stored is None:
         return Verdict.NEW, PartWrite(key, None, read)
-    verdict = judge(same=read.content == stored.content, stored=stored.version, read=read.version)
+    verdict = judge(
+        same=read.content == stored.content,
+        stored=stored.version,
+        read=read.version,
+        replaces_same=replaces_same,
+    )
     if verdict is Verdict.UNCHANGED:
         return verdict, renewal(part, key, stored.revision, stored=stored.digest, read=read.digest)
     if verdict is Verdict.STALE:
         return verdict, None
     revision = stored.revision + 1
     return verdict, PartWrite(key, stored.revision, replace(read, revision=revision))
+
+
+def kept(record: CompanyRecord | UnitRecord, stored: bytes) -> bytes:
+    """Returns the record's JSON with the stored values of the fields that its source cannot tell.
+
+    A source that lacks a column erases nothing that another source knew.
+    """
+    if not record.unknown:
+        return record.core
+    before, read = orjson.loads(stored), orjson.loads(record.core)
+    read |= {name: before[name] for name in record.unknown if name in before}
+    model = Company if isinstance(record, CompanyRecord) else ProductionUnit
+    return dump(model.model_validate(read))
+
+
+def upcoming_of(
+    records: Sequence[CompanyRecord | UnitRecord],
+    writes: Iterable[CompanyWrite | PartWrite[UnitKey, UnitState]],
+    stored: Mapping[CompanyKey, CompanyState] | Mapping[UnitKey, UnitState],
+) -> tuple[UpcomingWrite, ...]:
+    """Returns what the written records replace of what is stored as upcoming; mostly nothing."""
+    before = {key for key, state in stored.items() if state.upcoming is not None}
+    written = {write.key: write.state.version for write in writes}
+    return tuple(
+        UpcomingWrite(record, version)
+        for record in records
+        if (record.upcoming or record.key in before)
+        and (version := written.get(record.key)) is not None
+    )
 
 
 def sorted_out(

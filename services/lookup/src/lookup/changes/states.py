@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 from common.contracts.company import CompanyKey, UnitKey
 from lookup.events.event import OutboxEvent, PendingEvent
 from lookup.records.digests import Part
-from lookup.records.records import SourceVersion
+from lookup.records.records import CompanyRecord, SourceVersion, UnitRecord
+from lookup.records.upcoming import day_of
 
 
 class Conflict(Exception):
@@ -50,6 +51,8 @@ class CompanyState:
     owners_digest: bytes | None = None
     #: Earlier names in this service, for searches only, if the register lists no former names.
     held_names: tuple[str, ...] = ()
+    #: A hash of what is stored as upcoming (`records.upcoming`); None if nothing is.
+    upcoming: bytes | None = None
 
     @property
     def is_known(self) -> bool:
@@ -72,11 +75,13 @@ class UnitState:
     phones: tuple[str, ...]
     version: SourceVersion
     digest: bytes | None = None
+    #: As that of a `CompanyState`.
+    upcoming: bytes | None = None
 
     @property
     def content(self) -> tuple[object, ...]:
         """The compared fields: a record that differs in none of them is unchanged."""
-        return self.core, self.company, self.phones
+        return self.core, self.company, self.phones, self.upcoming
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +155,14 @@ class UnitRemoval:
 
 
 @dataclass(frozen=True, slots=True)
+class UpcomingWrite:
+    """A record whose later days replace those that are stored of it, if any are."""
+
+    record: CompanyRecord | UnitRecord
+    version: SourceVersion
+
+
+@dataclass(frozen=True, slots=True)
 class DigestUpdate:
     """A changed document with an unchanged record: only its digest is stored."""
 
@@ -173,6 +186,8 @@ class Plan:
     digest_updates: tuple[DigestUpdate, ...] = ()
     drops: tuple[ParticipantDrop, ...] = ()
     removals: tuple[UnitRemoval, ...] = ()
+    #: Of companies and units that are written too.
+    upcoming: tuple[UpcomingWrite, ...] = ()
 
     @property
     def writes(self) -> bool:
@@ -228,3 +243,8 @@ class ApplyContext:
     at: datetime
     #: True if changes are published; not during the first load of a source.
     publish_events: bool = False
+
+    @property
+    def today(self) -> date:
+        """The day as of which records are stored."""
+        return day_of(self.at)

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
 
 import pymongo.errors
 from pymongo import DeleteMany, InsertOne, UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 
-from common.contracts.company import CompanyKey, UnitKey
+from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.events import EventType
 from common.contracts.traces import TraceContext
 from common.mongo import DUPLICATE_KEY, Database, translated_errors
@@ -26,7 +26,10 @@ from lookup.changes.documents import (
     unit_writes,
 )
 from lookup.changes.states import Conflict, Known, Plan, UnitRemoval
+from lookup.changes.upcoming import due_record, upcoming_writes
 from lookup.events.event import OutboxEvent, events_of_change, outbox_document
+from lookup.records.digests import Part
+from lookup.records.records import CompanyRecord, UnitRecord
 from lookup.store.documents import (
     COMPANIES,
     OUTBOX,
@@ -34,6 +37,7 @@ from lookup.store.documents import (
     REVISIONS,
     TOMBSTONES,
     UNITS,
+    UPCOMING,
     Document,
 )
 
@@ -47,6 +51,7 @@ class StoredRegisterWriter:
         self._units = database[UNITS]
         self._participants = database[PARTICIPANTS]
         self._tombstones = database[TOMBSTONES]
+        self._upcoming = database[UPCOMING]
         self._revisions = database[REVISIONS]
         self._outbox = database[OUTBOX]
 
@@ -84,6 +89,20 @@ class StoredRegisterWriter:
         )
         return replace(known, participants={d["_id"]: participant_state(d) for d in found})
 
+    async def due(
+        self, country: Country | None, part: Part, today: date, *, after: str, limit: int
+    ) -> Sequence[CompanyRecord | UnitRecord]:
+        """Returns records whose day has come, as of today, in the order of their keys."""
+        query = {"country": country, "part": part, "day": {"$lte": str(today)}}
+        with translated_errors():
+            found = self._upcoming.find({**query, "_id": {"$gt": after}}, sort=[("_id", 1)])
+            return [due_record(document, today) for document in await found.to_list(limit)]
+
+    async def forget_due(self, key: str, today: date) -> None:
+        """Deletes what is due of a record that an earlier release has replaced."""
+        with translated_errors():
+            await self._upcoming.delete_one({"_id": key, "day": {"$lte": str(today)}})
+
     async def write(self, plan: Plan) -> None:
         """Writes the whole plan or nothing; raises Conflict if its base state is outdated."""
         batches = (
@@ -91,6 +110,7 @@ class StoredRegisterWriter:
             (self._units, unit_writes(plan)),
             (self._participants, participant_writes(plan)),
         )
+        upcoming = upcoming_writes(plan.upcoming)
         traced = _TracedEvents(plan.outbox_events)
         events: list[Write] = [InsertOne(document) for document in traced.documents]
         try:
@@ -101,6 +121,8 @@ class StoredRegisterWriter:
                 ):
                     for collection, writes in batches:
                         await _write_all(collection, writes, session)
+                    if upcoming:
+                        await self._upcoming.bulk_write(upcoming, session=session)
                     if plan.removals:
                         await self._bury(plan.removals, session)
                     await _write_all(self._outbox, events, session)
@@ -124,6 +146,8 @@ class StoredRegisterWriter:
         words = [DeleteMany({"company": unit.company, "unit": unit.key.number}) for unit in units]
         await self._tombstones.bulk_write(stones, session=session)
         await self._outbox.bulk_write(words, session=session)
+        keys = [unit.key for unit in units]
+        await self._upcoming.delete_many({"_id": {"$in": keys}}, session=session)
 
     async def with_all_participants(
         self, known: Known, holders: Collection[CompanyKey | UnitKey]
@@ -174,6 +198,7 @@ class StoredRegisterWriter:
         numbers = [unit["_id"] for unit in units]
         await self._participants.delete_many({"holder": {"$in": [key, *numbers]}}, session=session)
         await self._units.delete_many({"_id": {"$in": numbers}}, session=session)
+        await self._upcoming.delete_many({"_id": {"$in": [key, *numbers]}}, session=session)
         # A repeated removal keeps the event of the first.
         but_removal = {"$ne": EventType.COMPANY_REMOVED.value}
         await self._outbox.delete_many({"company": key, "type": but_removal}, session=session)

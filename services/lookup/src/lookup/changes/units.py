@@ -11,7 +11,9 @@ from lookup.changes.planning import (
     decide,
     einvoicing_changes,
     events_of_bumps,
+    kept,
     sorted_out,
+    upcoming_of,
 )
 from lookup.changes.states import (
     ApplyContext,
@@ -26,6 +28,7 @@ from lookup.changes.states import (
 from lookup.events.event import PendingEvent
 from lookup.records.digests import Part
 from lookup.records.records import UnitRecord
+from lookup.records.upcoming import as_of, upcoming_digest
 
 
 def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContext) -> Plan:
@@ -33,6 +36,7 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
 
     For events, `known` must contain all identifiers of the companies.
     """
+    records = [as_of(record, context.today) if record.upcoming else record for record in records]
     verdicts, writes, digest_updates = sorted_out([_unit(r, known, context) for r in records])
     pending: defaultdict[CompanyKey, list[PendingEvent]] = defaultdict(list)
     for write in writes:
@@ -54,6 +58,7 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
         units=writes,
         outbox_events=events_of_bumps(bumps, known, context, pending.__getitem__),
         digest_updates=digest_updates,
+        upcoming=upcoming_of(records, writes, known.units),
     )
 
 
@@ -71,9 +76,18 @@ def _unit(
 ) -> Decision[PartWrite[UnitKey, UnitState]]:
     if not {record.key, record.company}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
-    version = record.version or context.file_version
-    read = UnitState(1, record.core, record.company, record.phones, version, record.digest)
-    return decide(Part.UNIT, record.key, known.units.get(record.key), read)
+    stored = known.units.get(record.key)
+    read = UnitState(
+        1,
+        record.core if stored is None else kept(record, stored.core),
+        record.company,
+        record.phones,
+        record.version or context.file_version,
+        record.digest,
+        upcoming_digest(record.upcoming),
+    )
+    replaces_same = record.version is not None
+    return decide(Part.UNIT, record.key, stored, read, replaces_same=replaces_same)
 
 
 def plan_unit_removal(key: UnitKey, known: Known, context: ApplyContext) -> Plan:

@@ -17,6 +17,7 @@ from lookup.following.register_client import RegisterClient, RetryPolicy
 from lookup.following.settings import RegisterSettings
 from lookup.following.telemetry import PassTelemetry
 from lookup.loading.batches import Tally
+from lookup.loading.due import apply_due
 from lookup.loading.load import LoadFile
 from lookup.loading.progress import FileOrigin
 from lookup.loading.read import ReadDocuments, Reader
@@ -98,7 +99,12 @@ class SyncDependencies:
         causes = [failure.value for failure in FAILURES]
         telemetry = PassTelemetry(source.name, self.stores.now, causes=causes)
         sync = follow(source, self, telemetry)
-        return Passes(source.name, sync, self.stores, self.leases, telemetry)
+
+        async def due(tally: Tally) -> None:
+            verdicts = await apply_due(source, self.stores)
+            tally.results.update(verdict.value for verdict in verdicts)
+
+        return Passes(source.name, sync, due, self.stores, self.leases, telemetry)
 
     def companies_first(
         self, source: RegisterSource, companies: RegisterSource, follow: "Follow"

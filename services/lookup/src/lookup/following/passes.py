@@ -71,6 +71,8 @@ class Passes:
 
     source: str
     sync: Sync
+    #: Applies what was upcoming and whose day has come.
+    due: Callable[[Tally], Awaitable[None]]
     stores: Stores
     leases: StoredLeases
     telemetry: PassTelemetry
@@ -122,12 +124,22 @@ class Passes:
             async with asyncio.TaskGroup() as group:
                 keeping = group.create_task(self._renew())
                 try:
-                    return await self.sync(tally)
+                    return await self._synced(tally)
                 finally:
                     keeping.cancel()
         except ExceptionGroup as failures:
             # The first failure cancels the other task, so it is the cause.
             raise failures.exceptions[0] from None
+
+    async def _synced(self, tally: Tally) -> Cursor:
+        """Runs the sync, and then what is due, also if the register has no answer today."""
+        try:
+            cursor = await self.sync(tally)
+        except (RegisterUnavailable, RegisterFault):
+            await self.due(tally)
+            raise
+        await self.due(tally)
+        return cursor
 
     async def _renew(self) -> None:
         while True:

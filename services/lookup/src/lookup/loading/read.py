@@ -8,8 +8,8 @@ from typing import Final
 
 from common.runtime.processes import processors, workers
 from lookup.changes.parts import StoredParts
-from lookup.records.records import RawDocument, Record, Rejected
-from lookup.records.source import Parser, RegisterSource, all_understood
+from lookup.records.records import Parser, RawDocument, Record, Rejected
+from lookup.records.source import RegisterSource, all_understood
 
 #: Fewer documents than this are parsed in this process; starting a worker would take longer.
 _WORTH_IT: Final = 200

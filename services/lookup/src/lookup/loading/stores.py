@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import Final, Self
-from zoneinfo import ZoneInfo
+from typing import Self
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.mongo import Database
@@ -15,21 +14,14 @@ from lookup.changes.transaction import StoredRegisterWriter
 from lookup.changes.units import plan_unit_removal
 from lookup.loading.progress import StoredCursors, StoredLoadStates
 from lookup.records.records import SourceVersion
+from lookup.records.upcoming import day_of
 
 Clock = Callable[[], datetime]
-
-#: Oslo's clocks are the same.
-_COPENHAGEN: Final = ZoneInfo("Europe/Copenhagen")
 
 
 def utc_now() -> datetime:
     """Returns the current time, in UTC."""
     return datetime.now(UTC)
-
-
-def day_of(moment: datetime) -> date:
-    """Returns the day in Denmark and Norway at a time."""
-    return moment.astimezone(_COPENHAGEN).date()
 
 
 @dataclass(frozen=True, slots=True)

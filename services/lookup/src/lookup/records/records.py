@@ -4,7 +4,7 @@ The public part of a record is the JSON that is compared, stored and sent: bytes
 to hand from one process to another. Code that needs its fields parses it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, NamedTuple, Self
@@ -96,7 +96,7 @@ class CompanyRecord:
     role_list: bytes | None = None
     #: The first later day on which the same document would read differently, if there is one.
     next_day: date | None = None
-    #: The records as which the document reads from each later day on (`source.parse`).
+    #: The records as which the document reads from each later day on (`records.upcoming`).
     upcoming: "tuple[tuple[date, CompanyRecord], ...]" = ()
     #: Fields of `Company` that the source cannot tell: their stored values stay.
     unknown: frozenset[str] = frozenset()
@@ -249,6 +249,11 @@ class OutOfScope:
 #: The records that are stored.
 Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
 Record = Stored | RegisteredInError | OutOfScope
+
+#: Returns the record as which a document reads on a day: what begins later is not in it, and what
+#: has ended by then is over. A function of a module, because it is called in other processes.
+#: Raises RecordRejected, naming the invalid field.
+Parser = Callable[[Raw, date], Record]
 
 
 def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:

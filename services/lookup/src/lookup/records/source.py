@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from common.contracts.company import Country
 from lookup.records.csv_records import Dialect
@@ -15,6 +15,7 @@ from lookup.records.raw_records import RawRecord, raw_records
 from lookup.records.records import (
     CompanyRecord,
     FileBroken,
+    Parser,
     Raw,
     RawDocument,
     Record,
@@ -24,11 +25,7 @@ from lookup.records.records import (
     UnitRecord,
 )
 from lookup.records.streams import OnBytes, ignore_progress
-
-#: Returns the record as which a document reads on a day: what begins later is not in it, and what
-#: has ended by then is over. A function of a module, because it is called in other processes.
-#: Raises RecordRejected, naming the invalid field.
-Parser = Callable[[Raw, date], Record]
+from lookup.records.upcoming import with_upcoming
 
 RawRecords = Iterator[RawRecord | Rejected]
 
@@ -66,10 +63,6 @@ class RegisterSource:
 MAX_STORED: Final = 2 << 20
 
 
-#: Later days of one document of which the record is kept.
-MAX_UPCOMING: Final = 10
-
-
 def parse(parser: Parser, raw: Raw, today: date) -> Record:
     """Returns the record of one document, with those of the days on which it will read differently.
 
@@ -78,27 +71,11 @@ def parse(parser: Parser, raw: Raw, today: date) -> Record:
     record = parser(raw, today)
     if _size(record) > MAX_STORED:
         raise RecordRejected(f"more than {MAX_STORED:,} bytes to store")
-    if isinstance(record, CompanyRecord) and record.next_day is not None:
-        return replace(record, upcoming=tuple(_upcoming(CompanyRecord, parser, raw, record)))
-    if isinstance(record, UnitRecord) and record.next_day is not None:
-        return replace(record, upcoming=tuple(_upcoming(UnitRecord, parser, raw, record)))
+    if isinstance(record, CompanyRecord):
+        return with_upcoming(record, parser, raw)
+    if isinstance(record, UnitRecord):
+        return with_upcoming(record, parser, raw)
     return record
-
-
-Changing = TypeVar("Changing", CompanyRecord, UnitRecord)
-
-
-def _upcoming(
-    kind: type[Changing], parser: Parser, raw: Raw, record: Changing
-) -> Iterator[tuple[date, Changing]]:
-    """Yields each later day and the record from then on, up to MAX_UPCOMING."""
-    for _ in range(MAX_UPCOMING):
-        day = record.next_day
-        later = parser(raw, day) if day is not None else None
-        if day is None or not isinstance(later, kind):
-            return
-        yield day, later
-        record = later
 
 
 def _size(record: Record) -> int:

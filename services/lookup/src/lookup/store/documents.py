@@ -17,6 +17,8 @@ HELD_NAMES = "held_names"
 UNITS = "production_units"
 PARTICIPANTS = "participants"
 TOMBSTONES = "tombstones"
+#: What is to come of companies and units, until its day (ADR 0068).
+UPCOMING = "upcoming"
 LOADS = "loads"
 CURSORS = "cursors"
 OUTBOX = "outbox"

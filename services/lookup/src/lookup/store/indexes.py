@@ -10,6 +10,7 @@ from lookup.store.documents import (
     OUTBOX,
     PARTICIPANTS,
     UNITS,
+    UPCOMING,
     Document,
 )
 from lookup.store.units import order_fields
@@ -29,6 +30,7 @@ INDEXES = {
         IndexModel([("phones", ASCENDING)], name="phones"),
     ],
     PARTICIPANTS: [IndexModel([("holder", ASCENDING)], name="holder")],
+    UPCOMING: [IndexModel([("day", ASCENDING)], name="day")],
     OUTBOX: [
         # Unpublished events, in order per company; it is nearly empty while the publisher runs.
         IndexModel(
