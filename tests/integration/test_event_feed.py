@@ -205,23 +205,6 @@ async def test_a_publisher_that_lost_its_lease_cannot_give_a_position(outbox: Ou
     assert bodies(await outbox.read()) == ["a", "b", "c"]
 
 
-async def test_a_read_beside_a_failed_mark_does_not_let_a_later_mark_succeed(
-    outbox: Outbox,
-) -> None:
-    await outbox.store("a", "b", "c")
-    deposed = outbox.stored
-    first = await deposed.waiting(1)
-    second = await deposed.waiting(1, besides=[event.id for event in first])
-    await outbox.publisher()()
-
-    for batch in (first, second):
-        with pytest.raises(Superseded):
-            await deposed.mark([event.id for event in batch], at=NOON, again_at=NOON)
-        assert not await deposed.waiting(1, besides=["in flight"])
-
-    assert bodies(await outbox.read()) == ["a", "b", "c"]
-
-
 class DyingOutbox(StoredOutbox):
     """Dies after it has appended a batch, and before any event has its position."""
 

@@ -16,7 +16,7 @@ request without a trace. A message has neither if none has one.
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -27,13 +27,13 @@ from pydantic import ValidationError
 from common.contracts.contract import Contract
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, parse
-from common.messaging.content import decode_table, encode_table
 
 C = TypeVar("C", bound=Contract)
 
 Result = Contract | Failure
 
 _SERVER, _REFUSES = "server", "refuses"
+NO_HEADERS: Mapping[str, str] = {}
 
 
 class Undecodable(Exception):
@@ -77,22 +77,21 @@ class Asked(NamedTuple, Generic[C]):
         return {"request_id": self.request_id, "trace_id": self.trace.trace_id}
 
 
-def encode_traces(traces: Sequence[TraceContext | None]) -> bytes:
+def encode_traces(traces: Sequence[TraceContext | None]) -> dict[str, str]:
     """Returns the headers of a message, empty if no request has a trace."""
     if not any(traces):
-        return b""
+        return {}
     fields = {TRACEPARENT: "\n".join(trace.parent if trace else "" for trace in traces)}
     if any(trace is not None and trace.state for trace in traces):
         fields[TRACESTATE] = "\n".join(trace.state if trace else "" for trace in traces)
-    return encode_table(fields)
+    return fields
 
 
-def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
+def _decode_traces(headers: Mapping[str, str], count: int) -> Sequence[TraceContext | None]:
     """A trace or None for each request; headers of any other form are ignored."""
     if headers:
-        fields = decode_table(headers)
-        parents = fields.get(TRACEPARENT, "").split("\n")
-        states = fields.get(TRACESTATE, "").split("\n")
+        parents = headers.get(TRACEPARENT, "").split("\n")
+        states = headers.get(TRACESTATE, "").split("\n")
         if len(parents) == count:
             if len(states) != count:
                 states = [""] * count
@@ -100,16 +99,15 @@ def _decode_traces(headers: bytes, count: int) -> Sequence[TraceContext | None]:
     return [None] * count
 
 
-def encode_server(name: str, *, refusing_queue: str | None = None) -> bytes:
+def encode_server(name: str, *, refusing_queue: str | None = None) -> dict[str, str]:
     """Returns the headers of a reply that introduces a server, or its queue that refuses."""
     refuses = {} if refusing_queue is None else {_REFUSES: refusing_queue}
-    return encode_table({_SERVER: name} | refuses)
+    return {_SERVER: name} | refuses
 
 
-def decode_server(headers: bytes) -> tuple[str | None, str | None]:
+def decode_server(headers: Mapping[str, str]) -> tuple[str | None, str | None]:
     """Returns the name of the server that a reply introduces, and its queue if that refuses."""
-    fields = decode_table(headers) if headers else {}
-    return fields.get(_SERVER), fields.get(_REFUSES)
+    return headers.get(_SERVER), headers.get(_REFUSES)
 
 
 def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
@@ -118,7 +116,7 @@ def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
 
 
 def decode_requests(
-    body: bytes, kind: type[C], *, now: float, headers: bytes = b""
+    body: bytes, kind: type[C], *, now: float, headers: Mapping[str, str] = NO_HEADERS
 ) -> list[Asked[C]]:
     """Returns the requests of a message; raises Undecodable when any is invalid."""
     try:

@@ -1,7 +1,7 @@
 """The links and servers of an RPC client, each of which may fall silent."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from aio_pika import ExchangeType
 from aio_pika.abc import AbstractConnection
@@ -9,7 +9,7 @@ from aio_pika.abc import AbstractConnection
 from common.contracts.contract import Contract
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
 from common.messaging.content import Content, ContentChannel, never
-from common.messaging.rpc import encode_requests
+from common.messaging.rpc import NO_HEADERS, encode_requests
 
 #: Seconds without a sign of life after which a link or a server is probed, and after which a probe
 #: without an answer makes it silent.
@@ -225,7 +225,7 @@ class Link:
         correlation_id: str,
         *,
         exchange: str = "",
-        headers: bytes = b"",
+        headers: Mapping[str, str] = NO_HEADERS,
         seconds: float,
     ) -> bool:
         """Publishes a message that the broker drops after `seconds`; False if the link is down."""

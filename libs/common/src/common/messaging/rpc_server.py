@@ -5,7 +5,7 @@ It alone turns an exception into a failure: a neutral code for the caller, the c
 
 import asyncio
 from collections import Counter as Counted
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Generic, TypeVar
 from uuid import uuid4
@@ -22,6 +22,7 @@ from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
 from common.messaging.content import Content, ContentChannel, never
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.rpc import (
+    NO_HEADERS,
     Asked,
     Result,
     Undecodable,
@@ -123,7 +124,7 @@ class RpcServer(Generic[C]):
     ) -> None:
         self._queue_name = queue
         self._name = uuid4().hex
-        self._introduction = encode_server(self._name)
+        self._introduction: Mapping[str, str] = encode_server(self._name)
         self._kind = kind
         self._handler = handler
         self._report = report
@@ -179,13 +180,16 @@ class RpcServer(Generic[C]):
         # Without a connection the client sends the request again.
         with suppress(ConnectionError):
             body = self._encoded(asked, results)
-            introduction: tuple[str | None, bytes, bytes] = (own_queue, body, self._introduction)
+            reply_to: str | None = own_queue
+            headers = self._introduction
             if asked:
-                introduction = (None, body, b"")
+                reply_to, headers = None, NO_HEADERS
             elif refuses:
-                introduction = (None, body, encode_server(self._name, refusing_queue=own_queue))
+                reply_to, headers = None, encode_server(self._name, refusing_queue=own_queue)
             # Not mandatory: a caller that has ended needs no reply.
-            channel.publish(Content(message.reply_to or "", message.correlation_id, *introduction))
+            channel.publish(
+                Content(message.reply_to or "", message.correlation_id, reply_to, body, headers)
+            )
         self._seconds.observe(asyncio.get_running_loop().time() - started)
 
     def _encoded(self, asked: Sequence[Asked[C]], results: Sequence[Result]) -> bytes:

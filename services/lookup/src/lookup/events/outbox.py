@@ -5,7 +5,7 @@
 in the feed. `traceparent` and `tracestate` are of an event whose change has a trace.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -72,10 +72,9 @@ class EventReader:
     def __init__(self) -> None:
         self._unreadable: set[str] = set()
 
-    def others(self, besides: Collection[str] = ()) -> dict[str, Any]:
-        """Returns the condition of events that are not `besides` or known to be unreadable."""
-        others = [*self._unreadable, *besides]
-        return {"_id": {"$nin": others}} if others else {}
+    def others(self) -> dict[str, Any]:
+        """Returns the condition of events that are not known to be unreadable."""
+        return {"_id": {"$nin": list(self._unreadable)}} if self._unreadable else {}
 
     def event(self, document: Mapping[str, Any]) -> WaitingEvent | None:
         """Returns the event; None for an unreadable one, which is reported once."""
@@ -100,17 +99,15 @@ class StoredOutbox:
         #: The last batch, complete; None while it may be another process' or incomplete.
         self._newest: Batch | None = None
 
-    async def waiting(self, limit: int, *, besides: Collection[str] = ()) -> Sequence[WaitingEvent]:
+    async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
         """Returns the first unpublished events, grouped by company and ordered by revision.
 
-        Events that this release cannot read are passed over and stay unpublished. With those in
-        flight, `besides`, it may run beside `mark`.
+        Events that this release cannot read are passed over and stay unpublished.
         """
-        # A mark in progress, or one that failed, leaves no newest batch. To find it out would let a
-        # later mark of the same pass follow another process' batch, which may have its events.
-        if self._newest is None and not besides:
+        # After a mark that failed the newest batch may be another process', and have these events.
+        if self._newest is None:
             await self._resume()
-        waiting = {"published_at": None, **self._reading.others(besides)}
+        waiting = {"published_at": None, **self._reading.others()}
         events: list[WaitingEvent] = []
         # Without a limit, which unreadable events could fill.
         with translated_errors():
@@ -128,8 +125,8 @@ class StoredOutbox:
     async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
         """Notes that these were published, in this order, and are due again unless confirmed.
 
-        Gives the position of the last one. The events must have been read since the last call of
-        `waiting` with nothing in flight, in the order of the calls.
+        Returns the position of the last one. The events must be those of the last call of
+        `waiting`.
         """
         if self._newest is None:
             raise Superseded("the newest batch is not known")

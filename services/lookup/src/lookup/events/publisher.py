@@ -52,44 +52,35 @@ class PublishOutbox:
     async def __call__(self) -> int:
         """Runs one pass; returns the number of published events. Raises `Unavailable` if none was.
 
-        Batches overlap: while one is published, its predecessor is marked and the next one is read.
-        Nothing of a batch is sent before all of its predecessor is confirmed, and after an outage
-        no further batch is. An event is marked after the broker has confirmed it. After a crash
-        between the two it is published again with the same id, and the dispatcher ignores the
-        repeat.
+        Batches follow one another: an event is marked after the broker has confirmed it, and the
+        next batch is read after that. After a crash between the two a batch is published again with
+        the same ids, and the dispatcher ignores the repeats.
         """
         clock = asyncio.get_running_loop().time
         end_at, count = clock() + _PASS, 0
-        batch, before = await self.outbox.waiting(BATCH), Published()
-        while batch or before.events:
-            more = len(batch) == BATCH and clock() < end_at
-            reading = asyncio.ensure_future(self._behind(before.events, batch, more=more))
-            publishing = asyncio.ensure_future(publish_in_order(self.bus, batch))
-            marking = asyncio.ensure_future(self._mark(before.events))
-            # None outlives the pass: the next one has to begin with nothing in flight.
-            await asyncio.gather(reading, publishing, marking, return_exceptions=True)
-            marking.result()
-            following, published = reading.result(), publishing.result()
-            count += len(before.events)
-            batch, before = () if published.outage else following, published
-        if before.outage and not count:
-            raise before.outage
+        while batch := await self._waiting(after=count):
+            published = await publish_in_order(self.bus, batch)
+            await self._mark(published.events)
+            count += len(published.events)
+            if published.outage and not count:
+                raise published.outage
+            if published.outage or len(batch) < BATCH or clock() >= end_at:
+                break
         return count
 
-    async def _behind(
-        self, *in_flight: Sequence[WaitingEvent], more: bool
-    ) -> Sequence[WaitingEvent]:
-        """Returns the next batch; none if it cannot be read, which the next pass will report."""
-        ids = [event.id for events in in_flight for event in events]
-        with suppress(Unavailable):
-            return await self.outbox.waiting(BATCH, besides=ids) if more else ()
+    async def _waiting(self, *, after: int) -> Sequence[WaitingEvent]:
+        """Returns the next batch; none if a later one cannot be read, which the next pass reports.
+
+        Raises `Unavailable` for the first.
+        """
+        with suppress(*(Unavailable,) if after else ()):
+            return await self.outbox.waiting(BATCH)
         return ()
 
     async def _mark(self, events: Sequence[WaitingEvent]) -> None:
         if events:
             now, ids = self.now(), [event.id for event in events]
-            again_at = now + self.receipt_timeout
-            position = await self.outbox.mark(ids, at=now, again_at=again_at)
+            position = await self.outbox.mark(ids, at=now, again_at=now + self.receipt_timeout)
             _PUBLISHED.inc(len(events))
             await self.bus.notify(_notice(position, events))
 

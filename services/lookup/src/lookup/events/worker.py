@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random
-from typing import Final
 
 import structlog
 from prometheus_client import Counter, Gauge
@@ -21,13 +20,15 @@ from common.runtime import tracing
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside, repeat
 from lookup.events.outbox import Depth, WaitingEvent
-from lookup.events.publisher import PublishOutbox
+from lookup.events.publisher import BATCH, PublishOutbox
 from lookup.events.receipts import ConfirmEvents
 
 _JOB = "outbox"
 _LEASE = timedelta(seconds=15)
 #: Seconds between attempts to take the lease.
 _STAND_BY = 5.0
+#: Seconds between two polls of the outbox: how long an event waits at most.
+_POLL_EVERY = 0.1
 #: Seconds between two measurements of the outbox.
 _MEASURE_EVERY = 5.0
 #: Seconds between two passes over the events whose receipt is due.
@@ -90,31 +91,6 @@ class BrokerBus:
         await self._broadcaster.send(notice.model_dump_json(exclude_none=True).encode())
 
 
-class Polls:
-    """Paces the polls of the outbox: the more events it had lately, the sooner the next one."""
-
-    #: Seconds between polls of an empty outbox: the maximum delay of an event's publication.
-    _PAUSE: Final = 0.2
-    #: Events within that time after which the outbox is polled without such a pause.
-    _MANY: Final = 100
-    #: Seconds to the next poll then, unless this one found as many: that there is none now does not
-    #: mean that none follows.
-    _SHORT_PAUSE: Final = 0.02
-
-    def __init__(self) -> None:
-        #: Events found within `_PAUSE`, of which older ones count less.
-        self._recent = 0.0
-        self._last = 0.0
-
-    def pause(self, *, found: int, now: float) -> float:
-        """Returns the seconds until the next poll, after one that found so many events."""
-        kept = max(0.0, 1 - (now - self._last) / self._PAUSE)
-        self._recent, self._last = self._recent * kept + found, now
-        if found >= self._MANY:
-            return 0.0
-        return max(self._SHORT_PAUSE, self._PAUSE * (1 - self._recent / self._MANY))
-
-
 class OutboxWorker:
     """Publishes, confirms and measures the outbox while this process holds the lease."""
 
@@ -136,7 +112,6 @@ class OutboxWorker:
         #: Set when the lease was taken: the outbox is measured at once.
         self._took = asyncio.Event()
         self._renew_at = 0.0
-        self._polls = Polls()
 
     async def run(self) -> None:
         """Publishes while it holds the lease, until cancelled; waits during outages."""
@@ -173,8 +148,8 @@ class OutboxWorker:
             # Another process measures from now on; the old values would never change here.
             _show(Depth(0, None), Depth(0, None), at=self._now())
             return _STAND_BY
-        published = await self._publish()
-        return self._polls.pause(found=published, now=asyncio.get_running_loop().time())
+        # A pass that found a whole batch may have left more.
+        return 0.0 if await self._publish() >= BATCH else _POLL_EVERY
 
     async def _has_lease(self) -> bool:
         """Renews the lease when a third of its time has passed, rather than at each poll."""

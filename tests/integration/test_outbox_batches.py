@@ -1,8 +1,7 @@
-"""Batches of the outbox overlap, and keep one order through every failure in their middle."""
+"""Batches of the outbox keep one order through every failure in their middle."""
 
-import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
@@ -15,7 +14,6 @@ from lookup.events.order import Batch, Superseded
 from lookup.events.outbox import StoredOutbox, WaitingEvent
 from lookup.store.documents import OUTBOX
 from tests.builders.outbox import RETENTION, Outbox, bodies
-from tests.delivery.waiting import SOON
 from tests.fakes.lookup import FakeBus
 
 pytestmark = pytest.mark.integration
@@ -42,56 +40,6 @@ def is_in_order(events: Sequence[str]) -> bool:
     for event in dict.fromkeys(events):
         revisions[event.partition("-")[0]].append(event)
     return all(one == sorted(one) for one in revisions.values())
-
-
-class RecordingOutbox(StoredOutbox):
-    """Marks a batch only when the next one has been read and is being published."""
-
-    def __init__(self, outbox: Outbox, bus: "GatedBus") -> None:
-        super().__init__(outbox.register, retention=RETENTION)
-        self._bus = bus
-        self.reads: list[tuple[int, int]] = []
-
-    async def waiting(self, limit: int, *, besides: Collection[str] = ()) -> Sequence[WaitingEvent]:
-        events = await super().waiting(limit, besides=besides)
-        self.reads.append((len(events), len(besides)))
-        return events
-
-    async def mark(self, events: Sequence[str], *, at: datetime, again_at: datetime) -> int:
-        if len(self._bus.seen) < self._bus.expected:
-            await self._bus.next_batch.wait()
-        self._bus.next_batch.clear()
-        return await super().mark(events, at=at, again_at=again_at)
-
-
-@dataclass
-class GatedBus(FakeBus):
-    """Reports that a later batch than the first is being published."""
-
-    expected: int = 0
-    seen: list[str] = field(default_factory=list)
-    next_batch: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def publish(self, event: WaitingEvent) -> None:
-        self.seen.append(event.id)
-        if len(self.seen) > BATCH:
-            self.next_batch.set()
-        await super().publish(event)
-
-
-async def test_a_batch_is_marked_while_the_next_is_published_and_the_one_after_is_read(
-    outbox: Outbox,
-) -> None:
-    ids = await store(outbox)
-    bus = GatedBus(expected=len(ids))
-    stored = RecordingOutbox(outbox, bus)
-
-    async with asyncio.timeout(SOON):
-        count = await outbox.publisher(stored, bus)()
-
-    assert count == len(ids)
-    assert bus.taken == bodies(await outbox.read()) == ids
-    assert stored.reads[:3] == [(BATCH, 0), (BATCH, BATCH), (BATCH, 2 * BATCH)]
 
 
 @dataclass
@@ -154,16 +102,15 @@ async def test_a_process_that_loses_its_lease_between_batches_gives_no_more_posi
 
     with pytest.raises(Superseded):
         await publish()
-    marks = stored.marks
     count = await publish()
 
     repeated = Counter(outbox.bus.taken)
-    assert (marks, count) == (2, 0)
+    assert (stored.marks, count) == (2, 0)
     assert bodies(await outbox.read()) == ids
     assert sorted(repeated) == ids
     assert is_in_order(outbox.bus.taken)
-    # The batch that could not be marked, and the one that was published meanwhile.
-    assert sum(repeated.values()) - len(ids) <= 2 * BATCH
+    # The batch that could not be marked.
+    assert sum(repeated.values()) - len(ids) == BATCH
 
 
 class Killed(Exception):
@@ -189,9 +136,9 @@ class MortalOutbox(StoredOutbox):
         super().__init__(outbox.register, retention=RETENTION)
         self._life = life
 
-    async def waiting(self, limit: int, *, besides: Collection[str] = ()) -> Sequence[WaitingEvent]:
+    async def waiting(self, limit: int) -> Sequence[WaitingEvent]:
         self._life.step()
-        events = await super().waiting(limit, besides=besides)
+        events = await super().waiting(limit)
         self._life.step()
         return events
 
@@ -221,7 +168,7 @@ class MortalBus(FakeBus):
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_a_process_that_is_killed_anywhere_repeats_two_batches_at_most(
+async def test_a_process_that_is_killed_anywhere_repeats_one_batch_at_most(
     outbox: Outbox, seed: int
 ) -> None:
     random = Random(seed)
@@ -245,4 +192,4 @@ async def test_a_process_that_is_killed_anywhere_repeats_two_batches_at_most(
     assert is_in_order(taken)
     assert is_in_order(feed)
     assert positions == list(range(1, len(ids) + 1))
-    assert len(taken) - len(ids) <= deaths * 2 * BATCH
+    assert len(taken) - len(ids) <= deaths * BATCH
