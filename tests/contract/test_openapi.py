@@ -13,8 +13,8 @@ from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole,
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.find import MAX_FOUND, CompanyList, FindSort
 from common.contracts.lookup import (
+    MAX_LISTED,
     MAX_SUGGESTIONS,
-    MAX_UNITS,
     SUGGEST_CURSOR,
     SearchType,
     SuggestionList,
@@ -155,7 +155,7 @@ def test_limits_are_those_of_the_code() -> None:
     assert (limit["maximum"], limit["default"]) == (MAX_FOUND, DEFAULT_FOUND)
     assert found["after"]["schema"]["pattern"] == CURSOR
     for units in (SCHEMAS["Company"], SCHEMAS["UnitPage"]):
-        assert units["properties"]["production_units"]["maxItems"] == MAX_UNITS
+        assert units["properties"]["production_units"]["maxItems"] == MAX_LISTED
     assert SCHEMAS["Batch"]["properties"]["lookups"]["maxItems"] == MAX_LOOKUPS
     assert SCHEMAS["BatchLookup"]["properties"].keys() == set(FIELDS)
 

@@ -75,7 +75,7 @@ def store(
     register_db: Database, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Store:
     """Of units that are read at once, and of more than are."""
-    monkeypatch.setattr(units, "MAX_UNITS", request.param)
+    monkeypatch.setattr(units, "MAX_LISTED", request.param)
     return Store(register_db)
 
 

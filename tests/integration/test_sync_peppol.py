@@ -113,3 +113,30 @@ async def test_an_export_with_far_fewer_identifiers_fails_the_pass(world: World)
 
     assert result.outcome is Outcome.REGISTER_FAULT
     assert (await world.contents())["participants"] == before
+
+
+async def test_a_holder_of_thousands_of_identifiers_has_small_events(world: World) -> None:
+    directory = world.registers.directory
+    await world.sync(DK_COMPANIES, PEPPOL)
+    pids = [
+        directory.register("0088", gln("5790", place), holder=COMPANY, country="dk", on=TODAY)
+        for place in range(50_000, 56_500)
+    ]
+    directory.publish()
+    world.clock.advance(25 * HOUR)
+    [registered] = await world.sync(PEPPOL)
+    for pid in pids[:3_000]:
+        directory.withdraw(pid)
+    directory.publish()
+    world.clock.advance(25 * HOUR)
+    [withdrawn] = await world.sync(PEPPOL)
+
+    assert [registered.outcome, withdrawn.outcome] == [Outcome.DONE, Outcome.DONE]
+    changes = [change for event in await world.told() for change in event["data"]["changes"]]
+    assert all(change["partial"] for change in changes)
+    shown = [entry["identifier"] for change in changes for entry in change["new"]]
+    gone = [entry["identifier"] for change in changes for entry in change["old"]]
+    assert sorted(shown) == sorted(pid.partition("::")[2] for pid in pids)
+    assert sorted(gone) == sorted(pid.partition("::")[2] for pid in pids[:3_000])
+    sizes = [len(row["body"]) async for row in world.database["outbox"].find()]
+    assert max(sizes) < 100 * 1024

@@ -249,6 +249,49 @@ def test_changed_einvoicing_is_published_as_a_list() -> None:
     assert einvoicing_events([], [entry]) == (expected,)
 
 
+def many(names: Iterable[int]) -> bytes:
+    return dump_all([an_owner(name=f"Owner {name}") for name in names])
+
+
+@pytest.mark.parametrize(
+    "old,new,shown",
+    [
+        (many(range(100)), many(range(1, 101)), (100, 100, False)),
+        (many(range(101)), many(range(100)), (1, 0, True)),
+        (many(range(100)), many(range(150)), (0, 50, True)),
+        (many(range(300)), many(range(1, 301)), (1, 1, True)),
+        # One of two equal entries left; only the order changed; short but large.
+        (many([*range(200), 7]), many(range(200)), (1, 0, True)),
+        (many(range(200)), many(reversed(range(200))), None),
+        (many([1]), dump_all([an_owner(name="x" * 600_000)]), (1, 1, True)),
+    ],
+)
+def test_the_change_of_a_long_list_has_the_entries_that_differ(
+    old: bytes, new: bytes, shown: tuple[int, int, bool] | None
+) -> None:
+    events, changes = owners_events(old, new), roles_changes(old, new)
+
+    assert [event.changes for event in events] == [
+        (change.model_copy(update={"field": "owners"}),) for change in changes
+    ]
+    assert [(len(c.old), len(c.new), c.partial) for c in changes] == ([shown] if shown else [])
+    assert all(("partial" in change.public()) is change.partial for change in changes)
+
+
+def test_entries_of_any_size_are_shared_out_over_events() -> None:
+    types = ("x" * 200_000,)
+    entries = (
+        EinvoicingEntry(identifier=str(number), scheme="0088", document_types=types)
+        for number in range(5)
+    )
+    new: list[differences.Version] = [orjson.loads(dump(entry)) for entry in entries]
+
+    events = einvoicing_events([], new)
+
+    assert [len(change.new) for event in events for change in event.changes] == [2, 2, 1]
+    assert [event.number for event in events] == [0, 1, 2]
+
+
 def test_a_removal_contains_no_company_data() -> None:
     assert removal() == PendingEvent(EventType.COMPANY_REMOVED)
 

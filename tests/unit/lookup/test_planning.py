@@ -367,6 +367,49 @@ def test_a_changed_identifier_publishes_the_companys_whole_list() -> None:
     assert listed(plan) == ([GLN], [GLN, "0184:12345674"])
 
 
+def glns(count: int) -> list[tuple[str, CompanyKey]]:
+    """So many identifiers of the company."""
+    return [(f"0088:{number:013d}", KEY) for number in range(count)]
+
+
+def listed_in(plan: Plan) -> list[tuple[int, int, bool]]:
+    """The numbers of entries before and after each event, and if these are those that differ."""
+    changes = [change for event in told(plan) for change in event["data"]["changes"]]
+    return [(len(c["old"]), len(c["new"]), c.get("partial", False)) for c in changes]
+
+
+@pytest.mark.parametrize(
+    "held,come,events",
+    [
+        (0, 100, [(0, 100, False)]),
+        (0, 101, [(0, 100, True), (0, 1, True)]),
+        (100, 1, [(0, 1, True)]),
+        (1, 250, [(0, 100, True), (0, 100, True), (0, 50, True)]),
+    ],
+)
+def test_events_of_a_long_list_have_the_entries_that_differ(
+    held: int, come: int, events: list[tuple[int, int, bool]]
+) -> None:
+    identifiers = [a_participant_record(name, holder=holder) for name, holder in glns(held + come)]
+    register = PlannedRegister.of(a_company_record(), *identifiers[:held])
+
+    plan = register.plan(*identifiers[held:])
+
+    assert listed_in(plan) == events
+    assert len({event["id"] for event in told(plan)}) == len(events)
+
+
+def test_only_the_identifiers_that_change_are_read_of_a_long_list() -> None:
+    (name, _), (other, _) = glns(2)
+    register = PlannedRegister.of(a_company_record(), a_participant_record(name, holder=KEY))
+    register.known = dataclasses.replace(register.known, long_lists={KEY})
+
+    changed = a_participant_record(name, holder=KEY, registered="2026-03-02", version=TUESDAY)
+    plan = register.plan(changed, a_participant_record(other, holder=KEY))
+
+    assert listed_in(plan) == [(1, 2, True)]
+
+
 def test_vanished_identifiers_publish_the_remaining_list() -> None:
     plan = with_identifiers(("0184:12345674", KEY)).plan("0184:12345674")
 

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 import orjson
+from pydantic import Field
 
 from common.contracts.company import Company, Country, ProductionUnit
 from common.contracts.contract import Contract
@@ -45,11 +46,24 @@ class EventType(StrEnum):
 
 
 class Change(Contract):
-    """One field's old and new value; field is a dotted path, and a list is given whole."""
+    """One field's old and new value; field is a dotted path, and a list is given whole.
+
+    Of a list of more than 100 entries only those that differ are given: old has the entries that
+    are no longer in it, and new those that were not in it before.
+    """
 
     field: str
     old: Any = None
     new: Any = None
+    #: True if only the entries that differ are given; absent otherwise.
+    partial: bool = Field(default=False, exclude_if=lambda is_partial: not is_partial)
+
+    def public(self) -> dict[str, Any]:
+        """Returns the members of the change in an event."""
+        members = dict(self)
+        if not self.partial:
+            del members["partial"]
+        return members
 
 
 class EventCompany(Company):
@@ -127,11 +141,21 @@ def _public_data(data: EventData) -> dict[str, Any]:
     return public
 
 
-def event_id(
-    country: Country, vat: str, revision: int, event_type: EventType, unit: str | None = None
+def event_id(  # noqa: PLR0913 (the parts of an id)
+    country: Country,
+    vat: str,
+    revision: int,
+    event_type: EventType,
+    unit: str | None = None,
+    *,
+    number: int = 0,
 ) -> str:
-    """Returns the deterministic event id: the same change always has the same id."""
-    return str(uuid5(EVENT_NAMESPACE, f"{country}|{vat}|{revision}|{event_type}|{unit or ''}"))
+    """Returns the deterministic event id: the same change always has the same id.
+
+    `number` tells the events apart that one change of a long list became.
+    """
+    name = f"{country}|{vat}|{revision}|{event_type}|{unit or ''}"
+    return str(uuid5(EVENT_NAMESPACE, f"{name}|{number}" if number else name))
 
 
 def routing_key(event_type: EventType, country: Country | None) -> str:

@@ -50,8 +50,9 @@ class LookupReply(Contract):
     vat: str = ""
 
 
-#: Maximum number of production units in a lookup and in a page of them.
-MAX_UNITS = 100
+#: Maximum number of entries of a list (owners, roles, production units, e-invoicing) in a lookup
+#: and in a page, and of one that an event has whole.
+MAX_LISTED = 100
 
 #: Maximum number of subsidiaries in a lookup; `GET /api/companies` lists all.
 MAX_SUBSIDIARIES = 100
@@ -62,7 +63,7 @@ class UnitsRequest(Contract):
 
     country: Country
     vat: str
-    limit: int = Field(ge=1, le=MAX_UNITS)
+    limit: int = Field(ge=1, le=MAX_LISTED)
     #: The cursor of the page before; empty for the first.
     after: str = ""
     #: A short name of the client, which takes turns with others; empty from an earlier release.

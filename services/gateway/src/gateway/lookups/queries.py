@@ -13,8 +13,8 @@ import orjson
 from common.contracts.company import Country, Include
 from common.contracts.failures import FieldError
 from common.contracts.lookup import (
+    MAX_LISTED,
     MAX_SUGGESTIONS,
-    MAX_UNITS,
     SUGGEST_CURSOR,
     LookupRequest,
     Question,
@@ -238,7 +238,7 @@ def parse_units(country: str, vat: str, parameters: Parameters) -> UnitsRequest:
             number = normalise(SearchType.VAT, number, chosen)
         except InvalidTerm as invalid:
             reading.invalid(VAT, str(invalid))
-    limit = reading.number(LIMIT, 1, MAX_UNITS, MAX_UNITS)
+    limit = reading.number(LIMIT, 1, MAX_LISTED, MAX_LISTED)
     after = reading.single(AFTER) or ""
     if reading.faults or chosen is None or number is None:
         raise reading.problem()

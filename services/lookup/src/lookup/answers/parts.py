@@ -8,7 +8,7 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country, Include
 from common.contracts.find import FindRequest
-from common.contracts.lookup import MAX_SUBSIDIARIES, MAX_UNITS, LookupRequest
+from common.contracts.lookup import MAX_LISTED, MAX_SUBSIDIARIES, LookupRequest
 from lookup.answers.finding import key_of
 from lookup.answers.rendering import Candidate, Extras, rendered_units
 from lookup.search.searcher import IndexSearches
@@ -46,7 +46,7 @@ async def read_units(
     order = await register.units.order(company, core)
     extras = NO_EXTRAS
     if Include.PRODUCTION_UNITS in include:
-        first, _ = order.page(MAX_UNITS)
+        first, _ = order.page(MAX_LISTED)
         cores = await register.units.cores(order, first)
         units = rendered_units(first, cores, order.main)
         extras = extras._replace(units=units, units_total=order.total)

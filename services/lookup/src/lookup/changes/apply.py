@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
-from common.contracts.company import CompanyKey, UnitKey
 from common.runtime.backoff import delays
 from lookup.changes.companies import plan_companies, plan_owners
 from lookup.changes.participants import plan_participants
@@ -93,28 +92,26 @@ class ApplyRecords:
     ) -> Plan:
         """Returns the plan for identifiers.
 
-        An event carries the company's whole list; only then is all of it read.
+        An event carries the company's list, unless it is long; only then is it read.
         """
         plan = make(known)
         if plan.bumps and context.publish_events:
             changed = [bump.key for bump in plan.bumps]
-            plan = make(await self.writer.with_all_participants(known, changed))
+            plan = make(await self.writer.with_participants(known, changed))
         return plan
 
     async def _with_identifiers(self, moving: Sequence[UnitRecord], known: Known) -> Known:
-        """Returns `known` with all identifiers of the companies that a moving unit affects."""
+        """Returns `known` with the identifiers of the companies that a moving unit affects."""
         if not moving:
             return known
-        held = await self.writer.with_all_participants(known, [unit.key for unit in moving])
-        holders = {state.holder for state in held.participants.values()}
-        taking = [unit for unit in moving if unit.key in holders]
+        taking = await self.writer.holders_among([unit.key for unit in moving])
         if not taking:
             return known
-        left = (known.units.get(unit.key) for unit in taking)
-        companies = {unit.company for unit in taking} | {unit.company for unit in left if unit}
-        concerned: set[CompanyKey | UnitKey] = {unit.key for unit in taking}
-        concerned |= {company for company in companies if company is not None}
-        return await self.writer.with_all_participants(known, concerned)
+        left = (known.units.get(key) for key in taking)
+        companies = {unit.company for unit in moving if unit.key in taking}
+        companies |= {unit.company for unit in left if unit is not None}
+        concerned = [company for company in companies if company is not None]
+        return await self.writer.with_participants(known, concerned, moving=taking)
 
 
 def touched(record: Stored) -> Iterator[str]:

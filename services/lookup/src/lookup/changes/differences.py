@@ -3,6 +3,7 @@
 Versions are compared as their public JSON, so a change is always visible to receivers.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import orjson
 
 from common.contracts.company import CompanyKey, ProductionUnit, Status
 from common.contracts.events import Change, EventType
+from common.contracts.lookup import MAX_LISTED
 from lookup.changes.states import UnitState
 from lookup.events.event import PendingEvent
 
@@ -18,6 +20,10 @@ Version = Mapping[str, Any]
 
 #: Fields that change with a status; its event carries them.
 _STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
+
+#: Bytes of the entries of a list that is given whole, and of a part of a longer one, which has at
+#: least one entry.
+MAX_ENTRIES_SIZE: Final = 512 * 1024
 
 
 def diff(old: Version, new: Version) -> tuple[Change, ...]:
@@ -91,10 +97,52 @@ def roles_changes(old: bytes | None, new: bytes) -> tuple[Change, ...]:
     return _list_changes("roles", None if old is None else orjson.loads(old), orjson.loads(new))
 
 
-def einvoicing_events(old: list[Version], new: list[Version]) -> tuple[PendingEvent, ...]:
-    """Returns the event of changed e-invoicing entries; none if the lists are equal."""
-    changes = _list_changes("einvoicing", old, new)
-    return (PendingEvent(EventType.EINVOICING_CHANGED, changes),) if changes else ()
+def einvoicing_events(
+    old: list[Version], new: list[Version], *, is_long: bool = False
+) -> tuple[PendingEvent, ...]:
+    """Returns the events of changed e-invoicing entries; none if the lists are equal.
+
+    A long list is one of which not all entries are given; its changes are as many events as needed.
+    """
+    if old == new:
+        return ()
+    if not is_long and _is_short(old) and _is_short(new):
+        parts = [Change(field="einvoicing", old=old, new=new)]
+    else:
+        parts = list(_parts_of(old, new))
+    return tuple(
+        PendingEvent(EventType.EINVOICING_CHANGED, (part,), number=number)
+        for number, part in enumerate(parts)
+    )
+
+
+def _parts_of(old: list[Version], new: list[Version]) -> Iterator[Change]:
+    """Yields the entries that differ, in parts that fit into an event."""
+    before, after = ({one["identifier"]: one for one in entries} for entries in (old, new))
+    names = [name for name in before | after if before.get(name) != after.get(name)]
+    part: list[str] = []
+    size = 0
+    for name in names:
+        length = sum(len(orjson.dumps(one[name])) for one in (before, after) if name in one)
+        if part and (len(part) == MAX_LISTED or size + length > MAX_ENTRIES_SIZE):
+            yield _part(part, before, after)
+            part, size = [], 0
+        part.append(name)
+        size += length
+    if part:
+        yield _part(part, before, after)
+
+
+def _part(
+    names: Sequence[str], before: Mapping[str, Version], after: Mapping[str, Version]
+) -> Change:
+    old, new = ([one[name] for name in names if name in one] for one in (before, after))
+    return Change(field="einvoicing", old=old, new=new, partial=True)
+
+
+def _is_short(entries: Sequence[Any]) -> bool:
+    """Returns True if a list is given whole in an event."""
+    return len(entries) <= MAX_LISTED and len(orjson.dumps(entries)) <= MAX_ENTRIES_SIZE
 
 
 def unit_removal(number: str) -> PendingEvent:
@@ -121,6 +169,23 @@ def _by_event(
 
 
 def _list_changes(field: str, old: list[Any] | None, new: list[Any] | None) -> tuple[Change, ...]:
-    if (old or []) == (new or []):
+    before, after = old or [], new or []
+    if before == after:
         return ()
-    return (Change(field=field, old=old, new=new),)
+    if _is_short(before) and _is_short(after):
+        return (Change(field=field, old=old, new=new),)
+    gone, come = _without(before, after), _without(after, before)
+    # Without either, only the order differs.
+    return (Change(field=field, old=gone, new=come, partial=True),) if gone or come else ()
+
+
+def _without(entries: list[Any], others: list[Any]) -> list[Any]:
+    """Returns the entries that the other list lacks, or has fewer times."""
+    count = Counter(map(orjson.dumps, others))
+    found = []
+    for entry in entries:
+        text = orjson.dumps(entry)
+        count[text] -= 1
+        if count[text] < 0:
+            found.append(entry)
+    return found

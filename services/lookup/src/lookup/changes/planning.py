@@ -145,12 +145,16 @@ def events_of_bumps(
 def einvoicing_changes(
     company: CompanyKey, before: Known, after: Known
 ) -> tuple[PendingEvent, ...]:
-    """Returns the events of a changed list; both states must contain all of its identifiers."""
-    return einvoicing_events(_entries(company, before), _entries(company, after))
+    """Returns the events of a changed list; both states must contain all of its identifiers.
+
+    Of a long list they need only those that change.
+    """
+    old, new = _entries(company, before), _entries(company, after)
+    return einvoicing_events(old, new, is_long=company in before.long_lists)
 
 
 def _entries(company: CompanyKey, known: Known) -> list[Version]:
-    """Returns a company's own identifiers and those of its units, in the order of lookups."""
+    """Returns a company's own entries and those of its units, in the order of lookups."""
     own = sorted(
         (state.holder != company, identifier)
         for identifier, state in known.participants.items()

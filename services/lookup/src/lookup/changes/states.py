@@ -212,6 +212,10 @@ class Known:
     companies: Mapping[CompanyKey, CompanyState] = field(default_factory=dict)
     units: Mapping[UnitKey, UnitState] = field(default_factory=dict)
     participants: Mapping[str, ParticipantState] = field(default_factory=dict)
+    #: The companies of further units.
+    members: Mapping[UnitKey, CompanyKey] = field(default_factory=dict)
+    #: Companies with so many identifiers that `participants` has only those that change.
+    long_lists: Collection[CompanyKey] = frozenset()
     tombstones: Collection[CompanyKey | UnitKey] = frozenset()
     #: Revisions that were used before a restore, up to which none is used again.
     skipped_revisions: int = 0
@@ -220,9 +224,11 @@ class Known:
         """Returns the company of a holder, which may be one of its units."""
         if holder is None:
             return None
-        unit = self.units.get(UnitKey.parse(holder))
-        if unit is not None:
-            return unit.company
+        key = UnitKey.parse(holder)
+        if key in self.units:
+            return self.units[key].company
+        if key in self.members:
+            return self.members[key]
         return CompanyKey.parse(holder) if CompanyKey.parse(holder) in self.companies else None
 
     def bumps(self, touched: Iterable[CompanyKey | None]) -> tuple[Bump, ...]:

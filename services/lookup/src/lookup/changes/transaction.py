@@ -1,7 +1,8 @@
 """Writes of importers and feeds: a plan is one transaction, conditional on its base state."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
@@ -12,6 +13,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.events import EventType
+from common.contracts.lookup import MAX_LISTED
 from common.contracts.traces import TraceContext
 from common.mongo import DUPLICATE_KEY, Database, translated_errors
 from common.runtime import tracing
@@ -149,19 +151,51 @@ class StoredRegisterWriter:
         keys = [unit.key for unit in units]
         await self._upcoming.delete_many({"_id": {"$in": keys}}, session=session)
 
-    async def with_all_participants(
-        self, known: Known, holders: Collection[CompanyKey | UnitKey]
+    async def with_participants(
+        self,
+        known: Known,
+        companies: Collection[CompanyKey],
+        *,
+        moving: Collection[UnitKey] = (),
     ) -> Known:
-        """Returns `known` with all identifiers of these units, companies, and their units."""
+        """Returns `known` with all identifiers of these companies and their units.
+
+        Of a company with many, those are added alone that units which move or end hold.
+        """
         with translated_errors():
-            units = await self._units.find({"company": {"$in": list(holders)}}).to_list(None)
-            all_holders = [*holders, *(unit["_id"] for unit in units)]
-            found = await self._participants.find({"holder": {"$in": all_holders}}).to_list(None)
+            units = await self._units.find(
+                {"company": {"$in": list(companies)}}, {"company": 1}
+            ).to_list(None)
+            members = {UnitKey.parse(u["_id"]): CompanyKey.parse(u["company"]) for u in units}
+            sizes = await self._sizes([*companies, *members, *moving])
+            long_lists = _long_lists(sizes, members)
+            holders = [
+                holder
+                for holder in sizes
+                if holder in moving or members.get(UnitKey.parse(holder), holder) not in long_lists
+            ]
+            found = await self._participants.find({"holder": {"$in": holders}}).to_list(None)
         return replace(
             known,
-            units={**known.units, **{UnitKey.parse(d["_id"]): unit_state(d) for d in units}},
+            members=members,
+            long_lists=long_lists,
             participants={**known.participants, **{d["_id"]: participant_state(d) for d in found}},
         )
+
+    async def holders_among(self, units: Collection[UnitKey]) -> Collection[UnitKey]:
+        """Returns those of some units that hold identifiers."""
+        with translated_errors():
+            return {UnitKey.parse(holder) for holder in await self._sizes(units)}
+
+    async def _sizes(self, holders: Collection[str]) -> Mapping[str, int]:
+        """Returns the number of identifiers of each of these that has any, from the index alone."""
+        counts = await self._participants.aggregate(
+            [
+                {"$match": {"holder": {"$in": list(holders)}}},
+                {"$group": {"_id": "$holder", "count": {"$sum": 1}}},
+            ]
+        )
+        return {each["_id"]: each["count"] async for each in counts}
 
     async def remove(self, key: CompanyKey, *, at: datetime, publish_events: bool) -> bool:
         """Purges a company with all that belongs to it, leaving a tombstone; False if unknown.
@@ -205,6 +239,16 @@ class StoredRegisterWriter:
         await self._tombstones.update_one(
             {"_id": key}, {"$setOnInsert": {"removed_at": at}}, upsert=True, session=session
         )
+
+
+def _long_lists(
+    sizes: Mapping[str, int], members: Mapping[UnitKey, CompanyKey]
+) -> frozenset[CompanyKey]:
+    """Returns the companies that have more identifiers, with those of units, than a list shows."""
+    counts: Counter[CompanyKey] = Counter()
+    for holder, size in sizes.items():
+        counts[members.get(UnitKey.parse(holder), CompanyKey.parse(holder))] += size
+    return frozenset(company for company, count in counts.items() if count > MAX_LISTED)
 
 
 class _TracedEvents:

@@ -21,6 +21,8 @@ class PendingEvent:
     changes: tuple[Change, ...] = ()
     #: The production unit that changed: its stored JSON, parsed.
     unit: Mapping[str, Any] | None = None
+    #: Its place among the events of one change to a long list.
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,12 @@ def events_of_change(
         unit = None if pending.unit is None else pending.unit["number"]
         data = {
             "company": orjson.Fragment(company),
-            "changes": [dict(change) for change in pending.changes],
+            "changes": [change.public() for change in pending.changes],
             **({} if pending.unit is None else {"production_unit": pending.unit}),
         }
-        identity = event_id(key.country, key.vat, revision, pending.type, unit)
+        identity = event_id(
+            key.country, key.vat, revision, pending.type, unit, number=pending.number
+        )
         event = {
             "id": identity,
             "type": pending.type,

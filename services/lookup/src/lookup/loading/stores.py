@@ -74,10 +74,9 @@ class Stores:
         async def plan() -> Plan:
             known = await self.writer.known(units=[key])
             unit = known.units.get(key)
-            holders: set[CompanyKey | UnitKey] = {key}
-            if unit is not None and unit.company is not None:
-                holders.add(unit.company)
-            known = await self.writer.with_all_participants(known, holders)
+            company = None if unit is None else unit.company
+            companies = [] if company is None else [company]
+            known = await self.writer.with_participants(known, companies, moving=[key])
             return plan_unit_removal(key, known, context)
 
         done = await self.apply.through(plan)

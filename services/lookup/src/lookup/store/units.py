@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from common.contracts.company import CompanyKey, Status, UnitKey
-from common.contracts.lookup import MAX_UNITS
+from common.contracts.lookup import MAX_LISTED
 from common.mongo_reads import Reads
 from lookup.store.documents import COMPANIES, TOMBSTONES, UNITS, Document
 
@@ -92,7 +92,7 @@ class StoredUnits:
         found, listing = await asyncio.gather(
             self._first(company), self._companies.find_one({"_id": company}, {"units": 1})
         )
-        is_whole = len(found) <= MAX_UNITS
+        is_whole = len(found) <= MAX_LISTED
         groups = (
             _groups(found, home)
             if is_whole
@@ -115,8 +115,8 @@ class StoredUnits:
             {"company": company},
             {"core": 1, "ended": 1, "started": 1, "place": 1},
             sort=[("ended", 1), ("_id", 1)],
-            limit=MAX_UNITS + 1,
-            batch_size=MAX_UNITS + 2,
+            limit=MAX_LISTED + 1,
+            batch_size=MAX_LISTED + 2,
         )
 
     @staticmethod

@@ -42,6 +42,8 @@ DESCRIPTIONS: Final[Mapping[EventType, str]] = {
     EventType.WEBHOOK_DISABLED: "Another webhook of yours was disabled by its failures or a 410.",
 }
 
+#: A member that is absent unless it says something.
+_OPTIONAL: Final = {"Change": {"partial"}}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 #: Types that are about a webhook and no company.
 _OF_WEBHOOKS: Final = frozenset(
@@ -123,7 +125,7 @@ def _used(schema: Schema, definitions: Schema) -> Schema:
 
 @cache
 def _definitions() -> Schema:
-    """Returns the schemas of the body parts, in which every field is required."""
+    """Returns the schemas of the body parts, in which nearly every field is required."""
     _, schemas = models_json_schema(
         [
             (model, "serialization")
@@ -138,9 +140,13 @@ def _definitions() -> Schema:
         ref_template="#/$defs/{model}",
     )
     return {
-        name: {**part, "required": list(part["properties"])} if "properties" in part else part
+        name: {**part, "required": _required(name, part)} if "properties" in part else part
         for name, part in schemas["$defs"].items()
     }
+
+
+def _required(name: str, part: Schema) -> list[str]:
+    return [each for each in part["properties"] if each not in _OPTIONAL.get(name, ())]
 
 
 def _object(**properties: Schema) -> Schema:
