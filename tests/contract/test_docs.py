@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from dispatcher.sending.bounded_responses import MAX_INTERIM_RESPONSES, MAX_RESP
 from dispatcher.sending.http_sender import MAX_BODY_SIZE, SenderLimits
 from dispatcher.sending.outcome import Cause
 from gateway.access.keys import Rate
+from gateway.problems import PROBLEMS
 from tests.builders.deliveries import dispatcher_settings as settings
 from webhook_store.deliveries.models import CancelReason
 
@@ -179,6 +181,58 @@ def test_the_index_lists_every_decision_under_its_title() -> None:
         (file.name[:4], file.name, file.read_text().partition("\n")[0].partition(": ")[2])
         for file in sorted(folder.glob("[0-9]*.md"))
     ]
+
+
+# A citation leads somewhere
+
+CITED = re.compile(
+    r"(?<![\w./{<*-])((?:docs|spec|services|libs|clients|deploy|tests|bench)/[\w./-]*\w"
+    r"\.(?:md|py|yaml|toml|txt|in|sh|js|mjs|php|rb|go|java|cs))\b"
+)
+#: Of a document outside the repository.
+SECTION = re.compile(r"\bspec(?:ification)? sections?\b", re.IGNORECASE)
+#: A pattern of names, and the path of a page.
+NO_CITATIONS = {
+    "docs/adr/NNNN-the-decision-in-words.md",
+    "docs/swagger-ui.js",
+}
+
+
+def test_no_tracked_file_cites_a_file_that_does_not_exist() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    tracked = set(filter(None, listed.stdout.decode().split("\0")))
+    # Relative to a folder on the way, as in a package.
+    known = {name[place:] for name in tracked for place in _starts(name)} | NO_CITATIONS
+    wrong = []
+    for name in sorted(tracked):
+        try:
+            text = (ROOT / name).read_text()
+        except (UnicodeDecodeError, FileNotFoundError, IsADirectoryError):
+            continue
+        cited = {found[1].removeprefix("./") for found in CITED.finditer(text)} - known
+        # The changelog names what has gone.
+        wrong += [f"{name}: {each}" for each in cited if name != "CHANGELOG.md"]
+        wrong += [f"{name}: {each}" for each in SECTION.findall(text)]
+
+    assert len(tracked) > 500
+    assert wrong == []
+
+
+def _starts(name: str) -> list[int]:
+    return [0, *(place.end() for place in re.finditer("/", name))]
+
+
+def test_every_problem_is_explained() -> None:
+    text = (ROOT / "docs" / "problems.md").read_text()
+    sections = re.findall(r"^## Status ([\d, and]+)$((?:\n(?!## ).*)*)", text, re.MULTILINE)
+    explained = {
+        code: statuses
+        for statuses, section in sections
+        for code in re.findall(r"^### (\w+)\n\n\S", section, re.MULTILINE)
+    }
+
+    assert explained.keys() == PROBLEMS.keys()
+    assert all(str(PROBLEMS[code].status.value) in explained[code] for code in explained)
 
 
 # The guide for receivers matches the dispatcher

@@ -72,11 +72,11 @@ async def test_every_public_path_and_method_is_described(gateway: Gateway) -> No
         for route in gateway.client.app.router.routes()
         if route.resource is not None
     }
-    # HTTP defines HEAD and CORS defines OPTIONS; files of the page and its redirect are no API.
+    # HTTP defines HEAD and CORS defines OPTIONS; files of the page and guides are no API.
     undescribed = {
         (path, method)
         for path, method in served
-        if method in ("head", "options") or path.startswith("/docs/") or path == "/"
+        if method in ("head", "options") or path.startswith(("/docs/", "/guides")) or path == "/"
     }
 
     assert served - undescribed == {(path, method) for path, method, _ in operations()}

@@ -16,7 +16,7 @@ from tests.e2e.register import Register, an_entity
 
 pytestmark = pytest.mark.e2e
 
-#: The first attempt and four retries (spec section 8).
+#: The first attempt and four retries (docs/decisions.md).
 ATTEMPTS = 5
 #: Posts in flight to one webhook (WEBHOOK_MAX_POSTS_PER_WEBHOOK).
 CAP = 4

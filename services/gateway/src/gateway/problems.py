@@ -1,4 +1,4 @@
-"""Problems for clients: one class per code, in the order of spec/decisions.md section 1.
+"""Problems for clients: one class per code, in the order of docs/decisions.md.
 
 `detail` and `errors` are sent to the client and never contain a library's message.
 """

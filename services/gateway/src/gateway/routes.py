@@ -31,8 +31,10 @@ from gateway.events.watched import WatchedEvents, Watchlists
 from gateway.exports.exporting import ExportCompanies, Exports, Lease
 from gateway.exports.handlers import EXPORT_PATH, export_handler
 from gateway.http.documentation import documentation, query_parameters
+from gateway.http.guides import GUIDE_PATH, INDEX_PATH, guides
 from gateway.http.middleware import (
     ME_PATH,
+    UNCOUNTED,
     HttpMetrics,
     RequestMiddleware,
     RouteFacts,
@@ -148,6 +150,9 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
         app.add_routes([web.route(endpoint.operation.method, endpoint.operation.path, handler)])
     for path, page in pages.items():
         app.router.add_get(path, page)
+    shown = guides().show
+    app.router.add_get(INDEX_PATH, shown)
+    app.router.add_get(GUIDE_PATH.replace("{guide}", "{guide:.+}"), shown)
     return app
 
 
@@ -268,7 +273,8 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=private)
     events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=private)
     exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private)
-    page = RouteFacts(Access(), headers=common)
+    # Readers of the documentation keep their rate for what it describes.
+    page = RouteFacts(UNCOUNTED, headers=common)
     return {
         **{
             path: lookup if search_type is None else typed
@@ -278,12 +284,15 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
         **dict.fromkeys((BATCH_PATH, MATCH_PATH), batch),
         RECONCILE_PATH: replace(reconciling, access=replace(reconciling.access, anonymous=True)),
         **dict.fromkeys((PREVIEW_PATH, ENTITIES_PATH), reconciling),
-        **dict.fromkeys((PROPOSALS_PATH, NAMES_PATH, TYPES_PATH), replace(page, is_open=True)),
+        **dict.fromkeys(
+            (PROPOSALS_PATH, NAMES_PATH, TYPES_PATH),
+            RouteFacts(Access(), headers=common, is_open=True),
+        ),
         **dict.fromkeys((operation.path for operation in Operation), webhooks),
         **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),
         EXPORT_PATH: exports,
         ME_PATH: RouteFacts(Access(anonymous=False), headers=private),
         SOURCES_PATH: RouteFacts(Access(), headers=private),
         EVENT_TYPES_PATH: RouteFacts(Access(), headers=private),
-        **dict.fromkeys(pages, page),
+        **dict.fromkeys((*pages, INDEX_PATH, GUIDE_PATH), page),
     }

@@ -1,4 +1,4 @@
-"""The public company record and its parts (spec/decisions.md section 3).
+"""The public company record and its parts (docs/decisions.md, *The company*).
 
 The models are the only definition of these shapes: the importers fill them, and the OpenAPI
 document and the JSON Schemas of events are generated from them. Identifiers are strings of digits,

@@ -1,4 +1,4 @@
-"""Registry events as they are published, stored and delivered (spec/decisions.md section 5)."""
+"""Registry events as they are published, stored and delivered (docs/decisions.md, *Events*)."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -97,7 +97,7 @@ def _position(value: ListPosition | str) -> ListPosition:
     return value if isinstance(value, ListPosition) else ListPosition.parse(value)
 
 
-#: Attempts listed by default (spec section 8), and at most.
+#: Attempts listed by default (docs/decisions.md, *Attempts*), and at most.
 LISTED, MAX_LISTED = 50, 100
 
 

@@ -1,4 +1,4 @@
-"""Decisions before and after an attempt (spec/decisions.md section 4)."""
+"""Decisions before and after an attempt (docs/decisions.md, *Attempts*)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -77,16 +77,20 @@ def documentation() -> Mapping[str, Handler]:
     return {
         # Relative, so that it works behind any path prefix of a proxy.
         "/": _redirect("docs"),
-        "/openapi.json": _fixed(orjson.dumps(_read_document()), "application/json"),
-        **{path: _fixed((own / name).read_bytes(), type_) for path, (name, type_) in PAGE.items()},
+        "/openapi.json": fixed_page(orjson.dumps(_read_document()), "application/json"),
         **{
-            path: _fixed(Path(str(library.locate_file(name))).read_bytes(), type_)
+            path: fixed_page((own / name).read_bytes(), type_)
+            for path, (name, type_) in PAGE.items()
+        },
+        **{
+            path: fixed_page(Path(str(library.locate_file(name))).read_bytes(), type_)
             for path, (name, type_) in SWAGGER_UI.items()
         },
     }
 
 
-def _fixed(body: bytes, media_type: str) -> Handler:
+def fixed_page(body: bytes, media_type: str) -> Handler:
+    """Returns the handler of a page that loads nothing from elsewhere and runs nothing inline."""
     return fixed(
         body,
         {

@@ -87,8 +87,8 @@ ME_PATH = "/api/me"
 #: Label of unknown paths in metrics and logs.
 UNMATCHED = "unmatched"
 
-#: A browser sends OPTIONS ahead of a request, without its key.
-ASKING = Access(counted=False)
+#: Of what nobody pays for: a browser sends OPTIONS ahead of a request, without its key.
+UNCOUNTED = Access(counted=False)
 
 log = structlog.get_logger()
 
@@ -176,7 +176,7 @@ class RequestMiddleware:
         try:
             path = _path_of(request)
             facts = self.routes.get(path, self.others)
-            access = ASKING if request.method == hdrs.METH_OPTIONS else facts.access
+            access = UNCOUNTED if request.method == hdrs.METH_OPTIONS else facts.access
             quota, key, refusal = await self.authenticator.admit(request, access)
             if path is UNMATCHED:
                 # A known path that does not allow the method responds in its own format.

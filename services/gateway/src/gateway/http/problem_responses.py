@@ -18,6 +18,9 @@ from gateway.problems import Problem
 
 MEDIA_TYPE = {Format.JSON: "application/problem+json", Format.XML: "application/problem+xml"}
 
+#: The guide with a section for each code; a URN leads nowhere.
+HELP_PATH = "/guides/problems"
+
 #: Seconds to retry after while a dependency is unavailable; the gateway reconnects within 10 s of
 #: its recovery.
 OUTAGE_RETRY_AFTER = 5
@@ -54,6 +57,7 @@ def problem_response(problem: Problem, request_id: str, format_: Format) -> web.
         headers={
             "Content-Type": MEDIA_TYPE[format_],
             "Cache-Control": "no-store",
+            "Link": f'<{HELP_PATH}#{problem.code}>; rel="help"',
             **_headers(problem),
         },
     )

@@ -1,4 +1,4 @@
-"""XML by dicttoxml: the tree of the JSON answer, as spec/decisions.md section 3 describes it.
+"""XML by dicttoxml: the tree of the JSON answer, as docs/decisions.md (*The company*) has it.
 
 A list is its plural name around singular elements, `null` is an empty element with `nil="true"`.
 A rendering process imports this module too, so it imports little itself.

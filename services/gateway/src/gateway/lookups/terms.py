@@ -1,7 +1,7 @@
 """The form of each search term, checked and normalised, and the type inferred for a bare one.
 
-Spec sections 2.2 and 4.2; spec/decisions.md section 3, and section 6 for pasted forms, which the
-specification would treat as names. The lookup service receives normalised terms only.
+docs/decisions.md (*Inferred searches*) has the order. The lookup service receives normalised terms
+only.
 """
 
 import re

@@ -55,7 +55,7 @@ class Extras(NamedTuple):
 
 
 def answer(found: Candidate, include: Collection[Include], extras: Extras) -> LookupReply:
-    """Returns the reply of spec/decisions.md section 3, its keys in that order."""
+    """Returns the reply, its keys in the order of docs/decisions.md (*The company*)."""
     key, row = found.hit.key, found.row
     parts = _parts(found, include, extras)
     asked = "".join(part[0] for part in sorted(include))

@@ -1,4 +1,4 @@
-"""The rank of companies that match a lookup equally well (spec/decisions.md section 3)."""
+"""The rank of companies that match a lookup equally well (docs/decisions.md)."""
 
 from datetime import date
 from typing import NamedTuple
