@@ -102,7 +102,7 @@ async def test_a_lookup_can_be_tried(
 
 
 @pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
-async def test_explanations_are_open_and_a_click_leads_past_them(
+async def test_the_page_begins_with_operations_below_closed_explanations(
     browser: Browser, gateway: Gateway, viewport: ViewportSize
 ) -> None:
     reference = await opened(browser, gateway, viewport)
@@ -111,10 +111,12 @@ async def test_explanations_are_open_and_a_click_leads_past_them(
 
     await expect(explanations).to_have_count(DOCUMENT["info"]["description"].count("<details"))
     for explanation in await explanations.all():
-        await expect(explanation).to_have_attribute("open", "")
-    assert await links.all_inner_texts() == [tag["name"] for tag in DOCUMENT["tags"]]
-    await links.first.click()
+        await expect(explanation).not_to_have_attribute("open", "")
     await expect(reference.page.locator(".opblock").first).to_be_in_viewport()
+    tags = [tag["name"] for tag in DOCUMENT["tags"]]
+    assert await links.all_inner_texts() == ["Guides", *tags]
+    await links.last.click()
+    await expect(reference.operation("docs")).to_be_in_viewport()
 
 
 async def test_operations_that_need_a_key_have_a_lock_and_the_others_say_so(
