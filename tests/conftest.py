@@ -21,7 +21,6 @@ import pytest
 import structlog
 
 import common.mongo
-import common.mongo_reads
 from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
 from local_stack import servers
@@ -51,7 +50,6 @@ structlog.configure(
 _SELECTION_TIMEOUT = common.mongo.SELECTION_TIMEOUT
 # On a busy machine a server is found late. Operations with a limit of their own keep it.
 common.mongo.SELECTION_TIMEOUT = timedelta(seconds=SOON)
-common.mongo_reads.PING_TIMEOUT = SOON
 
 # In CI the same code gives the same verdict; elsewhere every run tries new examples.
 # No deadline and no health checks for slow or large examples: requests generated from the OpenAPI

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 
-from common import mongo_reads
 from common.contracts.company import Country
 from common.contracts.failures import Unavailable
 from common.messaging.rpc_routes import Route
@@ -82,9 +81,8 @@ async def test_what_another_gateway_reached_long_ago_does_not_count(access: Data
 
 
 async def test_a_gateway_whose_servers_reach_the_database_and_that_does_not_is_not_ready(
-    access: Database, monkeypatch: pytest.MonkeyPatch
+    access: Database,
 ) -> None:
-    monkeypatch.setattr(mongo_reads, "PING_TIMEOUT", 1.0)
     async with connected(NOBODY, name="test", operation_timeout=SHORTLY) as lost:
         here, servers = a_gateway(database(lost, access.name), "here")
 
