@@ -62,12 +62,15 @@ class Shell:
     answers: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     requests: list[web.Request] = field(default_factory=list)
     bodies: list[Any] = field(default_factory=list)
+    #: Of each answer.
+    headers: dict[str, str] = field(default_factory=dict)
 
     async def handle(self, request: web.Request) -> web.Response:
         self.requests.append(request)
         self.bodies.append(await request.json() if request.can_read_body else None)
         answer = self.answers[request.path].pop(0)
-        return web.json_response(answer, status=answer["status"] if "code" in answer else 200)
+        status = answer["status"] if "code" in answer else 200
+        return web.json_response(answer, status=status, headers=self.headers)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -67,8 +67,7 @@ def copied() -> Iterator[str]:
 def needed_libraries(project: Path) -> set[str]:
     """The libraries and clients that a package needs, those that its libraries need included."""
     text = (project / "pyproject.toml").read_text()
-    needed = set(re.findall(r'"([a-z-]+)(?:\[[a-z]+\])?"', text))
-    libraries = {name for name in PACKAGES if name in needed and PACKAGES[name] != project}
+    libraries = {name for name in PACKAGES if f'"{name}"' in text and PACKAGES[name] != project}
     return libraries | {below for name in libraries for below in needed_libraries(PACKAGES[name])}
 
 

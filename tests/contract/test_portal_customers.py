@@ -31,7 +31,7 @@ CANDIDATE: dict[str, Any] = {
     "evidence": {"name": 97.1, "postal_code": 100},
 }
 OTHER = {**CANDIDATE, "vat": "12345682", "name": "Andre ApS", "score": 0.4}
-RESULTS = [
+RESULTS: list[dict[str, Any]] = [
     {"id": "0", "decision": "match", "candidates": [CANDIDATE]},
     {"id": "1", "decision": "review", "candidates": [OTHER, CANDIDATE]},
     {"id": "2", "decision": "none", "candidates": []},
@@ -166,6 +166,41 @@ async def test_matching_waits_for_the_rate_limit(portal: Portal) -> None:
     await matched(portal)
 
     assert [path for _, path, _ in portal.api.requests].count("/api/match") == 2
+
+
+async def test_matching_leaves_a_quarter_of_the_rate_to_pages_and_says_how_long_it_takes(
+    portal: Portal,
+) -> None:
+    # Of 1,200 rows a minute 1,200 - 801 are used: fewer than a hundred more are matching's.
+    headers = {"RateLimit-Policy": '"key";q=1200;w=60', "RateLimit": '"key";r=399;t=41'}
+    portal.api.headers["/api/match"] = headers
+    await upload(portal, "Firmanavn;Postnr\n" + "Prøve;1112\n" * 2000)
+    portal.api.give("/api/match", {"results": [{**RESULTS[2], "id": "x"}] * 100})
+    before = await portal.shown("/customers")
+
+    await portal.post("/customers/match", {"column-0": "name"})
+    text = await eventually(lambda: portal.shown("/customers"), lambda text: "waiting" in text)
+
+    takes = "at least 3 min, at the key&#39;s rate (900 of 1,200 rows a minute)"
+    assert f"Matching takes {takes}" in before
+    # Its clock stands still.
+    assert (
+        "About 3 min left; waiting 41 s for the key&#39;s rate (900 of 1,200 rows a minute)."
+        in text
+    )
+    assert "100 of 2,000 rows" in text
+    [held] = portal.uploads.held.values()
+    portal.uploads.forget(held)
+
+
+async def test_an_outage_of_the_keys_rate_hides_only_the_estimate(portal: Portal) -> None:
+    await upload(portal)
+    portal.api.fail("/api/me", 503, "service_unavailable")
+
+    text = await portal.shown("/customers")
+
+    assert "Which column is what?" in text
+    assert "Matching takes" not in text
 
 
 async def test_a_workbook_is_read_as_it_is_shown(isolating: Portal) -> None:

@@ -53,6 +53,8 @@ class Api:
     queries: list[str] = field(default_factory=list)
     #: Paths whose next request is beyond the rate limit of a window that has just ended.
     limited: set[str] = field(default_factory=set)
+    #: Headers of the answers to a path.
+    headers: dict[str, dict[str, str]] = field(default_factory=dict)
     #: Bodies of the requests that had one.
     bodies: list[Any] = field(default_factory=list)
 
@@ -68,9 +70,9 @@ class Api:
             return web.json_response({"code": "rate_limited"}, status=429, headers=_NOW)
         by_method = self.answers.get(f"{request.method} {request.path}")
         status, body = by_method or self.answers.get(request.path, (404, None))
-        return (
-            _problem(404, "not_found") if body is None else web.json_response(body, status=status)
-        )
+        if body is None:
+            return _problem(404, "not_found")
+        return web.json_response(body, status=status, headers=self.headers.get(request.path))
 
     def give(self, path: str, body: Any, status: int = 200) -> None:
         self.answers[path] = (status, body)

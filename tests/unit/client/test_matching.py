@@ -7,8 +7,9 @@ import pytest
 
 from company_registry import InvalidResponse, MatchRecord, MatchResult, RateLimited, Retries
 from company_registry.columns import recognised
-from company_registry.http import Response
+from company_registry.http import Outcome, Response, Unanswered
 from company_registry.matching import match
+from company_registry.streams import Pace, Rate
 from tests.builders.answers import a_problem
 from tests.fakes.client import FakeTransport, answer, problem
 
@@ -63,6 +64,35 @@ def test_the_next_request_waits_for_the_window_when_the_quota_is_used_up() -> No
     results_of(transport, RECORDS[:200])
 
     assert transport.slept == [17]
+
+
+@pytest.mark.parametrize("left, slept", [(400, []), (399, [17])])
+def test_a_part_of_the_rate_is_left_to_others(left: int, slept: list[float]) -> None:
+    transport = FakeTransport(
+        [matched(RECORDS[:100], left=left), matched(RECORDS[100:200], left=1000)]
+    )
+
+    list(transport.iterate(match(Retries(), RECORDS[:200], share=0.75)))
+
+    assert transport.slept == slept
+
+
+def test_the_pace_is_told_after_each_response_and_before_each_wait() -> None:
+    limit = {"ratelimit-policy": '"key";q=1200;w=60', "ratelimit": '"key";r=0;t=17'}
+    answers: list[Outcome] = [
+        Response(429, {**limit, "retry-after": "9"}, b"{}"),
+        matched(RECORDS[:100], left=0),
+        Unanswered("it is closed", sent=True),
+        matched(RECORDS[100:200], left=0),
+    ]
+    told: list[Pace] = []
+
+    transport = FakeTransport(answers)
+    list(transport.iterate(match(Retries(), RECORDS[:200], on_pace=told.append)))
+
+    assert [each.rate for each in told] == [Rate("key", 1200, 60)] * 6
+    assert [each.wait for each in told if not each.is_outage] == [0, 9, 0, 17, 0]
+    assert [each.wait for each in told if each.is_outage] == transport.slept[2:3]
 
 
 def test_a_quota_smaller_than_a_request_makes_smaller_requests() -> None:

@@ -12,7 +12,7 @@ from company_registry.errors import ApiError, InvalidResponse, error_of, problem
 from company_registry.http import Item, Request, Response, Sleep, Steps, Stream
 from company_registry.models import Country, Model
 from company_registry.retries import Retries, exchange, retry_after
-from company_registry.streams import TRANSIENT, Pace
+from company_registry.streams import TRANSIENT, OnPace, Pace, told
 
 #: Records in one request.
 MAX_RECORDS: Final = 100
@@ -76,54 +76,73 @@ class MatchResult:
 
 
 def match(
-    retries: Retries, records: Iterable[MatchRecord], *, limit: int = 5
+    retries: Retries,
+    records: Iterable[MatchRecord],
+    *,
+    limit: int = 5,
+    share: float = 1,
+    on_pace: OnPace | None = None,
 ) -> Stream[MatchResult]:
     """Yields the match of each of any number of records, in order, as results arrive.
 
-    Split into requests of up to 100 records, paced by the rate limit that the service states.
-    `limit` is the number of candidates of each, at most 20.
+    Split into requests of up to 100 records, paced by the rate limit that the service states, of
+    which `share` is used: the rest is left to other requests with the key.
+    `limit` is the number of candidates of each, at most 20. `on_pace` is called with the pace after
+    each response and before each wait.
     """
+    results = _match(_Matching(retries, limit, share), records)
+    return results if on_pace is None else told(results, share, on_pace)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matching:
+    retries: Retries
+    limit: int
+    share: float
+
+
+def _match(matching: _Matching, records: Iterable[MatchRecord]) -> Stream[MatchResult]:
     waiting = iter(records)
     pace = Pace()
     while chunk := list(itertools.islice(waiting, pace.size)):
         if pace.wait:
             yield Sleep(pace.wait)
-        results, pace = yield from _matched(retries, chunk, limit)
+        results, pace = yield from _matched(matching, chunk)
         for result in results:
             yield Item(result)
 
 
 def _matched(
-    retries: Retries, records: Sequence[MatchRecord], limit: int
+    matching: _Matching, records: Sequence[MatchRecord]
 ) -> Steps[tuple[list[MatchResult], Pace]]:
     """Yields a chunk's matches; repeats records that failed during an outage."""
-    results, pace = yield from _posted(retries, records, limit)
-    for attempt in range(1, retries.attempts):
+    results, pace = yield from _posted(matching, records)
+    for attempt in range(1, matching.retries.attempts):
         again = [place for place, result in enumerate(results) if result.is_transient]
         if not again:
             break
-        yield Sleep(max(pace.wait, retries.backoff(attempt)))
-        repeated, pace = yield from _posted(retries, [records[place] for place in again], limit)
+        yield Sleep(max(pace.wait, matching.retries.backoff(attempt)))
+        repeated, pace = yield from _posted(matching, [records[place] for place in again])
         for place, result in zip(again, repeated, strict=True):
             results[place] = result
     return results, pace
 
 
 def _posted(
-    retries: Retries, records: Sequence[MatchRecord], limit: int
+    matching: _Matching, records: Sequence[MatchRecord]
 ) -> Steps[tuple[list[MatchResult], Pace]]:
-    body = {"records": [each.fields for each in records], "limit": limit}
+    body = {"records": [each.fields for each in records], "limit": matching.limit}
     # Nothing changes by it, so it may be sent again after an outage.
     request = Request("POST", "/api/match", body=body)
-    response = yield from exchange(request, retries)
-    pace = Pace.after(response)
+    response = yield from exchange(request, matching.retries)
+    pace = Pace.after(response, matching.share)
     too_many = response.status == 429 and len(records) > pace.size
     if too_many or (response.status == 413 and len(records) > 1):
         middle = len(records) // 2
-        first, pace = yield from _posted(retries, records[:middle], limit)
+        first, pace = yield from _posted(matching, records[:middle])
         if pace.wait:
             yield Sleep(pace.wait)
-        second, pace = yield from _posted(retries, records[middle:], limit)
+        second, pace = yield from _posted(matching, records[middle:])
         return first + second, pace
     if response.status >= 400:
         raise error_of(response, retry_after=retry_after(response.headers))

@@ -12,7 +12,7 @@ from company_registry.http import Request, Response, Sleep, Steps, Unanswered
 _RANDOM = SystemRandom()
 
 #: The request was not carried out, so any method may be repeated.
-_REFUSED = 429
+REFUSED = 429
 #: A dependency or a proxy failed, possibly after the request was carried out.
 FAILED = (502, 503, 504)
 
@@ -66,7 +66,7 @@ def _may_repeat(request: Request, outcome: Response | Unanswered) -> bool:
         case Unanswered(sent=sent):
             return request.repeatable or not sent
         case Response(status=status):
-            return status == _REFUSED or (status in FAILED and request.repeatable)
+            return status == REFUSED or (status in FAILED and request.repeatable)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 from company_registry.errors import (
     ApiError,
@@ -18,7 +18,15 @@ from company_registry.errors import (
     error_of,
     problem_error,
 )
-from company_registry.http import Item, Request, Response, Sleep, Steps, Stream
+from company_registry.http import (
+    Item,
+    Outcome,
+    Request,
+    Response,
+    Sleep,
+    Steps,
+    Stream,
+)
 from company_registry.models import (
     Company,
     CompanyFilter,
@@ -30,8 +38,10 @@ from company_registry.models import (
     SearchType,
 )
 from company_registry.operations import event_page, find_page, perform, production_unit_page
-from company_registry.retries import FAILED, Retries, exchange, retry_after
+from company_registry.retries import FAILED, REFUSED, Retries, exchange, retry_after
 from company_registry.watchlist_operations import watched_page
+
+T = TypeVar("T")
 
 #: Lookups in one request.
 MAX_LOOKUPS: Final = 100
@@ -50,7 +60,7 @@ _WATCHED: Final = 10_000
 #: Events in one request.
 _PAGE: Final = 100
 
-_QUOTA = re.compile(r'"[^"]*";q=(?P<count>[0-9]{1,9});w=')
+_QUOTA = re.compile(r'"(?P<name>[^"]*)";q=(?P<count>[0-9]{1,9});w=(?P<window>[0-9]{1,9})')
 _LEFT = re.compile(r'"[^"]*";r=(?P<left>[0-9]{1,9});t=(?P<reset>[0-9]{1,9})')
 
 
@@ -85,21 +95,65 @@ class BatchResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate limit as the service states it: requests in a window of seconds."""
+
+    #: `key` for the rate of a key.
+    name: str
+    count: int
+    window: int
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """The maximum number of lookups in the next request, and the seconds until it may be sent."""
 
     size: int = MAX_LOOKUPS
     wait: float = 0
+    #: None as long as the service has not stated it.
+    rate: Rate | None = None
+    #: True if the wait is for a service that cannot answer, and not for the rate.
+    is_outage: bool = False
 
     @classmethod
-    def after(cls, response: Response) -> "Pace":
-        """Returns the pace after a response; the rate limit counts each lookup of a request."""
+    def after(cls, response: Response, share: float = 1) -> "Pace":
+        """Returns the pace after a response; the rate limit counts each lookup of a request.
+
+        `share` is the part of the rate that may be used: the rest is left to others.
+        """
         quota = _QUOTA.match(response.headers.get("ratelimit-policy", ""))
         left = _LEFT.match(response.headers.get("ratelimit", ""))
         if quota is None or left is None:
             return cls()
-        size = max(1, min(MAX_LOOKUPS, int(quota["count"])))
-        return cls(size, 0 if int(left["left"]) >= size else float(left["reset"]))
+        rate = Rate(quota["name"], int(quota["count"]), int(quota["window"]))
+        kept = rate.count - int(rate.count * share)
+        size = max(1, min(MAX_LOOKUPS, rate.count - kept))
+        may_go_on = int(left["left"]) - kept >= size
+        return cls(size, 0 if may_go_on else float(left["reset"]), rate)
+
+
+OnPace = Callable[[Pace], None]
+
+
+def told(stream: Stream[T], share: float, on_pace: OnPace) -> Stream[T]:
+    """Yields a stream, and calls `on_pace` after each of its responses and before each wait."""
+    outcome: Outcome | None = None
+    pace, is_refused = Pace(), False
+    while True:
+        try:
+            step = stream.send(outcome)
+        except StopIteration:
+            return
+        if isinstance(step, Sleep):
+            # Any other wait is one for records, or for a request, that failed.
+            is_for_rate = is_refused or step.seconds <= pace.wait
+            on_pace(replace(pace, wait=step.seconds, is_outage=not is_for_rate))
+        outcome = yield step
+        if isinstance(step, Request):
+            pace, is_refused = replace(pace, wait=0), False
+        if isinstance(outcome, Response):
+            pace, is_refused = Pace.after(outcome, share), outcome.status == REFUSED
+            on_pace(replace(pace, wait=0))
 
 
 class CursorStore(Protocol):
@@ -250,11 +304,19 @@ def _pause(retries: Retries, failures: int, error: NoResponse | ApiError) -> flo
     return max(asked or 0.0, retries.backoff(failures))
 
 
-def batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
+def batch(
+    retries: Retries, lookups: Iterable[Lookup], *, on_pace: OnPace | None = None
+) -> Stream[BatchResult]:
     """Yields the result of each of any number of lookups, in order, as they arrive.
 
     Split into requests of up to 100 lookups, paced by the rate limit that the service states.
+    `on_pace` is called with the pace after each response and before each wait.
     """
+    results = _batch(retries, lookups)
+    return results if on_pace is None else told(results, 1, on_pace)
+
+
+def _batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
     waiting = iter(lookups)
     pace = Pace()
     while chunk := list(itertools.islice(waiting, pace.size)):

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from company_registry.cli import results
 from company_registry.cli.companies import Include, Included
 from company_registry.cli.files import HeaderRow, SheetName, read_file
 from company_registry.cli.output import as_json
 from company_registry.cli.plans import Plan, known_columns, plan_of
+from company_registry.cli.progress import Telling, telling
 from company_registry.cli.results import Result
 from company_registry.cli.session import Exit, Session
 from company_registry.client import Client
@@ -97,14 +97,14 @@ def _look_up(
     """Writes the result of each row."""
     lookups = [plan.lookup(row) for row in sheet.rows]
     counts = _Counts()
-    with session.client() as client, _progress(session, len(lookups)) as advance:
+    with session.client() as client, telling(session, "Looking up", len(lookups)) as told:
         try:
-            for row, result in zip(sheet.rows, _results(client, lookups), strict=True):
+            for row, result in zip(sheet.rows, _results(client, lookups, told), strict=True):
                 write(row, result)
                 counts.done += 1
                 counts.found += result.company is not None
                 counts.ambiguous += result.is_ambiguous
-                advance()
+                told.advance()
         except CompanyRegistryError:
             session.note(f"Stopped after {counts.done} of {len(lookups)} rows.")
             raise
@@ -123,9 +123,12 @@ def _say_column(session: Session, sheet: Sheet, plan: Plan) -> None:
         session.note(f"Looking up by column {names} ({plan.type}){choice}{rest}")
 
 
-def _results(client: Client, lookups: list[Lookup | InvalidParameter]) -> Iterator[Result]:
+def _results(
+    client: Client, lookups: list[Lookup | InvalidParameter], told: Telling
+) -> Iterator[Result]:
     """The result of each row; a row without a lookup is not sent."""
-    answers = client.batch(each for each in lookups if isinstance(each, Lookup))
+    sent = (each for each in lookups if isinstance(each, Lookup))
+    answers = client.batch(sent, on_pace=told.take)
     for each in lookups:
         if isinstance(each, Lookup):
             answer = next(answers)
@@ -172,19 +175,3 @@ def _writing(
                 and None
             )
         )
-
-
-@contextmanager
-def _progress(session: Session, total: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error, where people look."""
-    with Progress(
-        TextColumn("Looking up"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=session.err,
-        transient=True,
-        disable=not session.err.is_terminal,
-    ) as progress:
-        task = progress.add_task("lookups", total=total)
-        yield lambda: progress.advance(task)

@@ -3,26 +3,17 @@
 import csv
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
 
 from company_registry.cli.files import HeaderRow, SheetName, read_file
 from company_registry.cli.journals import Journal
 from company_registry.cli.output import as_json, plain
+from company_registry.cli.progress import telling
 from company_registry.cli.session import Exit, Session
 from company_registry.columns import FIELDS, SEARCHED, Columns, read_places, recognised
 from company_registry.errors import CompanyRegistryError
@@ -155,16 +146,17 @@ def _matched(
         left = list(records[len(kept) :])
         if left:
             client = stack.enter_context(session.client())
-            advance = stack.enter_context(_progress(session, len(records), len(kept)))
+            told = stack.enter_context(telling(session, "Matching", len(records), len(kept)))
             # A row with nothing to search for is not sent.
-            answers = client.match((each for each in left if _is_searched(each)), limit=limit)
+            sent = (each for each in left if _is_searched(each))
+            answers = client.match(sent, limit=limit, on_pace=told.take)
             try:
                 for record in left:
                     result = _kept(next(answers)) if _is_searched(record) else _NOTHING
                     kept.append(result)
                     if journal is not None:
                         journal.add(result)
-                    advance()
+                    told.advance()
             except CompanyRegistryError:
                 session.note(f"Stopped after {len(kept)} of {len(records)} rows.")
                 raise
@@ -227,28 +219,3 @@ def _cells(result: _Kept) -> list[str]:
     score = f"{best['score']:g}" if best else ""
     ending = [score, evidence, others, problem.get("code", ""), problem.get("detail", "")]
     return [result["decision"] or _ERROR, *fields, *ending]
-
-
-class _Rate(ProgressColumn):
-    """Rows in a second."""
-
-    def render(self, task: Task) -> Text:
-        """Returns the rate of the last half minute; nothing before there is one."""
-        return Text(f"{task.speed:.0f}/s" if task.speed else "")
-
-
-@contextmanager
-def _progress(session: Session, total: int, done: int) -> Iterator[Callable[[], None]]:
-    """A bar on standard error, with the rate and the time that is left."""
-    with Progress(
-        TextColumn("Matching"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(),
-        console=session.err,
-        transient=True,
-        disable=not session.err.is_terminal,
-    ) as progress:
-        task = progress.add_task("records", total=total, completed=done)
-        yield lambda: progress.advance(task)

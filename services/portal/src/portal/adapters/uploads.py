@@ -14,6 +14,7 @@ from aiohttp import web
 
 from company_registry import ApiError, AsyncClient, CompanyRegistryError, NoResponse
 from company_registry.columns import Columns, recognised
+from company_registry.progress import Progress
 from portal.domain.customers import Outcomes, Table
 from portal.domain.wording import LimitReached, detail
 
@@ -25,6 +26,8 @@ MAX_HELD_PER_KEY: Final = 64 * 2**20
 _MATCHING: Final = 8
 #: Seconds between two checks for unused files.
 _SWEEP: Final = 60.0
+#: The part of a key's rate that matching uses; the rest is left to its owner's pages.
+SHARE: Final = 0.75
 #: Bytes that the results of a row take.
 _RESULT: Final = 500
 
@@ -72,6 +75,8 @@ class Upload:
     has_begun: bool = False
     #: Why the matching ended before its end.
     fault: str = ""
+    #: How far the matching is; None before it begins.
+    progress: Progress | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -143,7 +148,7 @@ class Uploads:
     async def _match(self, upload: Upload, registry: AsyncClient) -> None:
         try:
             async with self._turns:
-                await _matched(upload, registry)
+                await self._go_through(upload, registry)
         except ApiError as error:
             upload.fault = detail(error)
         except NoResponse:
@@ -154,19 +159,20 @@ class Uploads:
         finally:
             upload.task = None
 
+    async def _go_through(self, upload: Upload, registry: AsyncClient) -> None:
+        first, total = len(upload.outcomes.piles), len(upload.table.rows)
+        progress = upload.progress = Progress(total, self._clock, first, SHARE)
+        records = (
+            upload.columns.record(str(place), upload.table.row(place))
+            for place in range(first, total)
+        )
+        async for result in registry.match(records, share=SHARE, on_pace=progress.take):
+            upload.outcomes.add(result)
+            progress.advance()
+
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP)
             oldest = self._clock() - self._idle_timeout
             for upload in [each for each in self.held.values() if each.used_at < oldest]:
                 self.forget(upload)
-
-
-async def _matched(upload: Upload, registry: AsyncClient) -> None:
-    first = len(upload.outcomes.piles)
-    records = (
-        upload.columns.record(str(place), upload.table.row(place))
-        for place in range(first, len(upload.table.rows))
-    )
-    async for result in registry.match(records):
-        upload.outcomes.add(result)

@@ -8,7 +8,14 @@ from typing import Final, cast
 
 from aiohttp import web
 
-from company_registry import InvalidBody, Watchlist, WatchlistLimitReached
+from company_registry import (
+    CompanyRegistryError,
+    InvalidBody,
+    Watchlist,
+    WatchlistLimitReached,
+)
+from company_registry.progress import duration, limit
+from company_registry.streams import Rate
 from company_registry.watchlist_operations import MAX_CHANGED
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
 from portal.adapters.http.pages import page, redirect
@@ -17,7 +24,7 @@ from portal.adapters.http.views.company_lists import attachment
 from portal.adapters.http.views.search import COUNTRIES
 from portal.adapters.reading import MAX_FILE, Choice, Unreadable
 from portal.adapters.spreadsheets import Format
-from portal.adapters.uploads import Upload
+from portal.adapters.uploads import SHARE, Upload
 from portal.domain.customers import (
     FIELDS,
     MAX_ROWS,
@@ -59,6 +66,7 @@ async def show(request: web.Request) -> web.Response:
             counts=held.outcomes.counts(),
             piles=PILES,
             refresh="" if held.fault else HERE,
+            pace=_pace(held),
         )
     return await _piles(request, held)
 
@@ -259,8 +267,29 @@ async def _columns(request: web.Request, held: Upload, *, fault: str = "") -> we
         unused=held.columns.unused(held.table.header),
         samples=[[row[at] for row in sample if row[at]] for at in range(len(held.table.header))],
         countries=COUNTRIES,
+        estimate=await _estimate(request, len(held.table.rows)),
         fault=fault,
     )
+
+
+def _pace(held: Upload) -> dict[str, str]:
+    """Returns what holds the matching and how long the rest takes, in words."""
+    progress = held.progress
+    if progress is None or held.fault:
+        return {"waiting": "", "left": ""}
+    left = "" if progress.left is None else duration(progress.left)
+    return {"waiting": progress.waiting, "left": left}
+
+
+async def _estimate(request: web.Request, rows: int) -> str:
+    """Returns how long matching takes at least, at the key's rate; empty if that is not known."""
+    try:
+        rate = (await registry_of(request).me()).rate
+    except CompanyRegistryError:
+        return ""
+    known = Rate("key", rate.count, rate.window_seconds)
+    seconds = rows / (known.count * SHARE / known.window)
+    return f"at least {duration(seconds)}, at {limit(known, SHARE)}"
 
 
 async def _piles(request: web.Request, held: Upload) -> web.Response:

@@ -1,0 +1,84 @@
+"""How far a job of many rows is: what holds it, its rate and the time that is left, in words."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from company_registry.streams import Pace, Rate
+
+_WINDOWS: Final = {1: "a second", 60: "a minute", 3600: "an hour", 86_400: "a day"}
+#: Seconds of work before its speed says something.
+_TELLING: Final = 5.0
+
+
+@dataclass(slots=True)
+class Progress:
+    """The rows of a job that are done, and its pace."""
+
+    total: int
+    #: Monotonic, in seconds.
+    clock: Callable[[], float]
+    #: Rows that an earlier run has done.
+    earlier: int = 0
+    #: The part of the rate that the job uses.
+    share: float = 1
+    done: int = field(init=False)
+    pace: Pace = field(init=False, default=Pace())
+    _began: float = field(init=False)
+    _resumes: float = field(init=False, default=0)
+
+    def __post_init__(self) -> None:
+        """Begins."""
+        self.done = self.earlier
+        self._began = self.clock()
+
+    def advance(self) -> None:
+        """Counts a row."""
+        self.done += 1
+
+    def take(self, pace: Pace) -> None:
+        """Takes the pace of the job, as it changes."""
+        self.pace = replace(pace, rate=pace.rate or self.pace.rate)
+        self._resumes = self.clock() + pace.wait
+
+    @property
+    def speed(self) -> float | None:
+        """Rows in a second over the whole run, its waits included; None before there is one."""
+        seconds = self.clock() - self._began
+        return (self.done - self.earlier) / seconds if seconds >= _TELLING else None
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that the rest takes, at the rate or as fast as so far; None if unknown."""
+        rate = self.pace.rate
+        allowed = None if rate is None else rate.count * self.share / rate.window
+        speeds = [each for each in (self.speed, allowed) if each]
+        return (self.total - self.done) / min(speeds) if speeds else None
+
+    @property
+    def waiting(self) -> str:
+        """What holds the job: `waiting 41 s for the key's rate (1,200 rows a minute)`; or empty."""
+        seconds = math.ceil(self._resumes - self.clock())
+        if seconds <= 0:
+            return ""
+        if self.pace.is_outage or self.pace.rate is None:
+            return f"waiting {seconds} s for the service"
+        return f"waiting {seconds} s for {limit(self.pace.rate, self.share)}"
+
+
+def limit(rate: Rate, share: float = 1) -> str:
+    """Returns a rate in words, with the part of it that is used."""
+    whose = "the key's rate" if rate.name == "key" else "the rate"
+    window = _WINDOWS.get(rate.window, f"in {rate.window:,} s")
+    used = "" if share == 1 else f"{int(rate.count * share):,} of "
+    return f"{whose} ({used}{rate.count:,} rows {window})"
+
+
+def duration(seconds: float) -> str:
+    """Returns a time in words, rounded up: `40 s`, `5 min`, `2 h 10 min`."""
+    if seconds < 100:
+        return f"{max(1, math.ceil(seconds))} s"
+    minutes = math.ceil(seconds / 60)
+    hours, rest = divmod(minutes, 60)
+    return f"{hours} h {rest} min" if hours else f"{minutes} min"
