@@ -16,7 +16,7 @@ from common.contracts.lookup import (
     MAX_LISTED,
     MAX_SUGGESTIONS,
     SUGGEST_CURSOR,
-    SearchType,
+    TYPED_SEARCHES,
     SuggestionList,
     UnitPage,
 )
@@ -103,7 +103,6 @@ NAMED_ENUMS: dict[str, list[str]] = {
         Include,
         Format,
         Scope,
-        SearchType,
         FindSort,
         MatchDecision,
         Status,
@@ -115,7 +114,7 @@ NAMED_ENUMS: dict[str, list[str]] = {
         webhooks.AttemptStatus,
         webhooks.DeliveryStatus,
     )
-}
+} | {"SearchType": list(TYPED_SEARCHES)}
 
 
 def test_only_required_parameters_and_search_have_an_example() -> None:

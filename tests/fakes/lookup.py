@@ -70,8 +70,10 @@ class FakeSearches(IndexSearches):
         addresses: Mapping[str, Sequence[SearchHit]] | None = None,
         shared: Collection[str] = (),
         owned: Mapping[str, Sequence[str]] | None = None,
+        contacts: Mapping[str, Sequence[SearchHit]] | None = None,
     ) -> None:
         self.names, self.addresses = names or {}, addresses or {}
+        self.contacts = contacts or {}
         #: The numbers of the companies that the index has for each owner, by name.
         self.owned = owned or {}
         #: Names whose words many companies share.
@@ -94,6 +96,12 @@ class FakeSearches(IndexSearches):
     ) -> Sequence[SearchHit]:
         self.clients.append(client)
         return self.addresses.get(address, ())[:limit]
+
+    async def by_contact(
+        self, _country: Country, contact: str, limit: int = 1, *, client: str = ""
+    ) -> Sequence[SearchHit]:
+        self.clients.append(client)
+        return self.contacts.get(contact, ())[:limit]
 
     async def find(self, request: FindRequest) -> Found:
         self.clients.append(request.client)

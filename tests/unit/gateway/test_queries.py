@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Country, Include
-from common.contracts.lookup import LookupRequest, SearchType, SuggestRequest
+from common.contracts.lookup import TYPED_SEARCHES, LookupRequest, SearchType, SuggestRequest
 from gateway.http.parameters import Format, wanted_format
 from gateway.lookups.queries import (
     FIELDS,
@@ -134,7 +134,10 @@ def test_an_error_has_one_code_and_names_its_parameters(query: str, code: str, f
 @pytest.mark.parametrize(
     "query, code, fault",
     [
-        *((f"country=dk&q=12345674&{name}=1", MULTIPLE, name) for name in (*SearchType, "search")),
+        *(
+            (f"country=dk&q=12345674&{name}=1", MULTIPLE, name)
+            for name in (*TYPED_SEARCHES, "search")
+        ),
         ("country=dk&vat=12345674", MISSING, "q"),
         ("country=dk&q=1", INVALID, "q"),
     ],
@@ -169,7 +172,7 @@ NAMES = st.sampled_from(["country", "vat", "name", "q", "search", "include", "fo
 VALUES = st.lists(st.text(max_size=12) | st.sampled_from(["dk", "no", "xml"]), min_size=1)
 
 
-@given(st.dictionaries(NAMES, VALUES), st.none() | st.sampled_from(SearchType))
+@given(st.dictionaries(NAMES, VALUES), st.none() | st.sampled_from(TYPED_SEARCHES))
 def test_any_query_is_a_lookup_or_a_problem_with_errors(
     query: dict[str, list[str]], typed: SearchType | None
 ) -> None:

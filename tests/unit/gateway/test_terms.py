@@ -11,6 +11,7 @@ from gateway.lookups.terms import InvalidTerm, infer, normalise
 DK, NO = Country.DK, Country.NO
 VAT, PRODU, PHONE = SearchType.VAT, SearchType.PRODU, SearchType.PHONE
 EAN, NAME, ADDRESS = SearchType.EAN, SearchType.NAME, SearchType.ADDRESS
+EMAIL, DOMAIN = SearchType.EMAIL, SearchType.DOMAIN
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,10 @@ EAN, NAME, ADDRESS = SearchType.EAN, SearchType.NAME, SearchType.ADDRESS
         (NAME, DK, "x" * 200, "x" * 200),
         (ADDRESS, NO, " Prøveveien 1 ", "Prøveveien 1"),
         (ADDRESS, DK, "x" * 300, "x" * 300),
+        (EMAIL, DK, "Prøve Firma <Post@Mail.Proeven.example>", "post@proeven.example"),
+        (EMAIL, NO, " mailto:post@proeven.example ", "post@proeven.example"),
+        (DOMAIN, DK, "https://www.Proeven.example:443/om-os?x=1", "proeven.example"),
+        (DOMAIN, DK, "shop.proeven.co.uk", "proeven.co.uk"),
     ],
 )
 def test_a_term_is_normalised_to_the_registers_form(
@@ -48,6 +53,8 @@ def test_a_term_is_normalised_to_the_registers_form(
         (EAN, NO, ["0184:12345674"]),
         (NAME, DK, [" x ", "x" * 201]),
         (ADDRESS, DK, ["xy", "x" * 301]),
+        (EMAIL, DK, ["post@", "@proeven.example", "post@localhost", "a@b@c.example"]),
+        (DOMAIN, DK, ["gmail.com", "localhost", "10.0.0.1", "a b.example", "B.I.K.S.", "1.000"]),
     ],
 )
 def test_an_invalid_term_is_rejected(
@@ -104,6 +111,14 @@ def test_a_message_has_the_right_article(type_: SearchType, message: str) -> Non
         (DK, "0184:DK12345674", ["ean:0184:12345674"]),
         (NO, "iso6523-actorid-upis::9908:310345679", ["ean:9908:310345679"]),
         (DK, "0060:123456789", ["ean:0060:123456789"]),
+        # An address or a site of a company; a provider's domain may be a name.
+        (DK, "Post@Proeven.example", ["email:post@proeven.example"]),
+        (NO, "Ola <ola@gmail.com>", ["email:ola@gmail.com"]),
+        (DK, "www.proeven.example", ["domain:proeven.example", "name:www.proeven.example"]),
+        (DK, "Prøven.dk", ["domain:prøven.dk", "name:Prøven.dk"]),
+        (DK, "gmail.com", ["name:gmail.com"]),
+        (DK, "Prøven.dk ApS", ["name:Prøven.dk ApS"]),
+        (DK, "A.P. Prøve", ["name:A.P. Prøve"]),
     ],
 )
 def test_a_number_is_of_the_types_of_its_form(

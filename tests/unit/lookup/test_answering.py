@@ -228,3 +228,17 @@ async def test_not_found_names_the_inferred_types_and_suggestions_for_shared_wor
         assert failure.detail.endswith(ending)
         assert ("searched" in failure.detail) == bool(ending)
         assert "suggest" not in failure.detail
+
+
+async def test_a_site_is_looked_up_as_a_domain_and_then_as_a_name() -> None:
+    request = asking(domain="proeven.example", name="proeven.example", inferred=True)
+    register = FakeRegister(rows(1, 2))
+    site, name = {"proeven.example": hits((1, 100))}, {"proeven.example": hits((2, 90))}
+
+    found = [await answered(request, register, contacts=site, names=name)]
+    found.append(await answered(request, register, names=name))
+
+    assert [(numbers(body), body["match"]["type"]) for body in found] == [
+        ([1], "domain"),
+        ([2], "name"),
+    ]

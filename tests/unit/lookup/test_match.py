@@ -7,8 +7,8 @@ import pytest
 
 from common.contracts.company import Address, Company, Country, LegalForm, Status
 from common.contracts.match import MatchRecord, MatchReply, MatchRequest, WeighedRecord
+from common.domain.contacts import Contacts, read_contacts
 from lookup.answers.matching import AnswerMatches
-from lookup.search.contacts import Contacts, read_contacts
 from lookup.search.index import SearchIndex
 from lookup.search.indexed import indexed_core
 from lookup.search.match.record import ReadRecord, read_record

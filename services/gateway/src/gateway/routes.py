@@ -10,7 +10,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY, CollectorRegistry
 
-from common.contracts.lookup import SearchType
+from common.contracts.lookup import TYPED_SEARCHES, SearchType
 from common.contracts.webhook_api import Operation
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.key_store import utc_now
@@ -85,7 +85,7 @@ from gateway.webhooks.handlers import (
 LOOKUP_PATHS: dict[str, SearchType | None] = {
     "/api": None,
     COMPANY_PATH: None,
-    **{f"/api/{search_type.value}": search_type for search_type in SearchType},
+    **{f"/api/{search_type.value}": search_type for search_type in TYPED_SEARCHES},
 }
 
 

@@ -1,6 +1,7 @@
 """Lookups and suggestions between gateway and lookup service."""
 
 from enum import StrEnum
+from typing import Final
 
 from pydantic import Field
 
@@ -17,6 +18,15 @@ class SearchType(StrEnum):
     PHONE = "phone"
     EAN = "ean"
     ADDRESS = "address"
+    #: These two are inferred from a bare term only.
+    EMAIL = "email"
+    DOMAIN = "domain"
+
+
+#: The types that a client may name.
+TYPED_SEARCHES: Final = tuple(
+    each for each in SearchType if each not in (SearchType.EMAIL, SearchType.DOMAIN)
+)
 
 
 class Question(Contract):

@@ -17,6 +17,9 @@ from gateway.problems import InvalidParameter, MissingParameter, MultipleSearchP
 
 E = TypeVar("E", bound=StrEnum)
 
+#: Behind the fault of a search without a country.
+OF_BOTH = "; GET /api/companies?q= searches the names of both registers"
+
 #: A decoded query string: each parameter with all its values, in order.
 Parameters = Mapping[str, Sequence[str]]
 
@@ -77,10 +80,10 @@ class Reading:
         self.parameters = parameters
         self.faults: list[Fault] = []
 
-    def country(self) -> Country | None:
+    def country(self, hint: str = "") -> Country | None:
         """Returns the required country; None when it is absent or invalid, with the error noted."""
         if COUNTRY not in self.parameters:
-            self.fault(Rank.MISSING_COUNTRY, COUNTRY, "required; give dk or no")
+            self.fault(Rank.MISSING_COUNTRY, COUNTRY, f"required; give dk or no{hint}")
             return None
         value = self.single(COUNTRY)
         country = None if value is None else read_country(value)

@@ -16,6 +16,7 @@ from common.contracts.lookup import (
     MAX_LISTED,
     MAX_SUGGESTIONS,
     SUGGEST_CURSOR,
+    TYPED_SEARCHES,
     LookupRequest,
     Question,
     SearchType,
@@ -26,6 +27,7 @@ from common.domain.nearest import unknown_names
 from gateway.http.parameters import (
     COUNTRY,
     FORMAT,
+    OF_BOTH,
     Format,
     Parameters,
     Rank,
@@ -39,7 +41,7 @@ from gateway.problems import InvalidBody, Problem
 INCLUDE, SEARCH, TERM = "include", "search", "q"
 VAT, LIMIT, AFTER = "vat", "limit", "after"
 
-SEARCH_PARAMETERS = (*(each.value for each in SearchType), SEARCH)
+SEARCH_PARAMETERS = (*(each.value for each in TYPED_SEARCHES), SEARCH)
 
 #: Suggestions in an answer, unless another number is requested.
 DEFAULT_LIMIT = 10
@@ -62,7 +64,7 @@ def parse_lookup(
     Raises MissingParameter, MultipleSearchParameters or InvalidParameter.
     """
     reading = Reading(parameters)
-    country = reading.country()
+    country = reading.country(OF_BOTH)
     include = read_include(reading, tuple(Include))
     format_ = reading.choice(FORMAT, Format, "must be json or xml") or negotiated(accept)
     named = [name for name in SEARCH_PARAMETERS if name in parameters]
@@ -202,7 +204,7 @@ def _parameters(lookup: dict[str, Any]) -> Parameters:
 def parse_suggestion(parameters: Parameters) -> SuggestRequest:
     """Returns the request for suggestions; raises MissingParameter or InvalidParameter."""
     reading = _SuggestReading(parameters)
-    country, text = reading.country(), reading.text()
+    country, text = reading.country(OF_BOTH), reading.text()
     limit = reading.number(LIMIT, 1, MAX_SUGGESTIONS, DEFAULT_LIMIT)
     after = reading.cursor()
     if reading.faults or country is None or text is None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
+from common.domain.contacts import read_mailbox, read_site
 from common.domain.countries import FORMATS
 from common.domain.numbers import (
     InvalidIdentifier,
@@ -19,7 +20,7 @@ from common.domain.numbers import (
 from common.domain.participants import parse_gln, parse_participant
 
 #: Answered by a search; every other type is one indexed read.
-_SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS})
+_SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS, SearchType.EMAIL, SearchType.DOMAIN})
 #: Read from many documents, of a large company.
 _LONG = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING, Include.SUBSIDIARIES})
 
@@ -94,6 +95,20 @@ def _address(term: str, _country: Country) -> str:
     return _text(term, "an address", ADDRESS_LENGTH)
 
 
+def _email(term: str, _country: Country) -> str:
+    contacts = read_mailbox(term)
+    if contacts is None:
+        raise InvalidTerm("an e-mail address is written as name@example.com")
+    return contacts.mailbox
+
+
+def _domain(term: str, _country: Country) -> str:
+    domain = read_site(term)
+    if not domain:
+        raise InvalidTerm("a domain of a company is written as example.com")
+    return domain
+
+
 def _text(term: str, what: str, length: tuple[int, int]) -> str:
     trimmed = term.strip()
     shortest, longest = length
@@ -109,6 +124,8 @@ _NORMALISE: dict[SearchType, Callable[[str, Country], str]] = {
     SearchType.PHONE: _phone,
     SearchType.EAN: _ean,
     SearchType.ADDRESS: _address,
+    SearchType.EMAIL: _email,
+    SearchType.DOMAIN: _domain,
 }
 
 
@@ -120,6 +137,7 @@ def infer(term: str, country: Country) -> tuple[Question, ...]:
     return (
         _by_digits(term, country)
         or _by_form(term, country)
+        or _by_contact(term, country)
         or _by_address(term, country)
         or (_question(SearchType.NAME, term, country),)
     )
@@ -143,6 +161,21 @@ def _by_form(term: str, country: Country) -> tuple[Question, ...]:
                 return (_question(search_type, term, country),)
             except InvalidTerm:
                 continue
+    return ()
+
+
+def _by_contact(term: str, country: Country) -> tuple[Question, ...]:
+    """Returns the search for an e-mail address, or that for a web site's domain and then a name.
+
+    Some companies are named after their site; the domain of a provider is only a name.
+    """
+    if len(term) > NAME_LENGTH[1]:
+        return ()
+    if read_mailbox(term) is not None:
+        return (_question(SearchType.EMAIL, term, country),)
+    if read_site(term):
+        types = (SearchType.DOMAIN, SearchType.NAME)
+        return tuple(_question(each, term, country) for each in types)
     return ()
 
 

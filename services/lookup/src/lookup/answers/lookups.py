@@ -166,7 +166,7 @@ class AnswerLookups:
                 }
             case SearchType.EAN:
                 return _exact(await self._by_identifier(country, terms))
-            case SearchType.NAME | SearchType.ADDRESS:
+            case SearchType.NAME | SearchType.ADDRESS | SearchType.EMAIL | SearchType.DOMAIN:
                 return await self._searched(group, terms)
 
     async def _by_unit(self, country: Country, numbers: Sequence[str]) -> Mapping[str, CompanyKey]:
@@ -198,8 +198,10 @@ class AnswerLookups:
         self, group: Group, terms: Sequence[str]
     ) -> Mapping[str, Sequence[SearchHit]]:
         country, search_type, limit, client = group
-        is_name = search_type is SearchType.NAME
-        search = self.searches.by_name if is_name else self.searches.by_address
+        search = {
+            SearchType.NAME: self.searches.by_name,
+            SearchType.ADDRESS: self.searches.by_address,
+        }.get(search_type, self.searches.by_contact)
         different = list(dict.fromkeys(terms))
         hits = await asyncio.gather(
             *(search(country, term, limit, client=client) for term in different)

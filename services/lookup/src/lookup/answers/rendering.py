@@ -29,6 +29,8 @@ _SEARCHED_AS = {
     SearchType.PHONE: "a phone number",
     SearchType.EAN: "an e-invoicing identifier",
     SearchType.ADDRESS: "an address",
+    SearchType.EMAIL: "an e-mail address",
+    SearchType.DOMAIN: "a company's domain",
 }
 
 

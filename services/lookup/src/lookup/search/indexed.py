@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from common.contracts.company import CompanyKey, Status
-from lookup.search.contacts import read_contacts
+from common.domain.contacts import read_contacts
 from lookup.search.find.facts import Facts, facts_of
 from lookup.store.ranking import FOREIGN_FORM, Rank, day_of, known_employees
 

@@ -70,6 +70,13 @@ class IndexSearches:
         search = partial(self._answering(country).search_addresses, address, limit)
         return await self.threads.run(country, "address", search, client=client)
 
+    async def by_contact(
+        self, country: Country, contact: str, limit: int = 1, *, client: str = ""
+    ) -> Sequence[SearchHit]:
+        """Returns at most `limit` companies with an e-mail address or a domain; see `by_name`."""
+        search = partial(self._answering(country).search_contacts, contact, limit)
+        return await self.threads.run(country, "contact", search, client=client)
+
     async def suggest(
         self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
     ) -> SuggestionPage:

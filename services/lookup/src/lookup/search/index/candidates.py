@@ -10,15 +10,20 @@ from collections.abc import Iterator
 import tantivy
 
 from common.contracts.company import CompanyKey
+from common.domain.contacts import read_contacts
 from lookup.search.addresses import ParsedAddress
+from lookup.search.hits import SearchHit
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import area_terms, house_terms
 from lookup.search.index.names import NameSearch, each_once
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
 from lookup.search.indexed import is_active
 from lookup.search.match.record import ReadRecord
+from lookup.search.matching import EXACT
 from lookup.search.scoring import MAX_WHOLE_EDITS, Query, whole_edits
 
+#: The score of a company that has only the domain of an e-mail address.
+_SAME_DOMAIN = 80.0
 #: Candidates of each search.
 _NAMED, _HERE, _AT_THE_ADDRESS, _OF_CONTACTS = 8, 8, 16, 8
 #: Maximum documents that contain the words of a name in a place, which bounds its time.
@@ -31,6 +36,19 @@ def match_candidates(view: View, record: ReadRecord) -> list[CompanyKey]:
     for company in _found(view, record):
         found.setdefault(company)
     return list(found)
+
+
+def search_contacts(view: View, contact: str, limit: int) -> list[SearchHit]:
+    """Returns the companies with an e-mail address or a domain, the largest active one first.
+
+    Where none has the address, those with its domain have a lower score.
+    """
+    domain = read_contacts(contact, None).email_domain
+    for term, score in ((contact, EXACT), (domain, _SAME_DOMAIN)):
+        query = view.term(fields.KIND, fields.CONTACT + term)
+        if found := view.best_ranked(query, limit) if term else []:
+            return [SearchHit(one.company, score) for one in found]
+    return []
 
 
 def _found(view: View, record: ReadRecord) -> Iterator[CompanyKey]:

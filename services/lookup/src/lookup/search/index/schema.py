@@ -10,7 +10,7 @@ from typing import Any
 import tantivy
 
 #: Raised with every change of the documents; an index of another format is rebuilt.
-FORMAT = 10
+FORMAT = 11
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
 NAME, BEGINNING, WORD = "name", "beginning", "word"
@@ -23,7 +23,7 @@ SAVE_POINT = "save_point"
 A_COMPANY, A_NAME, AN_ADDRESS, THE_STATE = "company", "name", "address", "state"
 #: Also a value of `kind`, followed by the legal form in the name's text.
 OF_FORM = "form "
-#: Also a value of `kind`, of a company's first document: a domain of its own or a mailbox.
+#: Also a value of `kind`, of a company's first document: a mailbox or a domain of its own.
 CONTACT = "contact "
 #: Also a value of `kind`: `name` holds no spelling of the name.
 RESPELLED = "respelled"

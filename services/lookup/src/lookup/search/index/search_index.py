@@ -19,7 +19,7 @@ from lookup.search.index import folders
 from lookup.search.index import schema as fields
 from lookup.search.index.addresses import search_addresses
 from lookup.search.index.budget import Budget
-from lookup.search.index.candidates import match_candidates
+from lookup.search.index.candidates import match_candidates, search_contacts
 from lookup.search.index.documents import Batch, batch_of
 from lookup.search.index.generation import BULK, LIVE, Generation
 from lookup.search.index.names import many_share, search_names
@@ -111,6 +111,12 @@ class SearchIndex:
         generation = self._generation
         hits = _hits(generation, request, budget)
         return find_numbers(generation.segments, request, hits, after=after, limit=limit)
+
+    def search_contacts(
+        self, contact: str, limit: int, budget: Budget | None = None
+    ) -> list[SearchHit]:
+        """Returns at most `limit` companies with an e-mail address or a domain, best first."""
+        return search_contacts(self._generation.view(budget), contact, limit)
 
     def match_candidates(
         self, record: ReadRecord, budget: Budget | None = None

@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from common.contracts.company import Country, Status
 from common.contracts.match import MatchEvidence
+from common.domain.contacts import read_contacts
 from common.domain.numbers import registered_phone
 from lookup.search.addresses import ParsedAddress, fold_town, parsed_addresses
-from lookup.search.contacts import read_contacts
 from lookup.search.folding import fold_name_and_form, form_of
 from lookup.search.indexed import AddressType, IndexedAddress, NameType
 from lookup.search.match.record import ReadRecord

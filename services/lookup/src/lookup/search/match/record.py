@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from common.contracts.company import Country
 from common.contracts.match import MatchRecord
+from common.domain.contacts import Contacts, read_contacts
 from common.domain.numbers import (
     InvalidIdentifier,
     bare_number,
@@ -18,7 +19,6 @@ from common.domain.numbers import (
     registration_number_checks,
 )
 from lookup.search.addresses import ParsedAddress, fold_town, read_address
-from lookup.search.contacts import Contacts, read_contacts
 from lookup.search.folding import fold_text
 from lookup.search.scoring import Query, read_query
 from lookup.search.tokens import cut

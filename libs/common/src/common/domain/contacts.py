@@ -1,4 +1,4 @@
-"""The e-mail addresses and web sites of a company, as evidence of its identity."""
+"""E-mail addresses and web sites of companies, by which they are matched and found."""
 
 import re
 from typing import Final, NamedTuple
@@ -18,6 +18,15 @@ SHARED: Final = frozenset({
 #: Public suffixes of two labels, below which the company's own label is the third.
 _SECOND_LEVEL: Final = frozenset({"co.uk", "com.au", "co.nz", "co.jp", "co.no", "co.dk"})
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://)?(?:[^/@]*@)?([^/:?#\s]+)", re.IGNORECASE)
+#: `<name> <mailbox>`, or a mailbox.
+_ADDRESSED = re.compile(
+    r"[^<>@]*<\s*([^<>@\s]+@[^<>@\s]+)\s*>|(?:mailto:)?([^<>@\s]+@[^<>@\s]+)", re.IGNORECASE
+)
+#: A host with a top-level domain of letters, as people write it, and the rest of an address.
+_SITE = re.compile(
+    r"(?:https?://)?(?:[^\W_](?:[\w-]*[^\W_])?\.)+[a-z]{2,24}(?::[0-9]{1,5})?(?:[/?#]\S*)?",
+    re.IGNORECASE,
+)
 _LABEL = re.compile(r"(?!-)[a-z0-9æøåäö-]{1,63}(?<!-)")
 _MAX = 253
 
@@ -37,10 +46,19 @@ class Contacts(NamedTuple):
     @property
     def terms(self) -> list[str]:
         """The values by which the index finds the company."""
-        own = set(self.domains)
-        if self.mailbox and not self.email_domain:
-            own.add(self.mailbox)
-        return sorted(own)
+        return sorted({*self.domains, *filter(None, [self.mailbox])})
+
+
+def read_mailbox(text: str) -> Contacts | None:
+    """Returns an e-mail address, alone, as a link or behind a name; None if the text is none."""
+    found = _ADDRESSED.fullmatch(text.strip())
+    contacts = read_contacts(found[1] or found[2], None) if found else Contacts()
+    return contacts if contacts.mailbox else None
+
+
+def read_site(text: str) -> str:
+    """Returns the domain of a web site that is a company's own; empty if the text is none."""
+    return _own(_domain(text)) if _SITE.fullmatch(text.strip()) else ""
 
 
 def read_contacts(email: str | None, website: str | None) -> Contacts:
