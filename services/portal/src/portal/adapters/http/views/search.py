@@ -39,7 +39,13 @@ _IDENTIFIERS: Final = {
     "ean": "an e-invoicing identifier",
 }
 
-_READINGS: Final = {**_IDENTIFIERS, "name": "a name", "address": "an address"}
+_READINGS: Final = {
+    **_IDENTIFIERS,
+    "name": "a name",
+    "address": "an address",
+    "email": "an e-mail address",
+    "domain": "a domain",
+}
 
 
 @dataclass(frozen=True, slots=True)
