@@ -368,6 +368,17 @@ async def test_a_reader_begins_at_a_time(shell: Shell) -> None:
     assert (refused.exit_code, refused.stderr.strip()) == (2, "Error: give --after or --since")
 
 
+async def test_a_removed_company_is_printed_with_its_number_and_why_there_is_no_more(
+    shell: Shell,
+) -> None:
+    removed = an_event(type="company.removed", country="dk", vat="12345674", data={})
+    shell.answers["/api/events"] = [a_page(removed)]
+
+    done = await shell.run("events", "follow", "--until-now")
+
+    assert "company.removed dk:12345674 removed by order of its register" in done.stdout
+
+
 async def test_catching_up_with_a_closed_port_ends_with_its_status(shell: Shell) -> None:
     done = await shell.run("events", "follow", "--until-now", "--url", "http://127.0.0.1:1")
 

@@ -266,9 +266,51 @@ async def test_a_problem_of_the_api_is_a_page(
 
     response = await signed_in.get("/webhooks")
 
-    assert code not in await response.text()
-    assert shown in await response.text()
+    text = await response.text()
+    assert code not in text
+    assert shown in text
     assert response.status == (502 if status == 500 else status)
+    # What fails for a moment is offered again.
+    assert ('href="/webhooks">Try again</a>' in text) is (status not in (403, 404))
+
+
+@pytest.mark.parametrize("status, code", [(503, "service_unavailable"), (429, "rate_limited")])
+async def test_a_search_that_fails_keeps_its_text_and_is_offered_again(
+    signed_in: Portal, status: int, code: str
+) -> None:
+    signed_in.api.fail("/api", status, code)
+
+    response = await signed_in.get("/?q=n%C3%B8rre+%26+s%C3%B8n&country=dk")
+
+    text = await response.text()
+    assert response.status == 503
+    assert 'value="nørre &amp; søn"' in text
+    assert '<option value="dk" selected>' in text
+    assert 'href="/?q=n%C3%B8rre+%26+s%C3%B8n&amp;country=dk">Try again</a>' in text
+    assert "Searched as" not in text
+
+
+async def test_a_list_that_fails_is_offered_again_with_its_filters(signed_in: Portal) -> None:
+    signed_in.api.fail("/api/companies", 503, "service_unavailable")
+
+    text = await signed_in.shown("/companies?industry=62&country=dk")
+
+    assert 'href="/companies?industry=62&amp;country=dk">Try again</a>' in text
+
+
+async def test_a_removed_company_keeps_its_number_and_says_why_there_is_no_more(
+    signed_in: Portal,
+) -> None:
+    removed = an_event(
+        type="company.removed", country="dk", vat="12345674", data={"company": None, "changes": []}
+    )
+    signed_in.api.give("/api/events", a_page(removed))
+
+    text = await signed_in.shown("/events")
+
+    assert '<span class="subject">DK 12345674</span>' in text
+    assert "Its register ordered that the company be removed" in text
+    assert 'href="/companies/dk/12345674"' not in text
 
 
 async def test_a_key_that_is_revoked_ends_the_session(signed_in: Portal) -> None:

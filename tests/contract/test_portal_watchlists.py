@@ -48,12 +48,25 @@ async def test_a_watchlist_has_its_companies_changes_and_webhooks(portal: Portal
 
     assert "2 companies" in listed
     assert "Prøve ApS</a>" in text
-    assert "no:1</a>" in text
+    assert 'NO 1 <span class="hint">Its register has had the company removed' in text
+    assert "/companies/no/1" not in text
     assert 'href="/watchlists/wl_1?after=no%3A1#companies"' in text
     assert '<td class="old">Old ApS' in text.replace("\n", "")
     assert "CRM" in text
     assert "Other" not in text
     assert {"watchlist=wl_1", "after=dk:1"} <= set(portal.api.queries)
+
+
+async def test_a_company_that_cannot_be_looked_up_now_is_not_called_removed(
+    portal: Portal,
+) -> None:
+    late = {"problem": a_problem("lookup_timeout", 504)}
+    portal.api.give("/api/batch", {"results": [late, late]})
+
+    text = await portal.shown("/watchlists/wl_1")
+
+    assert "no:1</a>" in text
+    assert "had the company removed" not in text
 
 
 async def test_without_their_scopes_companies_have_no_names_and_changes_are_not_read() -> None:

@@ -124,6 +124,8 @@ def heading(event: Event) -> str:
     company = event.data.company
     number = "" if event.vat is None else f"{event.country}:{event.vat}"
     name = "" if company is None else company.name
+    if event.type == "company.removed":
+        name = "removed by order of its register: nothing more of it is kept"
     time, type_, number, name = (
         escape(printable(word)) for word in (event.occurred_at, event.type, number, name)
     )

@@ -6,6 +6,8 @@ from typing import Final
 
 from company_registry.errors import ApiError, FieldError
 
+NO_RESPONSE: Final = "The company registry does not respond. Try again in a moment."
+
 #: By problem code; the others have a detail that can be shown.
 _DETAILS: Final = {
     "forbidden": "Your key may not do this. “Key” shows what it may do; "
@@ -14,7 +16,7 @@ _DETAILS: Final = {
     "service_unavailable": "The service cannot answer at the moment. Try again in {wait}.",
     "lookup_timeout": "The search took too long. Try again, or search for fewer words.",
     "internal_error": "The service failed. Its operator can find the request as {request_id}.",
-    "company_not_found": "No company has this number.",
+    "company_not_found": "No company has this number, or its register has had it removed.",
     "watchlist_not_found": "You have no such watchlist. It may have been deleted.",
     "webhook_not_found": "You have no such webhook. It may have been deleted.",
     "delivery_not_found": "This webhook has no such delivery, or it is no longer kept.",

@@ -21,7 +21,7 @@ from portal.adapters.http.sessions import (
     signed_in,
 )
 from portal.adapters.reading import MAX_FILE
-from portal.domain.wording import LimitReached, detail
+from portal.domain.wording import NO_RESPONSE, LimitReached, detail
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -135,8 +135,7 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         status = error.status if error.status in _TITLES else HTTPStatus.BAD_GATEWAY
         return await error_page(request, status, _title(status), detail(error))
     except NoResponse:
-        text = "The company registry does not respond. Try again in a moment."
-        return await error_page(request, 503, _title(503), text)
+        return await error_page(request, 503, _title(503), NO_RESPONSE)
     except LimitReached as limit:
         return await error_page(request, limit.status, limit.title, limit.detail)
     except CompanyRegistryError as error:

@@ -36,6 +36,9 @@ _MENU: Final = (
     ("/key", "Key", None),
 )
 
+#: The statuses of failures after which the same request may succeed.
+PASSING: Final = (429, 502, 503, 504)
+
 #: Pages have data that only the key's owner may see.
 _NO_STORE: Final = "no-store"
 
@@ -109,7 +112,7 @@ def page_without_session(
     request: web.Request, status: int, title: str, detail: str
 ) -> web.Response:
     """Returns an error, whose answer leaves the session as it is."""
-    context = {"csrf": "", "notes": [], "title": title, "detail": detail}
+    context = {"csrf": "", "notes": [], "title": title, "detail": detail, "again": ""}
     return _rendered(request, "error.html", status, context)
 
 
@@ -137,8 +140,9 @@ def fragment(request: web.Request, template: str, **context: Any) -> str:
 
 
 async def error_page(request: web.Request, status: int, title: str, detail: str) -> web.Response:
-    """Returns the page of an error, with that status."""
-    return await page(request, "error.html", status=status, title=title, detail=detail)
+    """Returns the page of an error, with that status; one that passes offers the page again."""
+    again = request.path_qs if request.method == hdrs.METH_GET and status in PASSING else ""
+    return await page(request, "error.html", status=status, title=title, detail=detail, again=again)
 
 
 def redirect(path: str) -> web.Response:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
@@ -13,15 +14,16 @@ from company_registry import (
     CompanyNotFound,
     CompanySummary,
     InvalidParameter,
+    NoResponse,
     Suggestion,
     SuggestionPage,
 )
 from company_registry.models import Country
 from portal.adapters.http.context import registry_of
-from portal.adapters.http.pages import company_path, page, redirect
+from portal.adapters.http.pages import PASSING, company_path, page, redirect
 from portal.adapters.http.sessions import add_note
 from portal.domain.pasted import countries_of, has_letters, readings_of
-from portal.domain.wording import faults
+from portal.domain.wording import NO_RESPONSE, detail, faults
 
 COUNTRIES: Final[dict[str, str]] = {"dk": "Denmark", "no": "Norway"}
 
@@ -73,8 +75,16 @@ async def search(request: web.Request) -> web.Response:
     text = request.query.get("q", "").strip()[:_MAX_TEXT]
     country, after = request.query.get("country", ""), request.query.get("after", "")
     found: list[Found] = []
-    if text:
-        found = await _found(registry_of(request), _registers(country, text), text, after)
+    outage = ""
+    try:
+        if text:
+            found = await _found(registry_of(request), _registers(country, text), text, after)
+    except NoResponse:
+        outage = NO_RESPONSE
+    except ApiError as error:
+        if error.status not in PASSING:
+            raise
+        outage = detail(error)
     matches = [one.best for one in found if one.best is not None]
     if len(matches) == 1 and matches[0].match.type in _IDENTIFIERS:
         [company] = matches
@@ -83,6 +93,9 @@ async def search(request: web.Request) -> web.Response:
     return await page(
         request,
         "search.html",
+        status=HTTPStatus.SERVICE_UNAVAILABLE if outage else HTTPStatus.OK,
+        outage=outage,
+        again=request.path_qs,
         q=text,
         country=country,
         after=after,

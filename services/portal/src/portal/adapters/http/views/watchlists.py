@@ -11,6 +11,7 @@ from company_registry import (
     ApiError,
     AsyncClient,
     Company,
+    CompanyNotFound,
     Event,
     InvalidBody,
     Lookup,
@@ -131,7 +132,7 @@ async def _page(
     watchlist = await registry.get_watchlist(request.match_info["id"])
     watched = await registry.watched_page(watchlist.id, after=after or None, limit=_PAGE)
     scopes = request[SIGNED_IN].scopes
-    named = await _named(registry, watched.companies) if "lookup" in scopes else {}
+    named, gone = await _named(registry, watched.companies) if "lookup" in scopes else ({}, set())
     events = await _latest(registry, watchlist.id) if "events" in scopes else ([], "")
     webhooks = await registry.list_webhooks()
     return await page(
@@ -140,6 +141,7 @@ async def _page(
         status=status,
         watchlist=watchlist,
         companies=[(key, *key.split(":"), named.get(key)) for key in watched.companies],
+        gone=gone,
         after=after,
         cursor=watched.cursor,
         events=events[0],
@@ -152,11 +154,21 @@ async def _page(
     )
 
 
-async def _named(registry: AsyncClient, keys: Sequence[str]) -> dict[str, Company]:
-    """Returns the companies by their keys; one that cannot be looked up is missing."""
+async def _named(registry: AsyncClient, keys: Sequence[str]) -> tuple[dict[str, Company], set[str]]:
+    """Returns the companies by their keys, and the keys of those that no register has any more.
+
+    One that cannot be looked up now is in neither.
+    """
     lookups = [Lookup(cast(Country, key[:2]), key[3:]) for key in keys]
-    found = [result.company async for result in registry.batch(lookups)]
-    return {f"{each.country}:{each.vat}": each for each in found if each is not None}
+    found: dict[str, Company] = {}
+    gone: set[str] = set()
+    async for result in registry.batch(lookups):
+        key = f"{result.lookup.country}:{result.lookup.term}"
+        if result.company is not None:
+            found[key] = result.company
+        elif isinstance(result.error, CompanyNotFound):
+            gone.add(key)
+    return found, gone
 
 
 async def _latest(registry: AsyncClient, watchlist_id: str) -> tuple[list[Event], str]:
