@@ -1,12 +1,15 @@
 """Synchronisation of the Danish register, over its own interface and into MongoDB."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from lookup.following.passes import Outcome
+from lookup.loading.progress import Position
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from register_samples.server import BrokenOff, Failure, ShardFailed
+from register_samples.server import BrokenOff, Failure, ShardFailed, Slow
 from register_samples.server.faults import Fault
 from register_samples.templates import Document
 from tests.conftest import DatabaseNames
@@ -188,3 +191,88 @@ async def test_a_register_without_documents_is_not_loaded(world: World) -> None:
 
     assert (empty, loaded, full) == ([Outcome.REGISTER_FAULT], False, [Outcome.DONE])
     assert await world.events() == []
+
+
+async def test_a_change_that_moves_only_the_time_of_loading_is_stored_and_published(
+    world: World,
+) -> None:
+    await world.sync(*DENMARK)
+    world.clock.advance(timedelta(days=2))
+    world.registers.dk.count_employees(COMPANY, TODAY, 17)
+    world.registers.dk.rename_participant(HOLDING, "Andet Navn")
+    world.clock.advance(timedelta(hours=2))
+
+    await world.sync(*DENMARK, *DENMARK)
+
+    company = await world.stored_company(COMPANY, country="dk")
+    assert company["employees"]["exact"] == 17
+    assert sorted(await world.events()) == [
+        ("company.updated", f"dk:{COMPANY}"),
+        ("owners.changed", f"dk:{HOLDING}"),
+    ]
+
+
+async def test_documents_without_a_time_of_loading_are_read_by_that_of_their_change(
+    world: World,
+) -> None:
+    def without_times(*names: str) -> Callable[[Document], None]:
+        def edit(company: Document) -> None:
+            company["navne"][-1]["navn"] = "Uden Tid ApS"
+            company.update(dict.fromkeys(names))
+
+        return edit
+
+    await world.sync(*DENMARK)
+    companies = world.registers.dk.companies
+    companies.change(COMPANY, lambda _: None)
+    without_times("sidstIndlaest")(companies.content(COMPANY))
+    without_times("sidstIndlaest", "sidstOpdateret")(companies.content(HOLDING))
+    before = await world.cursor(DK_COMPANIES)
+
+    await world.sync(*DENMARK, *DENMARK)
+
+    names = [await world.name_of(number, country="dk") for number in (COMPANY, HOLDING)]
+    assert names == ["Uden Tid ApS"] * 2
+    assert sorted(await world.events()) == [
+        ("company.updated", f"dk:{COMPANY}"),
+        ("company.updated", f"dk:{HOLDING}"),
+    ]
+    assert (await world.cursor(DK_COMPANIES)).position.at > before.position.at
+
+
+async def test_a_document_without_a_time_of_loading_does_not_let_the_cursor_pass_others(
+    world: World,
+) -> None:
+    """The search for others fails after the first one has been answered."""
+    await world.sync(DK_COMPANIES)
+    companies = world.registers.dk.companies
+    world.registers.dk.rename(HOLDING, "Holdingselskabet ApS", TODAY)
+    world.clock.advance(timedelta(days=1))
+    companies.change(COMPANY, lambda _: None)
+    companies.content(COMPANY)["sidstIndlaest"] = None
+    before = await world.cursor(DK_COMPANIES)
+    world.served.faults.plan("/virksomhed/_search", Slow(0), Failure(404))
+
+    outcomes = await world.outcomes(DK_COMPANIES)
+    stands = await world.cursor(DK_COMPANIES)
+    await world.sync(DK_COMPANIES)
+
+    assert (outcomes, stands.position) == ([Outcome.REGISTER_FAULT], before.position)
+    assert await world.events() == [("company.updated", f"dk:{HOLDING}")]
+
+
+async def test_a_cursor_of_the_earlier_release_misses_nothing(world: World) -> None:
+    """It stands at the time of a change, which is never later than that of its loading."""
+    await world.sync(DK_COMPANIES)
+    cursor = await world.cursor(DK_COMPANIES)
+    changed = world.clock()
+    world.clock.advance(timedelta(hours=3))
+    world.registers.dk.rename(HOLDING, "Holdingselskabet ApS", TODAY)
+    world.registers.dk.companies.content(HOLDING)["sidstOpdateret"] = changed.isoformat()
+    await world.wiring.stores.cursors.move(
+        DK_COMPANIES.name, replace(cursor, position=Position(changed + timedelta(hours=2)))
+    )
+
+    await world.sync(DK_COMPANIES)
+
+    assert await world.events() == [("company.updated", f"dk:{HOLDING}")]

@@ -45,8 +45,8 @@ def current(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
         (companies_no, "36c2b55bedaf590d"),
         (units_no, "1d92d1d5a31c52f6"),
         (roles_no, "6fbb631009a4ef10"),
-        (companies_dk, "356eac7a3030f955"),
-        (units_dk, "a024dc42e3850793"),
+        (companies_dk, "29fc7fb01644b407"),
+        (units_dk, "bd32abe0c6c8132a"),
         (participants, "b41b7ad256ce4d05"),
     ],
 )

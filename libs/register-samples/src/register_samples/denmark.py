@@ -12,6 +12,8 @@ from register_samples.templates import Document, Templates, Variables
 
 _TEMPLATES = Templates("denmark")
 _DAY = timedelta(days=1)
+#: One of so many documents has no time of loading.
+_UNLOADED = 10
 _UNKNOWN = {"code": "980000", "text": "Uoplyst"}
 
 
@@ -36,7 +38,7 @@ def company_document(company: Variables) -> Document:
         "units": _units(company),
         "relations": _relations(company),
         "summary": company["status"] or ("Ophørt" if ended else "Aktiv"),
-        "updated": _updated(company["index"], company["standing_since"], draw),
+        **_times(company["index"], company["standing_since"], draw),
     }
     return _TEMPLATES.fill("company", known)
 
@@ -58,7 +60,7 @@ def unit_document(unit: Variables, owner: Variables) -> Document:
         **(_employment(unit, draw) if unit["employees"] else {}),
         "owners": held,
         "summary": "Ophørt" if ended else "Aktiv",
-        "updated": _updated(owner["index"], since, draw),
+        **_times(owner["index"], since, draw),
     }
     return _TEMPLATES.fill("unit", known)
 
@@ -150,6 +152,19 @@ def _units(company: Variables) -> list[Variables]:
         for unit in units(DENMARK, company)
     ]
     return [{**each, "p_number": int(each["unit"]["number"])} for each in (*gone, *present)]
+
+
+def _times(index: int, since: date, draw: Draw) -> Variables:
+    """Returns the times at which the document changed and was loaded.
+
+    A few documents have not the latter, and fewer neither.
+    """
+    updated = _updated(index, since, draw)
+    unloaded = index >= SIZE and index % _UNLOADED == 0
+    return {
+        "updated": None if unloaded and index % (3 * _UNLOADED) == 0 else updated,
+        "loaded": None if unloaded else updated,
+    }
 
 
 def _updated(index: int, since: date, draw: Draw) -> str:

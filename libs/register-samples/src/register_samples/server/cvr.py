@@ -1,7 +1,7 @@
 """The Danish register (CVR): documents with their history, and its interface.
 
-That is scrolled Elasticsearch searches with Basic auth. Of the query language it understands the
-search that the lookup service sends: documents changed at a time or later, the oldest change first.
+That is scrolled Elasticsearch searches with Basic auth. Of the query language it understands what
+finds documents by the times at which they changed and were loaded (`elasticsearch`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,13 +14,14 @@ from aiohttp import encode_basic_auth, web
 
 from register_samples import documents
 from register_samples.denmark import shareholder
-from register_samples.server.messages import BadRequest, Stamps, iso, json_answer, moment, read
+from register_samples.server.elasticsearch import search
+from register_samples.server.messages import BadRequest, Stamps, iso, json_answer, read
 from register_samples.templates import Document
 
 PREFIX = "/cvr-permanent"
 _AUTHORIZATION = encode_basic_auth("sample", "sample")
 #: The largest page.
-_MAX_SIZE = 3000
+_MAX_SIZE, _DEFAULT_SIZE = 3000, 10
 _DAY = timedelta(days=1)
 
 
@@ -42,7 +43,9 @@ class Index:
         if stamped:
             self.change(number, lambda _content: None)
         else:
-            self.stamps.pass_by(self.updated(document))
+            for name in ("sidstOpdateret", "sidstIndlaest"):
+                if content[name] is not None:
+                    self.stamps.pass_by(datetime.fromisoformat(content[name]))
         return number
 
     def content(self, number: str) -> Document:
@@ -55,10 +58,18 @@ class Index:
         """Edits a document and dates it, at `at` if it appears late."""
         content = self.content(number)
         edit(content)
-        content["sidstOpdateret"] = iso(at or self.stamps.next())
+        content["sidstOpdateret"] = content["sidstIndlaest"] = iso(at or self.stamps.next())
 
-    def updated(self, document: Document) -> datetime:
-        return datetime.fromisoformat(document[self.wrapping]["sidstOpdateret"])
+    def reload(self, number: str, edit: Callable[[Document], None]) -> None:
+        """Edits what is no change of the subject: only the time of loading moves."""
+        content = self.content(number)
+        edit(content)
+        content["sidstIndlaest"] = iso(self.stamps.next())
+
+    @property
+    def times(self) -> Sequence[str]:
+        """The fields with a time that searches know."""
+        return [f"{self.wrapping}.{name}" for name in ("sidstOpdateret", "sidstIndlaest")]
 
 
 @dataclass
@@ -109,6 +120,31 @@ class DanishRegister:
         relation = shareholder({"number": holder, "name": name}, share, on)
         self.companies.change(number, lambda company: company["deltagerRelation"].append(relation))
 
+    def count_employees(self, number: str, month: date, count: int) -> None:
+        """Adds a month's number of employees, which is no change of the company."""
+        counted = {
+            "aar": month.year,
+            "maaned": month.month,
+            "antalAnsatte": count,
+            "intervalKodeAntalAnsatte": None,
+        }
+
+        def edit(company: Document) -> None:
+            company["erstMaanedsbeskaeftigelse"] = [
+                *(company.get("erstMaanedsbeskaeftigelse") or []),
+                counted,
+            ]
+
+        self.companies.reload(number, edit)
+
+    def rename_participant(self, number: str, name: str) -> None:
+        """Renames the first participant, which is no change of the company."""
+
+        def edit(company: Document) -> None:
+            company["deltagerRelation"][0]["deltager"]["navne"] = [{"navn": name}]
+
+        self.companies.reload(number, edit)
+
     def rename_unit(self, number: str, name: str, on: date) -> None:
         self.units.change(number, lambda unit: _succeed(unit["navne"], {"navn": name}, on))
 
@@ -142,11 +178,12 @@ class DanishRegister:
         async def answer(request: web.Request) -> web.Response:
             body = await _body(request)
             span = read(request, scroll=_duration).get("scroll")
-            since, size = _search(body, f"{index.wrapping}.sidstOpdateret")
+            size = body.get("size", _DEFAULT_SIZE)
+            if type(size) is not int or not 1 <= size <= _MAX_SIZE:
+                raise BadRequest(f"size: it is from 1 to {_MAX_SIZE}")
             if span is None:
                 raise BadRequest("scroll: it is required")
-            found = [each for each in index.documents.values() if index.updated(each) >= since]
-            found.sort(key=index.updated)
+            found = search(body, list(index.documents.values()), index.times)
             self._opened += 1
             scroll = _Scroll(found, len(found), size, self._now())
             return self._page(f"c2Nyb2xs{self._opened:08d}", scroll, span)
@@ -188,19 +225,6 @@ def _close(history: list[Any], on: date) -> None:
     if history:
         last = history[-1]
         history[-1] = {**last, "periode": {**last["periode"], "gyldigTil": str(on - _DAY)}}
-
-
-def _search(body: Mapping[str, Any], field_: str) -> tuple[datetime, int]:
-    """Returns the time and the page size of a search; raises BadRequest for any other search."""
-    try:
-        at, size = body["query"]["range"][field_]["gte"], body["size"]
-        since = moment(at)
-    except (KeyError, TypeError, ValueError):
-        raise BadRequest("query: it is a range of times") from None
-    known = {"query": {"range": {field_: {"gte": at}}}, "sort": [{field_: "asc"}], "size": size}
-    if body != known or type(size) is not int or not 1 <= size <= _MAX_SIZE:
-        raise BadRequest("search: only a range of times, oldest first")
-    return since, size
 
 
 def _duration(text: str) -> timedelta:

@@ -125,6 +125,7 @@ def company_record(raw: Raw, _today: date) -> CompanyRecord | RegisteredInError:
         owners=None if relations is None else owners_of(relations, company.odd),
         roles=None if relations is None else roles_of(relations),
         version=company.version,
+        updated_at=company.sidst_opdateret,
         odd=company.odd,
     )
 

@@ -189,6 +189,7 @@ class CvrDocument(Document):
     #: The register has withdrawn the document as an error.
     fejl_registreret: Flag = None
     sidst_opdateret: Moment = None
+    sidst_indlaest: Moment = None
 
     @property
     @abstractmethod
@@ -240,8 +241,12 @@ class CvrDocument(Document):
 
     @property
     def version(self) -> SourceVersion | None:
-        """The time of the last change in the register; None if it has none."""
-        return None if self.sidst_opdateret is None else SourceVersion(self.sidst_opdateret)
+        """The time at which the register loaded the document, or else that of its last change.
+
+        New counts of employees, and new names of participants, do not move the latter.
+        """
+        at = self.sidst_indlaest or self.sidst_opdateret
+        return None if at is None else SourceVersion(at)
 
     def current_or_last(self, values: Sequence[Value]) -> list[Value]:
         """Returns the current values, newest first; after its end, the last ones."""

@@ -37,27 +37,48 @@ class CvrDocuments:
         self._client = client
         self._today = today
         self._source = source
-        self._field = f"{WRAPPINGS[source.part]}.sidstOpdateret"
+        #: When the register loaded a document, and when its content last changed.
+        self._loaded = f"{WRAPPINGS[source.part]}.sidstIndlaest"
+        self._changed = f"{WRAPPINGS[source.part]}.sidstOpdateret"
         self._size = min(page_size, MAX_DOCUMENTS)
 
-    async def changed_since(self, at: datetime) -> AsyncIterator[Sequence[Item]]:
-        """Yields pages of every document that changed at `at` or later, the oldest change first."""
+    def loaded_since(self, at: datetime) -> AsyncIterator[Sequence[Item]]:
+        """Yields pages of every document that was loaded at `at` or later, in that order.
+
+        Some changes do not move the time of the last change, such as new counts of employees.
+        """
+        return self._pages(_since(self._loaded, at), {self._loaded: "asc"})
+
+    def changed_without_load_time(self, at: datetime) -> AsyncIterator[Sequence[Item]]:
+        """Yields pages of the documents without a load time that changed at `at` or later.
+
+        Documents without either time come first.
+        """
+        missing = {"bool": {"must_not": [{"exists": {"field": self._changed}}]}}
+        query = {
+            "bool": {
+                "must_not": [{"exists": {"field": self._loaded}}],
+                "should": [_since(self._changed, at), missing],
+                "minimum_should_match": 1,
+            }
+        }
+        return self._pages(query, {self._changed: {"order": "asc", "missing": "_first"}})
+
+    async def _pages(
+        self, query: Mapping[str, Any], order: Mapping[str, Any]
+    ) -> AsyncIterator[Sequence[Item]]:
         # A repeated scroll request returns the next page, so the documents of a lost answer are
         # lost. Scroll requests are therefore not retried; the next pass restarts from the cursor.
         number = 0
-        items, rest = await self._page(self._search(at), number)
+        items, rest = await self._page(self._search(query, order), number)
         while items:
             yield items
             number += len(items)
             items, rest = await self._page(rest, number)
 
-    def _search(self, at: datetime) -> Call:
+    def _search(self, query: Mapping[str, Any], order: Mapping[str, Any]) -> Call:
         index = INDEXES[self._source.part]
-        body = {
-            "query": {"range": {self._field: {"gte": at.astimezone(UTC).isoformat()}}},
-            "sort": [{self._field: "asc"}],
-            "size": self._size,
-        }
+        body = {"query": query, "sort": [order], "size": self._size}
         url = self._client.url(f"{index}/_search", {"scroll": _KEPT})
         return Call("POST", url, json=body, limit=SCROLL)
 
@@ -88,6 +109,10 @@ class CvrDocuments:
             return parse(self._source.parse, hit, self._today())
         except RecordRejected as refusal:
             return Rejected(number, f"_id {hit.get('_id')}", str(refusal))
+
+
+def _since(field: str, at: datetime) -> Mapping[str, Any]:
+    return {"range": {field: {"gte": at.astimezone(UTC).isoformat()}}}
 
 
 def _failed_shards(content: Mapping[str, Any]) -> bool:

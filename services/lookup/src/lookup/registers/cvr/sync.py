@@ -1,8 +1,9 @@
 """Synchronises the Danish register: its documents in the order of their changes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from aiohttp import encode_basic_auth
 
@@ -53,34 +54,48 @@ class SyncDenmark:
             await self.stores.states.begin(self.source.name, at=self.stores.now())
             cursor = Cursor(Position(BEGINNING), until=BEGINNING)
         publish_events = await self.stores.states.is_loaded(self.source.name)
-        requested_at = self.stores.now()
+        version = SourceVersion(self.stores.now())
+        store = partial(self._store, version=version, publish_events=publish_events)
         since = max(cursor.position.at - self.overlap, BEGINNING)
-        async for items in self.documents.changed_since(since):
-            version = SourceVersion(requested_at)
-            found = list(_sound(items, tally))
-            records = await self._records(found, version, tally)
-            if records:
-                if publish_events and self.prepare is not None:
-                    await self.prepare(records)
-                verdicts = await self.stores.apply(records, version, publish_events=publish_events)
-                tally.judged(records, verdicts)
-            # A document may be dated in the future; the cursor must not pass others before it.
-            dated = (one.version.at for one in found if one.version is not None)
-            times = [at for at in dated if at <= requested_at]
-            tally.unreadable_tail = 0 if times else tally.unreadable_tail + len(items)
-            if times:
-                reached = max(*times, cursor.position.at)
-                until = max(cursor.until, reached)
-                moved = replace(cursor, position=Position(reached), until=until)
-                cursor = await self.stores.cursors.move(self.source.name, moved)
+        # These move the cursor last: it may not pass documents that were loaded before it.
+        times = [BEGINNING]
+        async for items in self.documents.changed_without_load_time(since):
+            times += await store(items, tally)
+        async for items in self.documents.loaded_since(since):
+            if loaded := await store(items, tally):
+                cursor = await self._moved(cursor, loaded)
+        cursor = replace(cursor, position=Position(max(*times, cursor.position.at)))
         return await self.stores.cursors.move(
-            self.source.name, await self._ended_pass(cursor, requested_at, tally)
+            self.source.name, await self._ended_pass(cursor, version.at, tally)
         )
+
+    async def _store(
+        self, items: Sequence[Item], tally: Tally, *, version: SourceVersion, publish_events: bool
+    ) -> list[datetime]:
+        """Stores a page; returns the times of its documents, without those in the future."""
+        found = list(_sound(items, tally))
+        records = await self._records(found, version, tally)
+        if records:
+            if publish_events and self.prepare is not None:
+                await self.prepare(records)
+            verdicts = await self.stores.apply(records, version, publish_events=publish_events)
+            tally.judged(records, verdicts)
+        # The cursor must not pass changes before a document that is dated in the future.
+        dated = [one.version.at for one in found if one.version is not None]
+        times = [at for at in dated if at <= version.at]
+        settles = times or len(dated) < len(found)
+        tally.unreadable_tail = 0 if settles else tally.unreadable_tail + len(items)
+        return times
+
+    async def _moved(self, cursor: Cursor, times: Iterable[datetime]) -> Cursor:
+        reached = max(*times, cursor.position.at)
+        moved = replace(cursor, position=Position(reached), until=max(cursor.until, reached))
+        return await self.stores.cursors.move(self.source.name, moved)
 
     async def _ended_pass(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
         """Raises RegisterFault if the first load found no document."""
         if not await self.stores.states.is_loaded(self.source.name):
-            if cursor.position.at == BEGINNING:
+            if tally.read == tally.results["refused"]:
                 raise RegisterFault("the register returned no readable document")
             counts = {"read": tally.read, **tally.results}
             await self.stores.states.finish(self.source.name, at=self.stores.now(), counts=counts)
