@@ -56,7 +56,7 @@ class Register:
     def candidates(self, labelled: Labelled) -> Iterator[Candidate]:
         """Yields the candidates that the lookup service compares, without its database."""
         record = read_record(labelled.record, self.country)
-        of_phone = self.phones.get(record.phone, [])
+        of_phone = [key for phone in record.phones for key in self.phones.get(phone, ())]
         keys = [*of_phone, *self.index.match_candidates(record)]
         if record.number:
             keys.append(CompanyKey(self.country, record.number))

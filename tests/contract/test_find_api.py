@@ -123,6 +123,23 @@ async def test_only_active_companies_are_found_by_default(
     assert [str(status) for status in gateway.finds.asked[0].statuses] == statuses
 
 
+@pytest.mark.parametrize(
+    "query, codes",
+    [
+        ("?country=no&postal_code=159,10.0", [("0159", "0159"), ("0010", "0010")]),
+        ("?postal_code=10", [("0010", "0010")]),
+        ("?country=dk&postal_code=800-999", [("0800", "0999")]),
+    ],
+)
+async def test_postal_codes_have_the_zeros_that_spreadsheets_drop(
+    gateway: Gateway, query: str, codes: list[tuple[str, str]]
+) -> None:
+    await shown(gateway, query)
+
+    asked = gateway.finds.asked[0].postal_codes
+    assert [(each.first, each.last) for each in asked] == codes
+
+
 async def test_words_are_sorted_by_relevance(gateway: Gateway) -> None:
     await shown(gateway, "?q=nordlys")
     await shown(gateway, "?q=nordlys&sort=name")
@@ -146,7 +163,8 @@ async def test_words_are_sorted_by_relevance(gateway: Gateway) -> None:
         ("country=", "country", "must not be empty"),
         ("q=x", "q", "2 to 200"),
         ("postal_code=1499-1000", "postal_code", "1000-1499"),
-        ("postal_code=123", "postal_code", "four digits"),
+        ("country=dk&postal_code=10", "postal_code", "four digits"),
+        ("postal_code=12345", "postal_code", "four digits"),
         ("employees_min=9&employees_max=8", "employees_max", "less than employees_min"),
         ("employees_min=-1", "employees_min", "whole number"),
         ("founded_from=2020-02-30", "founded_from", "2026-01-31"),

@@ -111,9 +111,7 @@ async def test_a_hundred_records_are_asked_in_parts_and_answered_in_order(
         ({"id": 7, "name": "x"}, "records[1].id"),
         ({"id": "1", "name": 5}, "records[1].name"),
         ({"id": "1", "name": "x" * 301}, "records[1].name"),
-        ({"id": "1", "name": "x", "country": "se"}, "records[1].country"),
-        ({"id": "1", "city": "Oslo"}, "records[1].name"),
-        ({"id": "1", "name": " "}, "records[1].name"),
+        ({"id": "1", "name": "x", "country": 47}, "records[1].country"),
         (7, "records[1]"),
     ],
 )
@@ -126,6 +124,86 @@ async def test_an_invalid_record_has_a_problem_that_names_its_field(
     assert refused["problem"]["code"] == "invalid_parameter"
     assert [each["parameter"] for each in refused["problem"]["errors"]] == [parameter]
     assert "decision" not in refused
+
+
+@pytest.mark.parametrize(
+    "record, reason",
+    [
+        ({"name": "Prøvefabrikken", "country": "Sverige"}, "country_not_covered"),
+        ({"name": "Prøvefabrikken", "country": "SE"}, "country_not_covered"),
+        ({"name": "Prøvefabrikken", "country": "?"}, "country_not_covered"),
+        ({"city": "Oslo"}, "empty"),
+        ({"name": " \ufeff"}, "empty"),
+        ({"name": "?", "number": "N/A", "city": "Oslo"}, "placeholder"),
+        ({"name": "Privatkunde", "country": "dk"}, "person"),
+        ({"name": "Prøven", "number": "010170-1234"}, "person"),
+    ],
+)
+async def test_a_record_that_can_be_no_company_says_why(
+    gateway: Gateway, record: dict[str, str], reason: str
+) -> None:
+    good, none = await results(gateway, NAMED, {"id": "2", **record})
+
+    assert none == {
+        "id": "2",
+        "decision": "none",
+        "reason": reason,
+        "candidates": [],
+        "unread": [],
+        "assumed": {},
+    }
+    assert good["reason"] == "not_found"
+    assert {each.id for asked in gateway.matches.asked for each in asked.records} == {"1"}
+
+
+@pytest.mark.parametrize(
+    "record, unread, reason",
+    [
+        ({"name": "Prøvefabrikken", "number": "se faktura"}, ["number"], "not_found"),
+        ({"name": "Anne Prøve Hansen", "number": "?"}, [], "person"),
+        ({"number": "4,10000E+07", "city": "Oslo"}, ["number"], "unreadable"),
+        ({"number": "4,10000E+07", "phone": "ring"}, ["number", "phone"], "unreadable"),
+    ],
+)
+async def test_a_record_without_a_company_names_what_could_not_be_read(
+    gateway: Gateway, record: dict[str, str], unread: list[str], reason: str
+) -> None:
+    gateway.matches.of = {
+        (country, "1"): WeighedRecord(unread=tuple(unread)) for country in Country
+    }
+
+    [result] = await results(gateway, {"id": "1", **record})
+
+    assert (result["decision"], result["reason"], result["unread"]) == ("none", reason, unread)
+
+
+async def test_a_number_that_one_register_reads_is_read(gateway: Gateway) -> None:
+    gateway.matches.of = {
+        (Country.DK, "1"): WeighedRecord(unread=("number", "phone")),
+        (Country.NO, "1"): WeighedRecord(candidates=(weighed("310345679", exp(8)),)),
+        (Country.DK, "2"): WeighedRecord(unread=("number",)),
+        (Country.NO, "2"): WeighedRecord(
+            candidates=(weighed("310345679", exp(8)),), unread=("number",)
+        ),
+    }
+
+    first, second = await results(gateway, NAMED, {**NAMED, "id": "2"})
+
+    assert (first["decision"], first["reason"], first["unread"]) == ("match", None, [])
+    assert (second["decision"], second["unread"]) == ("match", ["number"])
+
+
+async def test_an_assumed_number_is_for_review(gateway: Gateway) -> None:
+    gateway.matches.of = {
+        (Country.DK, "1"): WeighedRecord(
+            candidates=(weighed("05501431", exp(20), name=100, number=100),),
+            assumed_number="05501431",
+        )
+    }
+
+    [result] = await results(gateway, {**NAMED, "number": "5501431.0"})
+
+    assert (result["decision"], result["assumed"]) == ("review", {"number": "05501431"})
 
 
 @pytest.mark.parametrize(
@@ -151,10 +229,10 @@ async def test_a_body_without_records_is_refused(
 
 
 async def test_an_empty_field_counts_as_absent(gateway: Gateway) -> None:
-    await results(gateway, {**NAMED, "country": "", "phone": None, "city": "  "})
+    await results(gateway, {**NAMED, "country": "", "phone": None, "city": "  ", "email": "?"})
 
     [record] = gateway.matches.asked[0].records
-    assert (record.country, record.phone, record.city) == (None, None, None)
+    assert (record.country, record.phone, record.city, record.email) == (None,) * 4
 
 
 async def test_a_record_that_takes_too_long_fails_alone(gateway: Gateway) -> None:

@@ -26,6 +26,7 @@ from common.contracts.match import (
     MAX_RECORDS,
     MatchCandidate,
     MatchDecision,
+    MatchReason,
 )
 from gateway.access.keys import Scope
 from gateway.http.parameters import Format
@@ -105,6 +106,7 @@ NAMED_ENUMS: dict[str, list[str]] = {
         Scope,
         FindSort,
         MatchDecision,
+        MatchReason,
         Status,
         OwnerRole,
         RoleCode,
@@ -170,8 +172,7 @@ def test_limits_of_records_are_those_of_the_code() -> None:
     assert list(record) == list(RECORD_FIELDS)
     assert {name: field.get("maxLength") for name, field in record.items()} == {
         "id": MAX_ID,
-        "country": None,
-        **dict.fromkeys(RECORD_FIELDS[2:], MAX_FIELD),
+        **dict.fromkeys(RECORD_FIELDS[1:], MAX_FIELD),
     }
 
 

@@ -59,7 +59,7 @@ def test_a_street_in_the_column_of_the_town_is_the_address() -> None:
 def test_a_number_and_a_phone_number_may_have_changed_places() -> None:
     record = read({"country": "dk", "number": "33 44 55 66", "phone": "DK 12345674"})
 
-    assert (record.number, record.phone) == ("12345674", "33445566")
+    assert (record.number, record.phones) == ("12345674", ("33445566",))
 
 
 @pytest.mark.parametrize("number", ["ukendt", "1234567", "12345675"])
@@ -77,6 +77,7 @@ def test_without_a_country_a_number_counts_where_its_check_digit_fits(number: st
         ("anna@gmail.com", None, Contacts("anna@gmail.com", "", "")),
         (None, "https://www.example.com/en?a=1", Contacts("", "", "example.com")),
         (None, "facebook.com/firma", Contacts()),
+        ("Anna <anna@example.com>", None, Contacts("anna@example.com", "example.com", "")),
         ("ingen", "ingen", Contacts()),
         ("a b@example.com", "127.0.0.1", Contacts()),
     ],
@@ -85,6 +86,45 @@ def test_contacts_are_domains_of_ones_own(
     email: str | None, website: str | None, contacts: Contacts
 ) -> None:
     assert read_contacts(email, website) == contacts
+
+
+@pytest.mark.parametrize(
+    "fields, number, phones, unread",
+    [
+        ({"number": "CVR-nr. 12345674", "phone": "tlf. 33445566"}, "12345674", 1, ()),
+        ({"number": "12345674.0", "phone": "33445566 / 11223344"}, "12345674", 2, ()),
+        ({"number": "4,10000E+07"}, "", 0, ("number",)),
+        ({"number": "NO 310 345 679 MVA"}, "", 0, ("number",)),
+        ({"number": "12345675", "phone": "33445566"}, "12345675", 1, ()),
+        ({"number": "P-nr. 1012345670"}, "", 0, ()),
+        ({"number": "33445566 / 11223344"}, "", 2, ()),
+        ({"number": "se faktura", "phone": "12345674"}, "12345674", 1, ("number",)),
+        ({"number": "12345674", "phone": "ring", "email": "spørg"}, "12345674", 0,
+         ("phone", "email")),
+    ],
+)  # fmt: skip
+def test_a_value_that_cannot_be_read_is_named(
+    fields: dict[str, str], number: str, phones: int, unread: tuple[str, ...]
+) -> None:
+    record = read({"country": "dk", **fields})
+
+    assert (record.number, len(record.phones), record.unread) == (number, phones, unread)
+
+
+def test_a_lost_zero_is_assumed_where_the_check_digit_fits() -> None:
+    records = [read({"number": text}) for text in ("5501431.0", "05501431", "5501432")]
+
+    assert [(one.number, one.is_assumed) for one in records] == [
+        ("05501431", True), ("05501431", False), ("", False),
+    ]  # fmt: skip
+
+
+def test_a_postal_code_without_its_zeros_is_that_of_the_country() -> None:
+    given = {"name": "Nordlys", "postal_code": "159.0", "city": "Oslo"}
+
+    assert [(read(given, each).postal_code, read(given, each).town) for each in (NO, DK)] == [
+        ("0159", "oslo"), ("", "oslo"),
+    ]  # fmt: skip
 
 
 def test_a_foreign_postal_code_is_kept_as_text() -> None:

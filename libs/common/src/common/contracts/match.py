@@ -78,6 +78,10 @@ class WeighedRecord(Contract):
     candidates: tuple[WeighedCompany, ...] = ()
     #: The sum of the odds of candidates beyond the limit.
     other_odds: float = 0.0
+    #: Fields with a value that this register cannot read.
+    unread: tuple[str, ...] = ()
+    #: The number that was compared, if it has a zero that the record's has not.
+    assumed_number: str | None = None
     #: Set if the record alone could not be matched, such as for a search that takes too long.
     failure: FailureCode | None = None
 
@@ -99,6 +103,23 @@ class MatchDecision(StrEnum):
     NONE = "none"
 
 
+class MatchReason(StrEnum):
+    """Why no company is likely."""
+
+    #: The country is neither Denmark nor Norway, or cannot be read.
+    COUNTRY_NOT_COVERED = "country_not_covered"
+    #: No field that can find a company has a value.
+    EMPTY = "empty"
+    #: Its fields say only that nothing is known, such as `?` and `N/A`.
+    PLACEHOLDER = "placeholder"
+    #: It is a person: by a personal number, by a word such as `privatkunde`, or by its name.
+    PERSON = "person"
+    #: None of the fields that can find a company can be read.
+    UNREADABLE = "unreadable"
+    #: No company of the registers resembles it.
+    NOT_FOUND = "not_found"
+
+
 class MatchCandidate(Contract):
     """A company that a record may be, with its probability."""
 
@@ -117,4 +138,10 @@ class MatchResult(Contract):
 
     id: str
     decision: MatchDecision
+    #: Set exactly for the decision `none`.
+    reason: MatchReason | None = None
     candidates: tuple[MatchCandidate, ...] = ()
+    #: Fields with a value that cannot be read, and that nothing was concluded from.
+    unread: tuple[str, ...] = ()
+    #: By field, a value that is likely meant by the record's; it makes no match by itself.
+    assumed: dict[str, str] = Field(default_factory=dict)

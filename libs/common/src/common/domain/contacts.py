@@ -3,6 +3,8 @@
 import re
 from typing import Final, NamedTuple
 
+from common.domain.written import plain, read_email
+
 #: Providers whose domain is not the company's.
 SHARED: Final = frozenset({
     "gmail.com", "googlemail.com", "hotmail.com", "hotmail.dk", "hotmail.no", "hotmail.co.uk",
@@ -18,10 +20,6 @@ SHARED: Final = frozenset({
 #: Public suffixes of two labels, below which the company's own label is the third.
 _SECOND_LEVEL: Final = frozenset({"co.uk", "com.au", "co.nz", "co.jp", "co.no", "co.dk"})
 _HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*:)?(?://)?(?:[^/@]*@)?([^/:?#\s]+)", re.IGNORECASE)
-#: `<name> <mailbox>`, or a mailbox.
-_ADDRESSED = re.compile(
-    r"[^<>@]*<\s*([^<>@\s]+@[^<>@\s]+)\s*>|(?:mailto:)?([^<>@\s]+@[^<>@\s]+)", re.IGNORECASE
-)
 #: A host with a top-level domain of letters, as people write it, and the rest of an address.
 _SITE = re.compile(
     r"(?:https?://)?(?:[^\W_](?:[\w-]*[^\W_])?\.)+[a-z]{2,24}(?::[0-9]{1,5})?(?:[/?#]\S*)?",
@@ -51,14 +49,13 @@ class Contacts(NamedTuple):
 
 def read_mailbox(text: str) -> Contacts | None:
     """Returns an e-mail address, alone, as a link or behind a name; None if the text is none."""
-    found = _ADDRESSED.fullmatch(text.strip())
-    contacts = read_contacts(found[1] or found[2], None) if found else Contacts()
+    contacts = read_contacts(text, None)
     return contacts if contacts.mailbox else None
 
 
 def read_site(text: str) -> str:
     """Returns the domain of a web site that is a company's own; empty if the text is none."""
-    return _own(_domain(text)) if _SITE.fullmatch(text.strip()) else ""
+    return _own(_domain(plain(text))) if _SITE.fullmatch(plain(text)) else ""
 
 
 def read_contacts(email: str | None, website: str | None) -> Contacts:
@@ -68,11 +65,9 @@ def read_contacts(email: str | None, website: str | None) -> Contacts:
 
 
 def _mail(email: str) -> tuple[str, str]:
-    name, _, host = email.strip().casefold().rpartition("@")
+    name, _, host = (read_email(email) or "").casefold().partition("@")
     domain = _domain(host)
-    if not name or not domain or any(map(str.isspace, name)):
-        return "", ""
-    return f"{name}@{domain}", _own(domain)
+    return (f"{name}@{domain}", _own(domain)) if domain else ("", "")
 
 
 def _own(domain: str) -> str:

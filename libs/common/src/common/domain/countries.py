@@ -15,11 +15,9 @@ class NumberFormats:
     """The formats of a country's registration, unit and phone numbers."""
 
     nation: str
-    #: Letters that may precede a registration or unit number.
-    letters: str
-    #: Letters that may follow a registration number; empty where there are none.
-    suffix: str
     vat_digits: int
+    #: True if some registration numbers begin with 0, which spreadsheets drop.
+    begins_with_zero: bool
     #: The weighted sum of a registration number's digits is a multiple of 11.
     vat_weights: tuple[int, ...]
     unit_digits: int
@@ -30,9 +28,8 @@ class NumberFormats:
 FORMATS: Final = {
     Country.DK: NumberFormats(
         nation="Danish",
-        letters="DK",
-        suffix="",
         vat_digits=8,
+        begins_with_zero=True,
         vat_weights=(2, 7, 6, 5, 4, 3, 2, 1),
         unit_digits=10,
         phone_digits=8,
@@ -40,9 +37,8 @@ FORMATS: Final = {
     ),
     Country.NO: NumberFormats(
         nation="Norwegian",
-        letters="NO",
-        suffix="MVA",
         vat_digits=9,
+        begins_with_zero=False,
         vat_weights=(3, 2, 7, 6, 5, 4, 3, 2, 1),
         unit_digits=9,
         phone_digits=8,

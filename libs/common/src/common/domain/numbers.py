@@ -1,7 +1,7 @@
 """Registration, unit and phone numbers: keys, parsing, normalisation and check digits.
 
-A number may be grouped by spaces, dots or dashes, and is stored as digits. A number of the right
-form is never rejected for its check digit: both registers contain some that break the rule.
+A number may be written in any form that `written` reads, and is stored as digits. A number of the
+right form is never rejected for its check digit: both registers contain some that break the rule.
 
 A key is its text, `<country>:<number>`, with fields. MongoDB, JSON and logs take it as it is, and
 it hashes as fast as a string; a named tuple would be stored by MongoDB as an array.
@@ -11,14 +11,28 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Self
 
-from common.domain.countries import FORMATS, Country, NumberFormats
+from common.domain.countries import FORMATS, Country
+from common.domain.written import InvalidIdentifier as InvalidIdentifier
+from common.domain.written import (
+    NumberType,
+    WrittenNumber,
+    is_personal_number,
+    plain,
+    read_country,
+    read_number,
+)
 
 GLN_DIGITS = 13
 _GLN_WEIGHTS = (1, 3) * 6 + (1,)
 
-#: Any blank (a copied number often holds a no-break space), full stop, hyphen and dashes.
-_SEPARATORS = re.compile(r"[\s.\-‐-―]+")
-_PHONE_SEPARATORS = re.compile(r"[\s.\-‐-―()/]+")
+#: Marks of phone numbers that divide digits as spaces do, and a trunk prefix of other countries.
+_PHONE_SEPARATORS = re.compile(r"\(0\)|[()/]+")
+_EXTENSION = re.compile(r"(?:;|\b(?:ext|lok|lokal|x)\b).*", re.IGNORECASE)
+_PHONE = re.compile(r"([^0-9+]*)(\+?)\s*([0-9].*)")
+_BETWEEN_PHONES = re.compile(
+    r"[,;/|\n\r]|\s(?:og|eller|and|or|&)\s|(?=\+)|(?<=[0-9\s])(?=\b(?:fax|mob|tel|tlf))",
+    re.IGNORECASE,
+)
 _NOT_A_DIGIT = re.compile(r"[^0-9]+")
 _COMPANY = re.compile(
     "|".join(f"{country}:[0-9]{{{row.vat_digits}}}" for country, row in FORMATS.items())
@@ -78,8 +92,17 @@ class UnitKey(RegisterKey):
     __slots__ = ()
 
 
-class InvalidIdentifier(ValueError):
-    """The text does not have the identifier's form; the message states the right form."""
+class OtherNumber(InvalidIdentifier):
+    """The text is certainly another number than the requested one; the message says which."""
+
+
+class LostZero(OtherNumber):
+    """A registration number without the zero at its beginning, which spreadsheets drop."""
+
+    def __init__(self, message: str, number: str) -> None:
+        """`number` is the number with the zero, whose check digit is right."""
+        super().__init__(message)
+        self.number = number
 
 
 def is_digits(text: str, count: int) -> bool:
@@ -87,52 +110,151 @@ def is_digits(text: str, count: int) -> bool:
     return len(text) == count and text.isascii() and text.isdecimal()
 
 
-def bare_number(text: str, formats: NumberFormats | None = None) -> str:
-    """Returns the digits without separators and country letters; empty if other text remains."""
-    bare = _SEPARATORS.sub("", text)
-    if formats is not None:
-        if bare[: len(formats.letters)].upper() == formats.letters:
-            bare = bare[len(formats.letters) :]
-        if formats.suffix and bare[-len(formats.suffix) :].upper() == formats.suffix:
-            bare = bare[: -len(formats.suffix)]
-    return bare if bare.isascii() and bare.isdecimal() else ""
-
-
 def parse_registration_number(text: str, country: Country) -> str:
-    """Returns the number of `DK 12 34 56 74` and the like; raises InvalidIdentifier."""
+    """Returns the number of `CVR-nr. 12 34 56 74`, `NO 310 345 679 MVA` and the like.
+
+    Raises InvalidIdentifier: OtherNumber for one of another country, or without its first zero.
+    """
     formats = FORMATS[country]
-    digits = bare_number(text, formats)
-    if len(digits) != formats.vat_digits:
-        raise InvalidIdentifier(
-            f"a {formats.nation} registration number is {formats.vat_digits} digits"
+    if is_digits(text, formats.vat_digits):
+        return text
+    form = f"a {formats.nation} registration number is {formats.vat_digits} digits"
+    digits, theirs = _read(text, NumberType.REGISTRATION, form)
+    if len(digits) == formats.vat_digits and theirs in (None, country):
+        return digits
+    for other, row in FORMATS.items():
+        is_theirs = theirs is other or (
+            theirs is None and registration_number_checks(digits, other)
         )
-    return digits
+        if other is not country and is_theirs and len(digits) == row.vat_digits:
+            raise OtherNumber(f"{form}; this is a {row.nation} one: give country={other}")
+    is_ours = theirs in (None, country) and formats.begins_with_zero
+    if is_ours and registration_number_checks(f"0{digits}", country):
+        message = f"{form}; a spreadsheet may have dropped the first zero of 0{digits}"
+        raise LostZero(message, f"0{digits}")
+    raise InvalidIdentifier(form)
 
 
 def parse_unit_number(text: str, country: Country) -> str:
-    """Returns the number of a production unit; raises InvalidIdentifier."""
+    """Returns the number of `P-nr. 1012345670` and the like; raises InvalidIdentifier."""
     formats = FORMATS[country]
-    digits = bare_number(text)
-    if len(digits) != formats.unit_digits:
-        raise InvalidIdentifier(
-            f"a {formats.nation} production-unit number is {formats.unit_digits} digits"
-        )
+    form = f"a {formats.nation} production-unit number is {formats.unit_digits} digits"
+    digits, theirs = _read(text, NumberType.UNIT, form)
+    if len(digits) != formats.unit_digits or theirs not in (None, country):
+        raise InvalidIdentifier(form)
     return digits
 
 
+def parse_gln_number(text: str) -> str:
+    """Returns the digits of `EAN 5790000000005` and the like; raises InvalidIdentifier.
+
+    The check digit must be valid, which distinguishes it from other numbers of 13 digits.
+    """
+    form = f"a GLN is {GLN_DIGITS} digits, the last its check digit"
+    digits, _ = _read(text, NumberType.GLN, form)
+    if not gln_checks(digits):
+        raise InvalidIdentifier(form)
+    return digits
+
+
+def _read(text: str, type_: NumberType, form: str) -> tuple[str, Country | None]:
+    """Returns the digits of a number of one type, and the country that its words name."""
+    try:
+        written = read_number(text)
+    except InvalidIdentifier as invalid:
+        raise InvalidIdentifier(f"{form} ({invalid})") from None
+    if is_personal_number(text):
+        raise InvalidIdentifier(f"{form} (this may be a personal number, which is not looked up)")
+    if written.type not in (None, type_) and not _is_registered_unit(written, type_):
+        raise InvalidIdentifier(form)
+    return written.digits, written.country
+
+
+def _is_registered_unit(written: WrittenNumber, type_: NumberType) -> bool:
+    """Returns True for an organisation number, which production units have too in Norway."""
+    is_registered = written.type is NumberType.REGISTRATION and written.country is not Country.DK
+    return type_ is NumberType.UNIT and is_registered
+
+
 def parse_phone_number(text: str, country: Country) -> str:
-    """Returns the national number of `+45 33369696` and the like; raises InvalidIdentifier."""
+    """Returns the first number of `tlf. +45 33369696 / 40112233`; raises InvalidIdentifier."""
+    return parse_phone_numbers(text, country)[0]
+
+
+def parse_phone_numbers(text: str, country: Country) -> tuple[str, ...]:
+    """Returns the national numbers in a text, at least one; raises InvalidIdentifier."""
+    try:
+        return (_phone(text, country),)
+    except InvalidIdentifier as invalid:
+        parts = [*filter(None, _BETWEEN_PHONES.split(text)), *_divided(text, country)]
+        found = list[str]()
+        for part in parts:
+            try:
+                found.append(_phone(part, country))
+            except InvalidIdentifier:
+                continue
+        if not found:
+            raise invalid from None
+    return tuple(dict.fromkeys(found))
+
+
+def _phone(text: str, country: Country) -> str:
     formats = FORMATS[country]
-    number = _PHONE_SEPARATORS.sub("", text)
-    for prefix in (f"+{formats.calling_code}", f"00{formats.calling_code}"):
-        if number.startswith(prefix) and len(number) == len(prefix) + formats.phone_digits:
-            number = number.removeprefix(prefix)
-    if not is_digits(number, formats.phone_digits):
-        raise InvalidIdentifier(
-            f"a {formats.nation} phone number is {formats.phone_digits} digits, "
-            f"with or without +{formats.calling_code}"
-        )
-    return number
+    form = (
+        f"a {formats.nation} phone number is {formats.phone_digits} digits, "
+        f"with or without +{formats.calling_code}"
+    )
+    bare = _EXTENSION.sub("", _PHONE_SEPARATORS.sub(" ", plain(text)))
+    match = _PHONE.fullmatch(bare)
+    if match is None:
+        raise InvalidIdentifier(form)
+    label, plus, rest = match.groups()
+    digits, _ = _read(f"{label} {rest}", NumberType.PHONE, form)
+    if plus:
+        digits = f"00{digits}"
+    if is_digits(digits, formats.phone_digits) and not plus:
+        return digits
+    for other, row in FORMATS.items():
+        for prefix in (f"00{row.calling_code}", row.calling_code):
+            if digits.startswith(prefix) and len(digits) == len(prefix) + row.phone_digits:
+                if other is country:
+                    return digits.removeprefix(prefix)
+                if prefix.startswith("00"):
+                    raise OtherNumber(f"{form}; this is a {row.nation} one: give country={other}")
+    raise InvalidIdentifier(form)
+
+
+def _divided(text: str, country: Country) -> list[str]:
+    """Returns the numbers of `33 36 96 96 40 11 22 33`: whole ones between spaces."""
+    found, digits = [""], FORMATS[country].phone_digits
+    for group in plain(text).split():
+        if len(found[-1]) == digits:
+            found.append("")
+        found[-1] += group
+    return found if all(is_digits(each, digits) for each in found) else []
+
+
+def read_company(text: str, default: Country | None = None) -> CompanyKey:
+    """Returns the company of `dk:12345674`, `DK 12345674`, `NO 310 345 679 MVA` and the like.
+
+    A number that names no country is of the default one; without a default its length decides.
+    Raises InvalidIdentifier.
+    """
+    named, colon, number = plain(text).partition(":")
+    if colon and (country := read_country(named)):
+        return CompanyKey(country, parse_registration_number(number, country))
+    try:
+        # `SE:` is the code of a country here, not the label of a Danish number.
+        if colon and len(named) == 2 and named.isalpha():
+            raise InvalidIdentifier("another country")
+        written = read_number(text)
+    except InvalidIdentifier:
+        if colon and named and not any(map(str.isdigit, named)):
+            raise InvalidIdentifier(f"{named[:40]} is neither Denmark nor Norway") from None
+        raise
+    of_length = (each for each, row in FORMATS.items() if row.vat_digits == len(written.digits))
+    country = written.country or default or next(of_length, Country.DK)
+    return CompanyKey(country, parse_registration_number(text, country))
 
 
 def registered_phone(text: str, country: Country) -> str | None:

@@ -4,15 +4,15 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from common.domain.countries import FORMATS, Country
+from common.domain.countries import Country
 from common.domain.numbers import (
     GLN_DIGITS,
     CompanyKey,
     InvalidIdentifier,
     UnitKey,
-    bare_number,
-    gln_checks,
+    parse_gln_number,
 )
+from common.domain.written import plain, read_number
 
 GLN_SCHEME: Final = "0088"
 
@@ -86,7 +86,7 @@ def parse_participant(text: str) -> Participant:
 
     Raises InvalidIdentifier; the message never repeats the value.
     """
-    match = _PARTICIPANT.fullmatch(text.strip())
+    match = _PARTICIPANT.fullmatch(plain(text))
     if match is None:
         raise InvalidIdentifier("an identifier is <scheme>:<value>, such as 0184:12345674")
     code, value = match[1], match[2]
@@ -96,26 +96,36 @@ def parse_participant(text: str) -> Participant:
     return Participant(code, _free_value(value) if scheme is None else _digits(code, scheme, value))
 
 
+def read_participant(text: str) -> Participant:
+    """Returns the participant of a text with its scheme, or of a bare GLN.
+
+    Raises InvalidIdentifier.
+    """
+    return parse_participant(text) if _PARTICIPANT.fullmatch(plain(text)) else parse_gln(text)
+
+
 def parse_gln(text: str) -> Participant:
     """Returns the participant of a bare global location number; raises InvalidIdentifier.
 
     Its check digit must be valid, which distinguishes it from other numbers of 13 digits. With its
     scheme it is compared as listed, and some are listed with an invalid check digit.
     """
-    digits = bare_number(text)
-    if not gln_checks(digits):
-        raise InvalidIdentifier(
-            f"a GLN is {GLN_DIGITS} digits, the last its check digit; any other identifier is "
-            "<scheme>:<value>, such as 0184:12345674"
-        )
-    return Participant(GLN_SCHEME, digits)
+    try:
+        return Participant(GLN_SCHEME, parse_gln_number(text))
+    except InvalidIdentifier as invalid:
+        other = "any other identifier is <scheme>:<value>, such as 0184:12345674"
+        raise InvalidIdentifier(f"{invalid}; {other}") from None
 
 
 def _digits(code: str, scheme: Scheme, value: str) -> str:
-    digits = bare_number(value, None if scheme.country is None else FORMATS[scheme.country])
-    if len(digits) != scheme.digits:
-        raise InvalidIdentifier(f"an identifier of scheme {code} has {scheme.digits} digits")
-    return digits
+    form = f"an identifier of scheme {code} has {scheme.digits} digits"
+    try:
+        written = read_number(value)
+    except InvalidIdentifier as invalid:
+        raise InvalidIdentifier(f"{form} ({invalid})") from None
+    if len(written.digits) != scheme.digits or written.country not in (None, scheme.country):
+        raise InvalidIdentifier(form)
+    return written.digits
 
 
 def _free_value(value: str) -> str:

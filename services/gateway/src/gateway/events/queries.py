@@ -8,7 +8,8 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedRequest
 from common.contracts.watchlists import MAX_READ, WatchlistId
-from gateway.http.parameters import Parameters, Reading, read_country
+from common.domain.written import read_country
+from gateway.http.parameters import Parameters, Reading
 
 AFTER, SINCE, TYPES, COUNTRIES, COMPANIES = "after", "since", "types", "countries", "companies"
 WATCHLIST = "watchlist"

@@ -13,6 +13,7 @@ from typing import TypeVar
 from common.contracts.company import Country
 from common.contracts.failures import FieldError
 from common.domain.nearest import unknown_names
+from common.domain.written import read_country
 from gateway.problems import InvalidParameter, MissingParameter, MultipleSearchParameters, Problem
 
 E = TypeVar("E", bound=StrEnum)
@@ -40,11 +41,6 @@ def invalid_parameters(faults: Sequence[tuple[str, str]]) -> InvalidParameter:
     """Returns the problem with parameters and their messages; there must be at least one."""
     errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
     return InvalidParameter(f"{errors[0].parameter}: {errors[0].message}", errors=errors)
-
-
-def read_country(text: str) -> Country | None:
-    """Returns the country with a code in upper or lower case; None without such a country."""
-    return next((country for country in Country if country == text.lower()), None)
 
 
 class Rank(IntEnum):

@@ -23,7 +23,8 @@ from common.contracts.lookup import SearchType
 from common.domain.countries import FORMATS
 from common.domain.known_values import digits, is_known, nearest_values
 from common.domain.nearest import nearest
-from gateway.http.parameters import COUNTRY, Parameters, Reading, read_country
+from common.domain.written import read_country, read_postal_code
+from gateway.http.parameters import COUNTRY, Parameters, Reading
 from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
 
 #: Companies of a page, unless another number is requested.
@@ -34,7 +35,7 @@ _MAX_LENGTH: Final = 100
 _ANY: Final = "any"
 
 _INDUSTRY: Final = re.compile(r"[0-9]{1,2}|[0-9]{2}\.?[0-9]{1,4}")
-_POSTAL_CODES: Final = re.compile(r"([0-9]{4})(?:-([0-9]{4}))?")
+_RANGE: Final = re.compile(r"[0-9]+-[0-9]+")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,7}")
 _BOOLEANS: Final = {"true": True, "false": False}
 CURSOR: Final = r"^[A-Za-z0-9_-]{4,400}$"
@@ -78,7 +79,7 @@ class FindReading(Reading):
             "industries": tuple(digits(each) for each in self.known("industry", countries)),
             "municipalities": self.known("municipality", countries),
             "cities": self.values("city"),
-            "postal_codes": self.postal_codes(),
+            "postal_codes": self.postal_codes(countries),
             "forms": self.known("form", countries),
             "min_employees": least,
             "max_employees": most,
@@ -147,15 +148,19 @@ class FindReading(Reading):
         near = nearest(value, list(known), count=3) if name not in _PARTS else list(known)
         self.invalid(name, hint + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
-    def postal_codes(self) -> tuple[Between, ...]:
-        """Returns the postal codes, each as an interval."""
+    def postal_codes(self, countries: Iterable[Country]) -> tuple[Between, ...]:
+        """Returns the postal codes, each as an interval: those of some country."""
         found = []
         for value in self.values("postal_code"):
-            match = _POSTAL_CODES.fullmatch(value)
-            if match is None or (match[2] or match[1]) < match[1]:
+            ends = value.split("-") if _RANGE.fullmatch(value) else [value]
+            codes = [
+                next((code for each in countries if (code := read_postal_code(end, each))), "")
+                for end in ends
+            ]
+            if not all(codes) or codes[-1] < codes[0]:
                 self.invalid("postal_code", "must be four digits, or a range such as 1000-1499")
                 return ()
-            found.append(Between(first=match[1], last=match[2] or match[1]))
+            found.append(Between(first=codes[0], last=codes[-1]))
         return tuple(found)
 
     def statuses(self, ended: Between | None) -> tuple[Status, ...]:

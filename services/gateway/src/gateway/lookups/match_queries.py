@@ -1,14 +1,26 @@
 """Parsing of records to be matched with companies.
 
-An error in one record fails only that record, as in a batch of lookups. An invalid number or phone
-number is no error, because customers keep notes in those columns.
+An error in one record fails only that record, as in a batch of lookups. An unreadable number or
+phone number is no error, because customers keep notes in those columns: the result names the field.
+A record that can be no company, such as one of another country, is decided here, with its reason.
 """
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from common.contracts.match import DEFAULT_CANDIDATES, MAX_CANDIDATES, MAX_RECORDS, MatchRecord
+from common.contracts.match import (
+    DEFAULT_CANDIDATES,
+    MAX_CANDIDATES,
+    MAX_RECORDS,
+    MatchDecision,
+    MatchReason,
+    MatchRecord,
+    MatchResult,
+)
 from common.domain.nearest import unknown_names
-from gateway.http.parameters import COUNTRY, invalid_parameters, read_country
+from common.domain.written import is_placeholder, plain_name, read_country
+from gateway.http.parameters import COUNTRY, invalid_parameters
+from gateway.lookups.persons import is_private
 from gateway.lookups.queries import invalid_body, json_object
 from gateway.problems import Problem
 
@@ -16,8 +28,8 @@ RECORDS, ID, LIMIT = "records", "id", "limit"
 #: Maximum length of an id, and of any other field.
 MAX_ID: Final = 200
 MAX_FIELD: Final = 300
-#: Fields that can find a company; a record has at least one.
-_SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
+#: Fields that can find a company.
+SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
 RECORD_FIELDS: Final = tuple(MatchRecord.model_fields)
 _TEXTS: Final = tuple(name for name in RECORD_FIELDS if name not in (ID, COUNTRY))
 
@@ -33,7 +45,7 @@ class Refused(NamedTuple):
 class MatchQuery(NamedTuple):
     """Records, and the number of candidates of each."""
 
-    records: tuple[MatchRecord | Refused, ...]
+    records: tuple[MatchRecord | MatchResult | Refused, ...]
     limit: int
 
 
@@ -51,29 +63,40 @@ def parse_match(body: bytes) -> MatchQuery:
     return MatchQuery(tuple(_record(place, each) for place, each in enumerate(records)), limit)
 
 
-def _record(place: int, record: object) -> MatchRecord | Refused:
+def _record(place: int, record: object) -> MatchRecord | MatchResult | Refused:
     path = f"{RECORDS}[{place}]"
     if not isinstance(record, dict):
         return Refused(None, invalid_parameters([(path, "give an object")]))
     faults = unknown_names("field", record, RECORD_FIELDS)
     given = {name: record[name] for name in RECORD_FIELDS if record.get(name) is not None}
     faults += _id_faults(given.get(ID))
-    faults += [(name, fault) for name in _TEXTS if (fault := _text_fault(given.get(name)))]
-    country = given.get(COUNTRY)
-    if isinstance(country, str) and not country.strip():
-        country = None
-    if country is not None and (not isinstance(country, str) or read_country(country) is None):
-        faults.append((COUNTRY, "must be dk or no, or absent for both"))
-    texts = {name: _stripped(given[name]) for name in _TEXTS if _stripped(given.get(name))}
-    if not faults and not any(name in texts for name in _SEARCHED):
-        faults.append((_SEARCHED[0], f"give one of {', '.join(_SEARCHED)}"))
+    texts = (COUNTRY, *_TEXTS)
+    faults += [(name, fault) for name in texts if (fault := _text_fault(given.get(name)))]
     if faults:
         named = [(f"{path}.{name}", message) for name, message in faults]
         found = given.get(ID)
         known = found if isinstance(found, str) and len(found) <= MAX_ID else None
         return Refused(known, invalid_parameters(named))
-    chosen = None if country is None else read_country(country)
-    return MatchRecord.model_validate({ID: given[ID], COUNTRY: chosen, **texts})
+    return read_record(given.pop(ID), given)
+
+
+def read_record(record_id: str, fields: Mapping[str, str]) -> MatchRecord | MatchResult:
+    """Returns the record with these fields, or its result if it can be no company."""
+    texts = {name: text for name in _TEXTS if (text := plain_name(fields.get(name, "")))}
+    country = fields.get(COUNTRY, "").strip()
+    said = {name: text for name, text in texts.items() if not is_placeholder(text)}
+    reason = None
+    if texts.keys().isdisjoint(SEARCHED):
+        reason = MatchReason.EMPTY
+    elif said.keys().isdisjoint(SEARCHED):
+        reason = MatchReason.PLACEHOLDER
+    elif country and read_country(country) is None:
+        reason = MatchReason.COUNTRY_NOT_COVERED
+    elif is_private(said.get("name", ""), said.get("number", "")):
+        reason = MatchReason.PERSON
+    if reason is not None:
+        return MatchResult(id=record_id, decision=MatchDecision.NONE, reason=reason)
+    return MatchRecord.model_validate({ID: record_id, COUNTRY: read_country(country), **said})
 
 
 def _id_faults(value: object) -> list[tuple[str, str]]:
@@ -88,7 +111,3 @@ def _text_fault(value: object) -> str | None:
     if not isinstance(value, str):
         return "give a string"
     return None if len(value) <= MAX_FIELD else f"must be at most {MAX_FIELD} characters"
-
-
-def _stripped(value: object) -> str:
-    return value.strip() if isinstance(value, str) else ""

@@ -1,7 +1,7 @@
 """Records of customers matched with companies, over HTTP: one decision over both registers."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import exp
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from common.contracts.failures import Failure
 from common.contracts.match import (
     MatchCandidate,
     MatchDecision,
+    MatchReason,
     MatchRecord,
     MatchReply,
     MatchRequest,
@@ -25,7 +26,14 @@ from gateway.http.middleware import REQUEST_CONTEXT
 from gateway.http.problem_responses import problem_document
 from gateway.http.responses import json_body, json_response
 from gateway.lookups.batches import Charge
-from gateway.lookups.match_queries import MatchQuery, Refused, parse_match
+from gateway.lookups.match_queries import (
+    RECORD_FIELDS,
+    SEARCHED,
+    MatchQuery,
+    Refused,
+    parse_match,
+)
+from gateway.lookups.persons import may_be_person
 from gateway.problems import LookupTimeout, Problem, problem_of
 
 MATCH_PATH = "/api/match"
@@ -64,7 +72,7 @@ class MatchAll:
             ]
         )
         return [
-            record if isinstance(record, Refused) else next(results) for record in query.records
+            next(results) if isinstance(record, MatchRecord) else record for record in query.records
         ]
 
     async def _weighed(
@@ -108,18 +116,20 @@ def _result(
             return Refused(record.id, answer)
         if answer is not None:
             weighed[country] = answer
-    return decided(record.id, weighed, limit)
+    return decided(record, weighed, limit)
 
 
-def decided(record_id: str, weighed: dict[Country, WeighedRecord], limit: int) -> MatchResult:
+def decided(
+    record: MatchRecord, weighed: Mapping[Country, WeighedRecord], limit: int
+) -> MatchResult:
     """Returns the decision about a record: of its candidates, or no company, one is right."""
     odds = [
         (exp(company.log_odds), country, company)
-        for country, record in weighed.items()
-        for company in record.candidates
+        for country, one in weighed.items()
+        for company in one.candidates
     ]
     everything = 1.0 + sum(each for each, _, _ in odds)
-    everything += sum(record.other_odds for record in weighed.values())
+    everything += sum(one.other_odds for one in weighed.values())
     ranked = sorted(odds, key=lambda one: (-one[0], one[1], one[2].vat))
     candidates = tuple(
         MatchCandidate(
@@ -134,13 +144,33 @@ def decided(record_id: str, weighed: dict[Country, WeighedRecord], limit: int) -
         for each, country, company in ranked[:limit]
     )
     best = ranked[0][0] / everything if ranked else 0.0
-    return MatchResult(id=record_id, decision=_decision(best), candidates=candidates)
+    assumed = next((one.assumed_number for one in weighed.values() if one.assumed_number), None)
+    unread = [set(one.unread) for one in weighed.values()]
+    # What one register reads is read.
+    unread_everywhere = set.intersection(*unread) if unread else set()
+    decision = _decision(best, is_certain=assumed is None)
+    return MatchResult(
+        id=record.id,
+        decision=decision,
+        reason=_reason(record, unread_everywhere) if decision is MatchDecision.NONE else None,
+        candidates=candidates,
+        unread=tuple(name for name in RECORD_FIELDS if name in unread_everywhere),
+        assumed={"number": assumed} if assumed else {},
+    )
 
 
-def _decision(probability: float) -> MatchDecision:
-    if probability >= MATCHED:
+def _decision(probability: float, *, is_certain: bool) -> MatchDecision:
+    """Returns the decision; a record with an assumed number is no match without a person."""
+    if probability >= MATCHED and is_certain:
         return MatchDecision.MATCH
     return MatchDecision.REVIEW if probability >= REVIEWED else MatchDecision.NONE
+
+
+def _reason(record: MatchRecord, unread: Set[str]) -> MatchReason:
+    if may_be_person(record.name or ""):
+        return MatchReason.PERSON
+    given = {name for name in SEARCHED if getattr(record, name)}
+    return MatchReason.UNREADABLE if given <= unread else MatchReason.NOT_FOUND
 
 
 def match_handler(match_all: MatchAll, charge: Charge) -> Handler:

@@ -5,19 +5,20 @@ only.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
 from common.domain.contacts import read_mailbox, read_site
-from common.domain.countries import FORMATS
 from common.domain.numbers import (
     InvalidIdentifier,
+    OtherNumber,
     parse_phone_number,
     parse_registration_number,
     parse_unit_number,
 )
-from common.domain.participants import parse_gln, parse_participant
+from common.domain.participants import read_participant
+from common.domain.written import NumberType, plain, plain_name, read_number
 
 #: Answered by a search; every other type is one indexed read.
 _SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS, SearchType.EMAIL, SearchType.DOMAIN})
@@ -28,22 +29,25 @@ _LONG = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING, Include.SUBSIDI
 NAME_LENGTH = (2, 200)
 ADDRESS_LENGTH = (3, 300)
 
-#: The first match wins. A term that matches several rules is looked up by each, in this order.
-RULES: tuple[tuple[SearchType, dict[Country, int]], ...] = (
-    (SearchType.VAT, {country: row.vat_digits for country, row in FORMATS.items()}),
-    (SearchType.PRODU, {country: row.unit_digits for country, row in FORMATS.items()}),
-    (SearchType.PHONE, {country: row.phone_digits for country, row in FORMATS.items()}),
-)
+#: A term that matches several types is looked up by each, in this order.
+NUMBERS = (SearchType.VAT, SearchType.PRODU, SearchType.PHONE, SearchType.EAN)
+#: Maximum length of a text that is read as a number, and as an identifier with its scheme.
+MAX_NUMBER, MAX_PASTED = 100, 200
 
-_ASCII_DIGITS = re.compile(r"[0-9]+")
+#: The type of a number that its words name.
+_NAMED = {
+    NumberType.REGISTRATION: SearchType.VAT,
+    NumberType.UNIT: SearchType.PRODU,
+    NumberType.GLN: SearchType.EAN,
+    NumberType.PHONE: SearchType.PHONE,
+}
 
 #: Markers required in a pasted identifier; `normalise` then checks its form.
 _PASTED: tuple[tuple[SearchType, re.Pattern[str]], ...] = (
-    (SearchType.VAT, re.compile(r"[A-Z]{2}\W*[0-9].*|[0-9].*MVA", re.IGNORECASE | re.DOTALL)),
-    (SearchType.PHONE, re.compile(r"\(?(?:\+|00).*", re.DOTALL)),
+    (SearchType.PHONE, re.compile(r"[^0-9+]{0,20}(?:\+|00)\W*[0-9].*|[0-9\s()+./,;|&-]{16,}")),
     # The ISO 6523 codes in use, so that a year before a colon does not match.
-    (SearchType.EAN, re.compile(r"(?:iso6523-actorid-upis::)?(?:0[0-2]|99)[0-9]{2}:.*|[0-9][^:]*",
-                                re.IGNORECASE | re.DOTALL)),
+    (SearchType.EAN, re.compile(r"(?:iso6523-actorid-upis::)?(?:0[0-2]|99)[0-9]{2}:.*",
+                                re.IGNORECASE)),
 )  # fmt: skip
 
 _POSTAL_CODE = re.compile(r"(?:^|[\s,;])(?:(?:DK|NO?)[-\s]?)?[0-9]{4}(?=[\s,;]|$)", re.IGNORECASE)
@@ -65,10 +69,16 @@ class InvalidTerm(ValueError):
     """A term that cannot be searched for; the message states the right form."""
 
 
+class OtherTerm(InvalidTerm):
+    """A number of another country, or without its first zero, as the message says."""
+
+
 def normalise(search_type: SearchType, term: str, country: Country) -> str:
     """Returns the term in the register's form; raises InvalidTerm if it is not valid there."""
     try:
         return _NORMALISE[search_type](term, country)
+    except OtherNumber as other:
+        raise OtherTerm(str(other)) from None
     except InvalidIdentifier as invalid:
         raise InvalidTerm(str(invalid)) from None
 
@@ -76,14 +86,16 @@ def normalise(search_type: SearchType, term: str, country: Country) -> str:
 def _phone(term: str, country: Country) -> str:
     try:
         return parse_phone_number(term, country)
+    except OtherNumber:
+        raise
     except InvalidIdentifier as invalid:
         raise InvalidTerm(f"{invalid} (in a URL, + is written %2B)") from None
 
 
 def _ean(term: str, country: Country) -> str:
-    identifier = parse_participant(term) if ":" in term else parse_gln(term)
+    identifier = read_participant(term)
     if identifier.country not in (None, country):
-        raise InvalidTerm(f"scheme {identifier.scheme} is not used in {country}")
+        raise OtherTerm(f"scheme {identifier.scheme} is not used in {country}")
     return str(identifier)
 
 
@@ -110,7 +122,7 @@ def _domain(term: str, _country: Country) -> str:
 
 
 def _text(term: str, what: str, length: tuple[int, int]) -> str:
-    trimmed = term.strip()
+    trimmed = plain_name(term)
     shortest, longest = length
     if not shortest <= len(trimmed) <= longest:
         raise InvalidTerm(f"{what} is {shortest} to {longest} characters")
@@ -132,10 +144,11 @@ _NORMALISE: dict[SearchType, Callable[[str, Country], str]] = {
 def infer(term: str, country: Country) -> tuple[Question, ...]:
     """Returns the searches for a bare term, in the order in which they are tried.
 
-    Raises InvalidTerm if the text is not a valid name either.
+    Raises InvalidTerm if the text is not a valid name either, OtherTerm for a number of another
+    country or without its first zero.
     """
     return (
-        _by_digits(term, country)
+        _by_number(term, country)
         or _by_form(term, country)
         or _by_contact(term, country)
         or _by_address(term, country)
@@ -143,24 +156,39 @@ def infer(term: str, country: Country) -> tuple[Question, ...]:
     )
 
 
-def _by_digits(term: str, country: Country) -> tuple[Question, ...]:
-    digits = "".join(term.split())
-    if not _ASCII_DIGITS.fullmatch(digits):
+def _by_number(term: str, country: Country) -> tuple[Question, ...]:
+    """Returns the searches for a number: of the type that its words name, or of its form."""
+    if len(term) > MAX_NUMBER:
         return ()
-    return tuple(
-        Question(type=search_type, term=digits)
-        for search_type, lengths in RULES
-        if lengths[country] == len(digits)
-    )
+    try:
+        written = read_number(term)
+    except InvalidIdentifier:
+        return ()
+    types = NUMBERS if written.type is None else (_NAMED[written.type],)
+    return _valid(term, country, types if written.country is None else types[:2])
+
+
+def _valid(term: str, country: Country, types: Iterable[SearchType]) -> tuple[Question, ...]:
+    """Returns the searches of the types that a term is valid for; raises OtherTerm if of none."""
+    found, other = list[Question](), None
+    for search_type in types:
+        try:
+            found.append(_question(search_type, term, country))
+        except OtherTerm as invalid:
+            other = other or invalid
+        except InvalidTerm:
+            continue
+    if other and not found:
+        raise other
+    return tuple(found)
 
 
 def _by_form(term: str, country: Country) -> tuple[Question, ...]:
+    bare = plain(term)
     for search_type, form in _PASTED:
-        if form.fullmatch(term.strip()):
-            try:
-                return (_question(search_type, term, country),)
-            except InvalidTerm:
-                continue
+        is_form = len(bare) <= MAX_PASTED and form.fullmatch(bare)
+        if is_form and (questions := _valid(term, country, (search_type,))):
+            return questions
     return ()
 
 

@@ -14,7 +14,10 @@ from common.contracts.company import Country
 from common.contracts.lookup import SearchType
 from common.contracts.match import DEFAULT_CANDIDATES, MAX_CANDIDATES, MatchRecord
 from common.domain.nearest import unknown_names
+from common.domain.numbers import InvalidIdentifier
+from common.domain.written import NumberType, read_email, read_number
 from gateway.http.parameters import Parameters, invalid_parameters
+from gateway.lookups.match_queries import read_record
 from gateway.lookups.terms import InvalidTerm, normalise
 from gateway.problems import BodyTooLarge, InvalidBody
 from gateway.reconcile.properties import PROPERTIES
@@ -29,6 +32,8 @@ MAX_ENTITIES: Final = 100
 _MAX_VALUE: Final = 300
 #: Maximum errors in a problem, and characters of a query's key in its path.
 _MAX_FAULTS, _MAX_KEY = 20, 60
+#: Digits of a registration number without its first zero.
+_MIN_DIGITS: Final = 7
 #: Maximum fields of a form.
 _MAX_FIELDS: Final = 20
 
@@ -45,8 +50,6 @@ _RECORD_FIELDS: Final = {
     "email": "email",
     "website": "website",
 }
-#: One of these is enough to search for a company.
-_SEARCHED: Final = frozenset({"name", "number", "address", "phone", "email", "website"})
 
 Faults = list[tuple[str, str]]
 
@@ -112,12 +115,24 @@ def _query(place: int, key: str, query: object, country: Country, faults: Faults
         limit = None
     fields = _fields(f"{path}.properties", query.get("properties"), faults)
     if text is not None and text.strip():
-        is_number = registration_number(text, country) is not None
-        fields["number" if is_number else "name"] = text.strip()[:_MAX_VALUE]
-    record = None
-    if not _SEARCHED.isdisjoint(fields):
-        record = MatchRecord.model_validate({**fields, "id": str(place), "country": country})
-    return Query(key, record, min(limit or DEFAULT_CANDIDATES, MAX_CANDIDATES))
+        fields[_field_of(text)] = text.strip()[:_MAX_VALUE]
+    record = read_record(str(place), {**fields, "country": country})
+    asked = record if isinstance(record, MatchRecord) else None
+    return Query(key, asked, min(limit or DEFAULT_CANDIDATES, MAX_CANDIDATES))
+
+
+def _field_of(text: str) -> str:
+    """Returns the field of a record that a query's text is."""
+    if read_email(text):
+        return "email"
+    try:
+        written = read_number(text)
+    except InvalidIdentifier:
+        return "phone" if text.lstrip(" (").startswith("+") else "name"
+    if written.type is NumberType.PHONE:
+        return "phone"
+    # Fewer digits are a name, such as 1881.
+    return "number" if written.type or len(written.digits) >= _MIN_DIGITS else "name"
 
 
 def _fields(path: str, properties: object, faults: Faults) -> dict[str, str]:

@@ -26,6 +26,10 @@ class _Numbers(NamedTuple):
     phones: Mapping[str, Sequence[CompanyKey]]
     units: Mapping[UnitKey, CompanyKey]
 
+    def of_phones(self, record: ReadRecord) -> list[CompanyKey]:
+        """Returns the companies of a record's phone numbers."""
+        return [key for phone in record.phones for key in self.phones.get(phone, ())]
+
 
 @dataclass(frozen=True, slots=True)
 class AnswerMatches:
@@ -56,7 +60,7 @@ class AnswerMatches:
         return MatchReply(records=tuple(weighed))
 
     async def _numbers(self, country: Country, records: Sequence[ReadRecord]) -> _Numbers:
-        phones = {record.phone for record in records if record.phone}
+        phones = {phone for record in records for phone in record.phones}
         units = {UnitKey(country, record.unit) for record in records if record.unit}
         return _Numbers(
             await self.register.companies_of_phones(country, phones, _MAX_OF_A_PHONE)
@@ -69,7 +73,7 @@ class AnswerMatches:
         self, country: Country, record: ReadRecord, numbers: _Numbers, client: str
     ) -> list[CompanyKey] | None:
         """Returns the companies that a record may be; None if their search takes too long."""
-        found = list(numbers.phones.get(record.phone, ()))
+        found = numbers.of_phones(record)
         if record.number:
             found.append(CompanyKey(country, record.number))
         if unit := numbers.units.get(UnitKey(country, record.unit)):
@@ -90,7 +94,10 @@ class AnswerMatches:
         if keys is None:
             return WeighedRecord(failure=FailureCode.DEADLINE_EXCEEDED)
         country = request.country
-        of_phone = numbers.phones.get(record.phone, ())
+        read = WeighedRecord(
+            unread=record.unread, assumed_number=record.number if record.is_assumed else None
+        )
+        of_phone = numbers.of_phones(record)
         of_unit = numbers.units.get(UnitKey(country, record.unit))
         companies = [
             CandidateCompany(rows[key].core, Known(key in of_phone, key == of_unit))
@@ -98,10 +105,11 @@ class AnswerMatches:
             if key in rows
         ]
         if not companies:
-            return WeighedRecord()
+            return read
         try:
             ranked = await self.searches.weighed(country, record, companies, client=request.client)
         except TimeoutError:
             return WeighedRecord(failure=FailureCode.DEADLINE_EXCEEDED)
         others = sum(exp(one.log_odds) for one in ranked[request.limit :])
-        return WeighedRecord(candidates=tuple(ranked[: request.limit]), other_odds=others)
+        found = {"candidates": tuple(ranked[: request.limit]), "other_odds": others}
+        return read.model_copy(update=found)

@@ -220,11 +220,11 @@ def _city(
 def _phone(
     record: ReadRecord, company: Mapping[str, Any], country: Country, known: Known
 ) -> float | None:
-    if not record.phone:
+    if not record.phones:
         return None
     texts = (company.get("phone"), company.get("fax"))
     phones = {registered_phone(text, country) for text in texts if text}
-    if known.has_phone or record.phone in phones:
+    if known.has_phone or not phones.isdisjoint(record.phones):
         return EXACT
     return 0.0 if phones else None
 

@@ -12,12 +12,13 @@ from common.contracts.match import MatchRecord
 from common.domain.contacts import Contacts, read_contacts
 from common.domain.numbers import (
     InvalidIdentifier,
-    bare_number,
-    parse_phone_number,
+    LostZero,
+    parse_phone_numbers,
     parse_registration_number,
     parse_unit_number,
     registration_number_checks,
 )
+from common.domain.written import read_postal_code
 from lookup.search.addresses import ParsedAddress, fold_town, read_address
 from lookup.search.folding import fold_text
 from lookup.search.scoring import Query, read_query
@@ -37,7 +38,7 @@ class ReadRecord(NamedTuple):
     #: A registration number, and a production unit's.
     number: str
     unit: str
-    phone: str
+    phones: tuple[str, ...]
     contacts: Contacts
     #: The readings of the address, the likeliest first.
     addresses: tuple[ParsedAddress, ...]
@@ -45,13 +46,28 @@ class ReadRecord(NamedTuple):
     #: A postal code of another form, folded, as it is in foreign addresses.
     foreign_code: str
     town: str
+    #: True if the number has the zero that a spreadsheet dropped from the record's.
+    is_assumed: bool = False
+    #: The fields with a value that cannot be read.
+    unread: tuple[str, ...] = ()
+
+
+class _Numbers(NamedTuple):
+    """What a record's number and phone number are, also if they changed places."""
+
+    number: str
+    unit: str
+    phones: tuple[str, ...]
+    is_assumed: bool
+    unread: tuple[str, ...]
 
 
 def read_record(record: MatchRecord, country: Country) -> ReadRecord:
     """Returns what the record says to the register of a country."""
-    number, phone = _numbers(record, country)
+    numbers, contacts = _numbers(record, country), read_contacts(record.email, record.website)
+    unread = numbers.unread + (("email",) if record.email and not contacts.mailbox else ())
     address, city = _in_place(record.address or "", record.city or "")
-    postal_code, town = _place(record.postal_code or "", city)
+    postal_code, town = _place(record.postal_code or "", city, country)
     addresses = read_address(_address(address, postal_code, town)) if address else ()
     if addresses and not postal_code and not town:
         first = addresses[0]
@@ -59,37 +75,50 @@ def read_record(record: MatchRecord, country: Country) -> ReadRecord:
     name = read_query(cut(record.name), country) if record.name else None
     return ReadRecord(
         name if name is not None and name.name.words else None,
-        number,
-        _unit(record.number or "", country),
-        phone,
-        read_contacts(record.email, record.website),
+        numbers.number,
+        numbers.unit,
+        numbers.phones,
+        contacts,
         addresses,
         postal_code,
         "" if postal_code else _foreign_code(record.postal_code or ""),
         fold_town(town) if town else "",
+        numbers.is_assumed,
+        unread,
     )
 
 
-def _numbers(record: MatchRecord, country: Country) -> tuple[str, str]:
-    """Returns the registration number and the phone number, also if they changed places."""
+def _numbers(record: MatchRecord, country: Country) -> _Numbers:
+    """Returns the numbers of a record, each from the other's field if it fits only there."""
     one, other = record.number or "", record.phone or ""
-    number, phone = _number(one, country), _phone(other, country)
-    swapped = _number(other, country)
-    if not registration_number_checks(number, country):
-        if registration_number_checks(swapped, country):
-            return swapped, _phone(one, country) or phone
-        phone = phone or _phone(one, country)
-    if record.country is None and not registration_number_checks(number, country):
+    (number, is_assumed), (swapped, is_guess) = _number(one, country), _number(other, country)
+    unit, of_number, of_phone = _unit(one, country), _phones(one, country), _phones(other, country)
+    checks = registration_number_checks(number, country)
+    is_swapped = not checks and not is_guess and registration_number_checks(swapped, country)
+    if is_swapped:
+        number, phones = swapped, of_number or of_phone
+    else:
+        phones = of_phone or (() if checks else of_number)
+    if record.country is None and not checks and not is_swapped:
         # Eight digits are a Danish number or a phone number of either country.
         number = ""
-    return number, phone
+    is_phone = bool(of_number) and phones == of_number
+    unread = []
+    if one and not (unit or is_phone or (number and not is_swapped)):
+        unread.append("number")
+    if other and not (of_phone or is_swapped):
+        unread.append("phone")
+    return _Numbers(number, unit, phones, is_assumed and checks, tuple(unread))
 
 
-def _number(text: str, country: Country) -> str:
+def _number(text: str, country: Country) -> tuple[str, bool]:
+    """Returns a registration number, and if a zero that is not in the text was assumed."""
     try:
-        return parse_registration_number(text, country)
+        return parse_registration_number(text, country), False
+    except LostZero as lost:
+        return lost.number, True
     except InvalidIdentifier:
-        return ""
+        return "", False
 
 
 def _unit(text: str, country: Country) -> str:
@@ -99,11 +128,11 @@ def _unit(text: str, country: Country) -> str:
         return ""
 
 
-def _phone(text: str, country: Country) -> str:
+def _phones(text: str, country: Country) -> tuple[str, ...]:
     try:
-        return parse_phone_number(text, country) if bare_number(text) or text[:1] in "+(0" else ""
+        return parse_phone_numbers(text, country)
     except InvalidIdentifier:
-        return ""
+        return ()
 
 
 def _in_place(address: str, city: str) -> tuple[str, str]:
@@ -113,8 +142,10 @@ def _in_place(address: str, city: str) -> tuple[str, str]:
     return (city, address) if is_town and is_address else (address, city)
 
 
-def _place(postal_code: str, city: str) -> tuple[str, str]:
+def _place(postal_code: str, city: str, country: Country) -> tuple[str, str]:
     """Returns the postal code and town, wherever they are among the two fields."""
+    if whole := read_postal_code(postal_code, country):
+        postal_code = whole
     texts = [text for text in (postal_code, city) if text]
     code = next((found[1] for text in texts if (found := _POSTAL_CODE.search(text))), "")
     towns = (_POSTAL_CODE.sub(" ", text).strip(" ,;-") for text in reversed(texts))

@@ -1,0 +1,270 @@
+"""Identifiers and values as people and spreadsheets write them.
+
+Every surface reads with these functions and those of `numbers` and `participants`. They read what
+is certain and refuse the rest: no text gives a number that differs from its digits, and a value
+that cannot be read is never taken for an absent one.
+"""
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from common.domain.countries import Country
+
+
+class InvalidIdentifier(ValueError):
+    """The text does not have the identifier's form; the message states the right form."""
+
+
+class NumberType(StrEnum):
+    """What the words around a number say that it is."""
+
+    REGISTRATION = "registration"
+    UNIT = "unit"
+    GLN = "gln"
+    PHONE = "phone"
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenNumber:
+    """The digits of a text, and what its words say about them; None where they say nothing."""
+
+    digits: str
+    type: NumberType | None = None
+    country: Country | None = None
+
+
+#: Soft hyphens, marks of width, direction and joining, variation selectors, byte order marks.
+_INVISIBLE: Final = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+)
+#: Wide forms of ASCII, as East Asian keyboards write them.
+_WIDE: Final = {0xFF01 + place: 0x21 + place for place in range(0x5E)}
+#: A character that HTML writes in words; an ampersand alone is one.
+_ENTITY: Final = re.compile(r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+
+#: A spreadsheet shows such a text as no number: ="01234567".
+_QUOTED: Final = re.compile(r'=?"([^"]*)"')
+
+#: `4,10000E+07`: how a spreadsheet shows a number in a narrow column.
+_SHORTENED: Final = re.compile(r"([0-9])(?:[.,]([0-9]+))?[eE]\+?([0-9]{1,2})")
+_NUMBER: Final = re.compile(
+    r"(?P<before>[^0-9+]*)(?P<digits>[0-9](?:[0-9 .,\-‐-―]*[0-9])?)(?P<after>[^0-9+]*)"
+)
+_DECIMALS: Final = re.compile(r"([0-9](?:[0-9 .,]*[0-9])?)([.,])0+")
+_THOUSANDS: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
+_GROUPS: Final = re.compile(r"[ .\-‐-―]+")
+_DATE: Final = re.compile(
+    r"[0-3]?[0-9]([.-])[01]?[0-9]\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}([.-])[01][0-9]\2[0-3][0-9]"
+)
+_WORD: Final = re.compile(r"[^\W\d_]+")
+#: What may stand between words and digits.
+_PUNCTUATION: Final = re.compile(r"""[^\W\d_]+|[\s.,:;#°ºª№()\[\]<>/|*'"’“”☎✆📞📱\-‐-―]+""")
+_INITIALS: Final = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]\.){2,}")
+_COMPOUND: Final = re.compile(r"([^\W\d_]+?)(?:s?(?:nr|nummer|number)|no)")
+
+_MORE: Final = "there is more than a number in this text"
+_NO: Final = "no"
+#: Words that number something and say nothing more; `no` is one after a label.
+_NUMBERING: Final = frozenset({"nr", "num", "nummer", "number", "numer", "n", "id", "kode", "code"})
+#: By word, in lower case and without a compound's `nr` and `nummer`.
+_LABELS: Final[dict[str, tuple[NumberType | None, Country | None]]] = {
+    word: (type_, country)
+    for words, type_, country in (
+        ("cvr se virksomhed moms", NumberType.REGISTRATION, Country.DK),
+        ("foretaksregisteret foretaksregister foretak mva", NumberType.REGISTRATION, Country.NO),
+        ("enhetsregisteret organisasjon", NumberType.REGISTRATION, Country.NO),
+        ("org organisation organization vat tva tax", NumberType.REGISTRATION, None),
+        ("reg registrering registration registreret company business", None, None),
+        ("p produktion produktionsenhed", NumberType.UNIT, Country.DK),
+        ("underenhet bedrift", NumberType.UNIT, Country.NO),
+        ("unit production", NumberType.UNIT, None),
+        ("ean gln lokation lokasjon location", NumberType.GLN, None),
+        ("tlf tel telefon telephone phone ph mobil mobile mob mobiltelefon mobiltlf t m direkte"
+         " direct dir kontor office hovednummer cell", NumberType.PHONE, None),
+        ("dk dnk danmark denmark dansk danish", None, Country.DK),
+        ("nor norge noreg norway norsk norwegian", None, Country.NO),
+    )
+    for word in words.split()
+}  # fmt: skip
+
+_COUNTRIES: Final = {
+    name: country
+    for country, names in {
+        Country.DK: "dk dnk denmark danmark dänemark kongerigetdanmark",
+        Country.NO: "no nor norway norge noreg norwegen kongeriketnorge",
+    }.items()
+    for name in names.split()
+}
+
+#: Cells that say only that nothing is known, without blanks.
+_PLACEHOLDERS: Final = frozenset({
+    "na", "n/a", "nan", "null", "none", "nil", "tom", "ukendt", "ukjent", "unknown", "ingen",
+    "intet", "mangler", "missing", "uoplyst", "ikkeoppgitt", "ikkeoplyst", "ikkerelevant", "tbd",
+    "xx", "xxx", "#n/a", "#i/t", "#ref!", "#verdi!", "#værdi!", "#value!", "#name?", "#navn?",
+    "#div/0!", "#null!",
+})  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """Returns the text on one line, without invisible marks and with ordinary blanks and ASCII."""
+    if not text.isascii():
+        text = _INVISIBLE.sub("", text).translate(_WIDE)
+    return " ".join(text.split())
+
+
+def plain_name(text: str) -> str:
+    """Returns a name or address without invisible marks and with the characters of HTML entities.
+
+    Line breaks stay, since they divide the parts of an address.
+    """
+    if "&" in text:
+        text = _ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    return text.strip() if text.isascii() else _INVISIBLE.sub("", text).replace("\xa0", " ").strip()
+
+
+def is_placeholder(text: str) -> bool:
+    """Returns True for `?`, `N/A`, `-` and other cells that say only that nothing is known."""
+    bare = plain(text).casefold().replace(" ", "").replace(".", "")
+    return not any(map(str.isalnum, bare)) or bare in _PLACEHOLDERS
+
+
+def read_country(text: str) -> Country | None:
+    """Returns the country with a code or name; None for another one."""
+    return _COUNTRIES.get(plain(text).casefold().rstrip(".").replace(" ", ""))
+
+
+def read_number(text: str) -> WrittenNumber:
+    """Returns the number that is all of a text, but for words that say what it is.
+
+    Raises InvalidIdentifier.
+    """
+    if text.isascii() and text.isdecimal():
+        return WrittenNumber(text)
+    bare = plain(text).removeprefix("'")
+    if quoted := _QUOTED.fullmatch(bare):
+        bare = quoted[1].strip()
+    if shortened := _SHORTENED.fullmatch(bare):
+        return WrittenNumber(_whole(*shortened.groups("")))
+    match = _NUMBER.fullmatch(bare)
+    if match is None:
+        raise InvalidIdentifier("this is no single number")
+    type_, country = _labelled(match["before"], match["after"])
+    return WrittenNumber(_joined(match["digits"]), type_, country)
+
+
+def _whole(first: str, decimals: str, exponent: str) -> str:
+    """Returns the number of `1.2345674E7`, which has all of its digits."""
+    if len(decimals) != int(exponent):
+        raise InvalidIdentifier("a spreadsheet has shortened this number: its last digits are lost")
+    return first + decimals
+
+
+def _joined(text: str) -> str:
+    """Returns the digits of a grouped number: no decimals, unless a spreadsheet added zeros."""
+    match = _DECIMALS.fullmatch(text)
+    # The last group of 12.34.56.00 is part of the number, as its mark also divides the others.
+    if match and match[2] not in match[1]:
+        text = match[1]
+    if "," in text:
+        if not _THOUSANDS.fullmatch(text):
+            raise InvalidIdentifier("this is a number with decimals, or several numbers")
+        return text.replace(",", "")
+    groups = _GROUPS.split(text)
+    if _DATE.fullmatch(text):
+        raise InvalidIdentifier("this is a date")
+    if "." in text and not _is_grouped(text, [len(group) for group in groups]):
+        raise InvalidIdentifier("this is a number with decimals")
+    return "".join(groups)
+
+
+def _is_grouped(text: str, lengths: Sequence[int]) -> bool:
+    """Returns True if the full stops in a number divide its digits, and begin no decimals."""
+    if text.count(".") == 1:
+        is_last = not _GROUPS.search(text.partition(".")[2])
+        return not is_last or lengths == [4, 4]
+    first, *middle, last = lengths
+    is_amount = first <= 3 and set(middle) == {3} and last != 3
+    return not is_amount and first <= 4 and all(2 <= each <= 4 for each in (*middle, last))
+
+
+def _labelled(before: str, after: str) -> tuple[NumberType | None, Country | None]:
+    """Returns what the words before and after a number say. Raises InvalidIdentifier."""
+    types, countries = set[NumberType](), set[Country]()
+    for text, is_before in ((before, True), (after, False)):
+        if _PUNCTUATION.sub("", text):
+            raise InvalidIdentifier(_MORE)
+        words = _WORD.findall(_INITIALS.sub(_without_stops, text.casefold()))
+        for place, word in enumerate(words):
+            type_, country = _meaning(words[:place], word, is_before=is_before)
+            types |= {type_} if type_ else set()
+            countries |= {country} if country else set()
+    if len(types) > 1 or len(countries) > 1:
+        raise InvalidIdentifier("its words contradict each other")
+    return next(iter(types), None), next(iter(countries), None)
+
+
+def _without_stops(initials: re.Match[str]) -> str:
+    return initials[0].replace(".", "") + " "
+
+
+def _meaning(
+    earlier: Sequence[str], word: str, *, is_before: bool
+) -> tuple[NumberType | None, Country | None]:
+    """Returns what a word says of a number: `NO` is Norway, or `No.` after a label."""
+    if word == _NO and is_before:
+        is_number = earlier and earlier[-1] in _LABELS
+        return None, None if is_number else Country.NO
+    if word in _NUMBERING:
+        return None, None
+    compound = _COMPOUND.fullmatch(word)
+    for each in (word, compound[1] if compound else word):
+        if each in _LABELS:
+            return _LABELS[each]
+    raise InvalidIdentifier(_MORE)
+
+
+_POSTAL_CODE: Final = re.compile(
+    r"(?:(?:dk|no?)[\s-]*)?(?:([0-9]{4})|([0-9]{2,3}))(?:[.,]0+)?", re.IGNORECASE
+)
+#: The lowest code that a spreadsheet shortens to three digits, or two.
+_LOWEST: Final = {Country.DK: 500, Country.NO: 1}
+
+
+def read_postal_code(text: str, country: Country) -> str | None:
+    """Returns the postal code of `159`, `159.0`, `NO-0159` and the like; None for another text."""
+    match = _POSTAL_CODE.fullmatch(plain(text))
+    if match is None:
+        return None
+    if match[1]:
+        return match[1]
+    return match[2].zfill(4) if int(match[2]) >= _LOWEST[country] else None
+
+
+_MAIL: Final = re.compile(r"[^\s<>,;:\"'()\[\]@]+@[^\s<>,;:\"'()\[\]@]+")
+_BETWEEN_MAILS: Final = re.compile(r"[\s,;]+")
+_MAILTO: Final = re.compile("mailto:", re.IGNORECASE)
+
+
+def read_email(text: str) -> str | None:
+    """Returns the first e-mail address of `Name <mail@example.com>` and the like."""
+    bare = _MAILTO.sub("", plain(text), count=1)
+    _, _, bracketed = bare.rpartition("<")
+    found = [bracketed.partition(">")[0].strip()] if ">" in bracketed else []
+    parts = found or _BETWEEN_MAILS.split(bare.strip(" ,;."))
+    return parts[0] if all(map(_MAIL.fullmatch, parts)) else None
+
+
+#: A Danish or Norwegian personal number as it is written: the date of birth comes first.
+_PERSONAL: Final = re.compile(
+    r"(?:[0-2][0-9]|3[01]|[4-7][0-9])(?:0[1-9]|1[0-2]|[4589][0-9])[0-9]{2}"
+    r"(?:-[0-9]{4}|[ -]?[0-9]{5})"
+)
+
+
+def is_personal_number(text: str) -> bool:
+    """Returns True for `010170-1234`, and for the eleven digits of a Norwegian personal number."""
+    return _PERSONAL.fullmatch(plain(text)) is not None
