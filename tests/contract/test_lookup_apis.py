@@ -11,12 +11,13 @@ from aiohttp import ClientResponse, hdrs
 
 from common.contracts.company import Country
 from common.contracts.lookup import (
+    ListedPart,
     LookupReply,
     LookupRequest,
+    PartReply,
+    PartRequest,
     SuggestReply,
     SuggestRequest,
-    UnitsReply,
-    UnitsRequest,
 )
 from gateway.access.keys import Rate, Scope
 from gateway.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
@@ -150,13 +151,13 @@ async def test_a_batch_over_the_quota_is_rejected_and_counts_as_one_request(
     assert len(limited.lookups.asked) == 9
 
 
-# Suggestions and units
+# Suggestions and the lists of a company
 
 
 @pytest.mark.parametrize("path", [SUGGEST, UNITS])
 async def test_a_list_is_passed_on_byte_by_byte(gateway: Gateway, path: str) -> None:
     gateway.suggestions.answer = SuggestReply(body=b'{"listed" : []}')
-    gateway.units.answer = UnitsReply(body=b'{"listed" : []}')
+    gateway.parts.answer = PartReply(body=b'{"listed" : []}')
 
     answer = await gateway.get(path)
 
@@ -175,11 +176,13 @@ async def test_the_lookup_service_receives_the_typed_text(gateway: Gateway) -> N
 
 async def test_the_lookup_service_receives_the_company_and_the_page(gateway: Gateway) -> None:
     await gateway.get(UNITS)
-    await gateway.get("/api/companies/no/974%20760%20673/production_units?limit=5&after=01")
+    await gateway.get("/api/companies/no/974%20760%20673/einvoicing?limit=5&after=01")
 
-    assert gateway.units.asked == [
-        UnitsRequest(country=Country.DK, vat="12345674", limit=100),
-        UnitsRequest(country=Country.NO, vat="974760673", limit=5, after="01"),
+    assert gateway.parts.asked == [
+        PartRequest(country=Country.DK, vat="12345674", limit=100),
+        PartRequest(
+            country=Country.NO, vat="974760673", part=ListedPart.EINVOICING, limit=5, after="01"
+        ),
     ]
 
 
@@ -189,6 +192,7 @@ async def test_the_lookup_service_receives_the_company_and_the_page(gateway: Gat
         ("/api/companies/se/12345674/production_units", ["country"]),
         ("/api/companies/dk/1234567/production_units", ["vat"]),
         (f"{UNITS}?limit=101", ["limit"]),
+        ("/api/companies/dk/1234567/owners?limit=101", ["vat", "limit"]),
         (f"{UNITS}?limit=0&after=", ["limit", "after"]),
         (f"{UNITS}?after=1&after=2", ["after"]),
         (f"{UNITS}?vat=12345674", ["vat"]),
@@ -202,7 +206,7 @@ async def test_an_invalid_parameter_is_named(
 
     assert (problem["status"], problem["code"]) == (400, "invalid_parameter")
     assert [error["parameter"] for error in problem["errors"]] == parameters
-    assert (gateway.units.asked, gateway.suggestions.asked) == ([], [])
+    assert (gateway.parts.asked, gateway.suggestions.asked) == ([], [])
 
 
 async def test_a_request_takes_the_turn_of_its_key_or_of_its_address(gateway: Gateway) -> None:
@@ -211,7 +215,7 @@ async def test_a_request_takes_the_turn_of_its_key_or_of_its_address(gateway: Ga
     for headers in (first, second, {}, {"X-API-Key": "wrong"}, first):
         await gateway.get(UNITS, headers=headers)
 
-    one, two, address, again = gateway.units.clients
+    one, two, address, again = gateway.parts.clients
     assert {one, two} == gateway.keys.keys.keys()
     assert (address, again) == ("127.0.0.1", one)
 

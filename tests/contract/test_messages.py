@@ -19,11 +19,11 @@ from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
+    PartReply,
+    PartRequest,
     SuggestionList,
     SuggestReply,
     SuggestRequest,
-    UnitsReply,
-    UnitsRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest
 from common.contracts.watchlists import KnownReply, KnownRequest, WatchedReply, WatchedRequest
@@ -48,8 +48,8 @@ MESSAGES: dict[str, type[Contract]] = {
     "lookup_reply": LookupReply,
     "suggest_request": SuggestRequest,
     "suggest_reply": SuggestReply,
-    "units_request": UnitsRequest,
-    "units_reply": UnitsReply,
+    "part_request": PartRequest,
+    "part_reply": PartReply,
     "find_request": FindRequest,
     "find_reply": FindReply,
     "match_request": MatchRequest,

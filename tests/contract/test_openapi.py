@@ -17,6 +17,10 @@ from common.contracts.lookup import (
     MAX_SUGGESTIONS,
     SUGGEST_CURSOR,
     TYPED_SEARCHES,
+    EinvoicingPage,
+    ListedPart,
+    OwnerPage,
+    RolePage,
     SuggestionList,
     UnitPage,
 )
@@ -42,9 +46,14 @@ from tests.fakes.gateway import Gateway
 SCHEMAS = DOCUMENT["components"]["schemas"]
 EXAMPLES = DOCUMENT["components"]["examples"]
 #: Properties that are null where the register cannot say.
-NULLABLE = {"owners", "roles", "subsidiaries", "subsidiaries_total"}
+NULLABLE = {"owners", "roles", "subsidiaries"}
+NULLABLE |= {f"{part}_total" for part in NULLABLE}
 #: The fields that `include` adds.
-INCLUDED = {*map(str, Include), "production_units_total", "subsidiaries_total"}
+INCLUDED = {*map(str, Include), *(f"{part}_total" for part in (*ListedPart, "subsidiaries"))}
+
+
+#: The schemas of pages, in the order of the lists.
+PAGES = ("UnitPage", "EinvoicingPage", "OwnerPage", "RolePage")
 
 
 def nodes(node: Any) -> Iterator[Node]:
@@ -155,8 +164,9 @@ def test_limits_are_those_of_the_code() -> None:
     limit = found["limit"]["schema"]
     assert (limit["maximum"], limit["default"]) == (MAX_FOUND, DEFAULT_FOUND)
     assert found["after"]["schema"]["pattern"] == CURSOR
-    for units in (SCHEMAS["Company"], SCHEMAS["UnitPage"]):
-        assert units["properties"]["production_units"]["maxItems"] == MAX_LISTED
+    for part, page in zip(ListedPart, PAGES, strict=True):
+        for schema in (SCHEMAS["Company"], SCHEMAS[page]):
+            assert schema["properties"][part]["maxItems"] == MAX_LISTED
     assert SCHEMAS["Batch"]["properties"]["lookups"]["maxItems"] == MAX_LOOKUPS
     assert SCHEMAS["BatchLookup"]["properties"].keys() == set(FIELDS)
 
@@ -180,6 +190,9 @@ MODELS: dict[str, type[BaseModel]] = {
     "Company": CompanyAnswer,
     "SuggestionList": SuggestionList,
     "UnitPage": UnitPage,
+    "EinvoicingPage": EinvoicingPage,
+    "OwnerPage": OwnerPage,
+    "RolePage": RolePage,
     "CompanyList": CompanyList,
     "MatchCandidate": MatchCandidate,
     "Webhook": webhooks.Webhook,

@@ -13,7 +13,7 @@ import pytest
 from gateway.access.keys import Rate, Scope
 from gateway.exports.handlers import EXPORT_PATH
 from gateway.lookups.finding import FIND_PATH
-from gateway.lookups.handlers import COMPANY_PATH, UNITS_PATH
+from gateway.lookups.handlers import COMPANY_PATH, PART_PATHS
 from gateway.lookups.matching import MATCH_PATH
 from gateway.problems import CompanyNotFound, EventNotFound, LookupTimeout, ServiceUnavailable
 from gateway.reconcile.handlers import PREVIEW_PATH, PROPOSALS_PATH, RECONCILE_PATH
@@ -49,7 +49,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "/api/suggest": {"query": "?country=dk&q=ab"},
     EXPORT_PATH: {"query": "?country=dk"},
     COMPANY_PATH: {"path": "/api/companies/dk/12345674"},
-    UNITS_PATH: {"path": "/api/companies/dk/12345674/production_units"},
+    **{path: {"path": path.format(country="dk", vat="12345674")} for path in PART_PATHS.values()},
     "/api/batch": {"data": orjson.dumps(example("Batch"))},
     MATCH_PATH: {"data": orjson.dumps(example("MatchRecords"))},
     RECONCILE_PATH: {**AT_RECONCILE, "data": urlencode(example("ReconciliationForm")).encode()},
@@ -73,7 +73,10 @@ COMMON: dict[int, dict[str, Any]] = {
 CAUSES: dict[tuple[str, int], dict[str, Any]] = {
     ("/api", 400): {"query": "?country=dk"},
     ("/api", 404): {"failure": CompanyNotFound("no company matches")},
-    (UNITS_PATH, 404): {"failure": CompanyNotFound("no company matches")},
+    **{
+        (path, 404): {"failure": CompanyNotFound("no company matches")}
+        for path in PART_PATHS.values()
+    },
     ("/api/batch", 400): {"data": b"{}"},
     ("/api/batch", 413): {"data": b" " * 65_537},
     ("/api/batch", 415): {"headers": {"Content-Type": "text/csv"}},
@@ -147,7 +150,7 @@ def fail(gateway: Gateway, failure: Exception, path: str) -> None:
     if path in KEYS_ALONE or of_a_batch:
         gateway.keys.fault = failure
     gateway.lookups.answer = gateway.suggestions.answer = gateway.webhooks.answer = failure
-    gateway.units.answer = gateway.finds.answer = gateway.matches.answer = failure
+    gateway.parts.answer = gateway.finds.answer = gateway.matches.answer = failure
     gateway.events.fault = failure
     gateway.exports.faults = [failure]
 

@@ -20,12 +20,13 @@ from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
 from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
+    ListedPart,
     LookupReply,
     LookupRequest,
+    PartReply,
+    PartRequest,
     SuggestReply,
     SuggestRequest,
-    UnitsReply,
-    UnitsRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
 from common.contracts.traces import TraceContext
@@ -50,7 +51,17 @@ Q = TypeVar("Q")
 R = TypeVar("R")
 
 A_REPLY = LookupReply(body=orjson.dumps(example("Company")), tag="1-dk12345674-3", vat="12345674")
-A_PAGE = UnitsReply(body=orjson.dumps(example("UnitPage")))
+#: The example of a page of each list.
+PAGES = {
+    part: orjson.dumps(example(name))
+    for part, name in {
+        ListedPart.PRODUCTION_UNITS: "UnitPage",
+        ListedPart.EINVOICING: "EinvoicingPage",
+        ListedPart.OWNERS: "OwnerPage",
+        ListedPart.ROLES: "RolePage",
+    }.items()
+}
+A_PAGE = PartReply(body=PAGES[ListedPart.PRODUCTION_UNITS])
 A_LIST = SuggestReply(body=orjson.dumps(example("SuggestionList")))
 NONE_FOUND = FindReply(total=0, has_more=False)
 NO_RECORDS = MatchReply(records=())
@@ -125,13 +136,14 @@ class FakeSuggestions(FakeService[SuggestRequest, SuggestReply]):
 
 
 @dataclass
-class FakeUnits(FakeService[UnitsRequest, UnitsReply]):
-    """`Units` with a given answer."""
+class FakeParts(FakeService[PartRequest, PartReply]):
+    """`Parts` with the example of each list, or another given answer."""
 
-    answer: UnitsReply | Exception = A_PAGE
+    answer: PartReply | Exception = A_PAGE
 
-    async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
-        return await self.reply(request, request_id)
+    async def part(self, request: PartRequest, *, request_id: str) -> PartReply:
+        reply = await self.reply(request, request_id)
+        return PartReply(body=PAGES[request.part]) if reply is A_PAGE else reply
 
 
 @dataclass
@@ -349,7 +361,7 @@ class Fakes:
 
     lookups: FakeLookups = field(default_factory=FakeLookups)
     suggestions: FakeSuggestions = field(default_factory=FakeSuggestions)
-    units: FakeUnits = field(default_factory=FakeUnits)
+    parts: FakeParts = field(default_factory=FakeParts)
     finds: FakeFinds = field(default_factory=FakeFinds)
     matches: FakeMatches = field(default_factory=FakeMatches)
     webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
@@ -367,7 +379,7 @@ class Fakes:
         return Dependencies(
             lookups=self.lookups,
             suggestions=self.suggestions,
-            units=self.units,
+            parts=self.parts,
             finds=self.finds,
             matches=self.matches,
             webhooks=webhooks or self.webhooks,

@@ -16,6 +16,7 @@ from lookup.search.match.record import ReadRecord
 from lookup.search.match.weighing import CandidateCompany
 from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
+from lookup.store.einvoicing import EntryPage, EntryPosition, StoredEntries
 from lookup.store.reads import StoredRegister
 from lookup.store.units import StoredUnits, UnitOrder
 
@@ -35,6 +36,22 @@ class FakeUnits(StoredUnits):
         return {key: core for key, core in self.stored.items() if key in keys}
 
 
+class FakeEntries(StoredEntries):
+    """No e-invoicing entries."""
+
+    def __init__(self) -> None:
+        """Reads nothing."""
+
+    async def page(
+        self,
+        _company: CompanyKey,
+        _units: Sequence[str],
+        _limit: int,
+        _after: EntryPosition | None = None,
+    ) -> EntryPage:
+        return EntryPage([], 0, None)
+
+
 @dataclass
 class FakeRegister(StoredRegister):
     """The register of companies and who has which phone number, best first."""
@@ -42,6 +59,7 @@ class FakeRegister(StoredRegister):
     rows: Mapping[CompanyKey, CompanyRow] = field(default_factory=dict)
     phones: Mapping[str, Sequence[CompanyKey]] = field(default_factory=dict)
     units: FakeUnits = field(default_factory=FakeUnits)
+    entries: FakeEntries = field(default_factory=FakeEntries)
 
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         return {key: self.rows[key] for key in keys if key in self.rows}
@@ -55,9 +73,6 @@ class FakeRegister(StoredRegister):
         return {}
 
     async def holders(self, _identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
-        return {}
-
-    async def einvoicing_of(self, _holders: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
         return {}
 
 

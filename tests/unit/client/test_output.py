@@ -121,6 +121,7 @@ def test_what_is_included_has_columns() -> None:
         roles=[{"role": "director", "role_text": "DIREKTION", "name": "Ane", "type": "person"}],
         production_units=[{"number": "1012345670", "name": "Alfa Nord"}],
         einvoicing=[{"identifier": "0088:5790000000000", "scheme": "0088"}],
+        einvoicing_total=6500,
         subsidiaries=[
             {"vat": "12345690", "name": "Beta ApS", "status": "active", "share": share},
             {"vat": "12345704", "name": "Gamma K/S", "status": "ended"},
@@ -134,7 +135,7 @@ def test_what_is_included_has_columns() -> None:
         "owners": "Alfa ApS 12345682 (10–15 %) | Ane Prøve",
         "roles": "DIREKTION: Ane",
         "production_units": "1012345670 Alfa Nord",
-        "einvoicing": "0088:5790000000000",
+        "einvoicing": "0088:5790000000000 | … (6500 in all)",
         "subsidiaries": "12345690 Beta ApS (10–15 %) | 12345704 Gamma K/S",
     }
     assert "owners" not in header([])

@@ -20,7 +20,15 @@ from company_registry import (
     Retries,
 )
 from company_registry.http import Outcome, Response, Unanswered
-from company_registry.streams import BatchResult, batch, events
+from company_registry.streams import (
+    BatchResult,
+    batch,
+    einvoicing,
+    events,
+    owners,
+    production_units,
+    roles,
+)
 from tests.builders.answers import a_found_company, a_page, a_problem, an_event
 from tests.fakes.client import FakeTransport, answer, problem
 
@@ -153,6 +161,39 @@ def test_each_page_begins_where_the_last_one_ended() -> None:
 
     assert take(transport, 3, after="latest") == ["e1", "e2", "e3"]
     assert queries(transport, "after") == ["latest", "c2", "c2"]
+
+
+@pytest.mark.parametrize(
+    "read,part,entries",
+    [
+        (production_units, "production_units", [{"number": "1"}, {"number": "2"}]),
+        (einvoicing, "einvoicing", [{"identifier": f"0088:{n}", "scheme": "0088"} for n in "12"]),
+        (owners, "owners", [{"name": name, "type": "person"} for name in ("Bo", "Anna")]),
+        (roles, "roles", [{"role": "director", "name": n, "type": "person"} for n in "ab"]),
+    ],
+)
+def test_a_list_of_a_company_is_read_page_by_page(
+    read: Any, part: str, entries: list[dict[str, str]]
+) -> None:
+    one, other = entries
+    transport = FakeTransport(
+        [
+            answer({part: [one], "total": 2, "cursor": "c2"}),
+            answer({part: [other], "total": 2, "cursor": None}),
+        ]
+    )
+
+    found = list(transport.iterate(read(Retries(), "dk", "12345674")))
+
+    assert [one.model_dump(exclude_unset=True) for one in found] == entries
+    assert {r.path for r in transport.requests} == {f"/api/companies/dk/12345674/{part}"}
+    assert queries(transport, "after") == [None, "c2"]
+
+
+def test_a_list_that_the_register_lacks_has_no_entries() -> None:
+    transport = FakeTransport([answer({"owners": None, "total": None, "cursor": None})])
+
+    assert list(transport.iterate(owners(Retries(), "no", "310345679"))) == []
 
 
 @pytest.mark.parametrize(

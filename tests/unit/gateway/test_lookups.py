@@ -14,10 +14,10 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
+    PartRequest,
     Question,
     SearchType,
     SuggestRequest,
-    UnitsRequest,
 )
 from common.contracts.webhook_api import Operation, WebhookRequest
 from common.messaging.rpc import RpcFailed, unavailable
@@ -187,7 +187,7 @@ async def test_suggestions_and_units_are_served_in_turns(current: str) -> None:
     rpc = FakeRpc()
 
     await rpc.services.suggest(SuggestRequest(country=DK, text="x", limit=1), request_id="r")
-    await rpc.services.units(UnitsRequest(country=DK, vat="1", limit=1), request_id="r")
+    await rpc.services.part(PartRequest(country=DK, vat="1", limit=1), request_id="r")
 
     assert rpc.calls == [("rpc.suggest.dk", current, current), ("rpc.units.dk", current, current)]
 

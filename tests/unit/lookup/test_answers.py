@@ -58,6 +58,17 @@ def test_lists_that_the_register_lacks_are_null() -> None:
 
     assert (full["owners"], full["roles"]) == (None, None)
     assert (full["subsidiaries"], full["subsidiaries_total"]) == (None, None)
+    assert (full["owners_total"], full["roles_total"]) == (None, None)
+
+
+def test_a_long_list_has_its_first_hundred_entries_and_their_number() -> None:
+    # A name that would be counted as another entry, were its quotation marks not escaped.
+    owners = [an_owner(name=f'"name":{number}') for number in range(250)]
+
+    full = body(*Include, owners=dump_all(owners), roles=dump_all([a_held_role()] * 100))
+
+    assert [one["name"] for one in full["owners"]] == [one.name for one in owners[:100]]
+    assert (full["owners_total"], len(full["roles"]), full["roles_total"]) == (250, 100, 100)
 
 
 def test_companies_of_an_earlier_release_have_every_field() -> None:

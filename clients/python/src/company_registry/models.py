@@ -316,13 +316,16 @@ class Company(EventCompany):
 
     match: Match
     source: Source
+    #: Of each list the first 100, and the number of all; `owners`, `production_units`, `einvoicing`
+    #: and `roles` of the client iterate over all.
     owners: tuple[Owner, ...] | None = None
-    #: The first 100; `production_units` of the client iterates over all.
+    owners_total: int | None = None
     production_units: tuple[ProductionUnit, ...] | None = None
-    #: The number of all units.
     production_units_total: int | None = None
     einvoicing: tuple[EinvoicingEntry, ...] | None = None
+    einvoicing_total: int | None = None
     roles: tuple[Role, ...] | None = None
+    roles_total: int | None = None
     alternatives: tuple[CompanySummary, ...] | None = None
     #: The first 100 by name; None also if the register cannot say.
     subsidiaries: tuple[Subsidiary, ...] | None = None
@@ -406,12 +409,49 @@ class UnitPage(Model):
     cursor: str | None = None
 
 
+class EinvoicingPage(Model):
+    """E-invoicing identifiers of a company, and where the next page begins."""
+
+    einvoicing: tuple[EinvoicingEntry, ...]
+    #: The number of all identifiers of the company.
+    total: int
+    #: None on the last page.
+    cursor: str | None = None
+
+
+class OwnerPage(Model):
+    """Owners of a company, and where the next page begins."""
+
+    #: None, like `total`, if the register cannot say.
+    owners: tuple[Owner, ...] | None = None
+    #: The number of all owners of the company.
+    total: int | None = None
+    #: None on the last page.
+    cursor: str | None = None
+
+
+class RolePage(Model):
+    """Roles in a company, and where the next page begins."""
+
+    #: None, like `total`, if none are stored.
+    roles: tuple[Role, ...] | None = None
+    #: The number of all roles in the company.
+    total: int | None = None
+    #: None on the last page.
+    cursor: str | None = None
+
+
 class Change(Model):
-    """One field's old and new value; `field` is a dotted path and a list is given whole."""
+    """One field's old and new value; `field` is a dotted path.
+
+    A list is given whole, unless the change is `partial`: then `old` has the entries that are no
+    longer in it, and `new` those that were not in it before.
+    """
 
     field: str
     old: Any = None
     new: Any = None
+    partial: bool = False
 
 
 class EventData(Model):

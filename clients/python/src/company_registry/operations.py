@@ -16,12 +16,16 @@ from company_registry.models import (
     CompanyFilter,
     CompanyPage,
     Country,
+    EinvoicingPage,
     Event,
     EventPage,
     Facet,
     FindSort,
     Format,
     Include,
+    Model,
+    OwnerPage,
+    RolePage,
     SearchType,
     Suggestion,
     SuggestionPage,
@@ -31,6 +35,7 @@ from company_registry.retries import Retries, exchange, retry_after
 from company_registry.webhook_models import EventType, EventTypes, Key
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Model)
 
 _ALL: Final = CompanyFilter()
 
@@ -101,9 +106,39 @@ def production_unit_page(
 
     Raises CompanyNotFound.
     """
-    path = f"/api/companies/{segment(country)}/{segment(vat)}/production_units"
+    return _page_of("production_units", UnitPage, country, vat, after, limit)
+
+
+def einvoicing_page(
+    country: Country, vat: str, *, after: str | None = None, limit: int = 100
+) -> Operation[EinvoicingPage]:
+    """A page of a company's e-invoicing identifiers, its own before those of its units.
+
+    `after` is a page's cursor. Raises CompanyNotFound.
+    """
+    return _page_of("einvoicing", EinvoicingPage, country, vat, after, limit)
+
+
+def owner_page(
+    country: Country, vat: str, *, after: str | None = None, limit: int = 100
+) -> Operation[OwnerPage]:
+    """A page of a company's owners; `after` is a page's cursor. Raises CompanyNotFound."""
+    return _page_of("owners", OwnerPage, country, vat, after, limit)
+
+
+def role_page(
+    country: Country, vat: str, *, after: str | None = None, limit: int = 100
+) -> Operation[RolePage]:
+    """A page of the roles in a company; `after` is a page's cursor. Raises CompanyNotFound."""
+    return _page_of("roles", RolePage, country, vat, after, limit)
+
+
+def _page_of(  # noqa: PLR0913 (the parts of a request)
+    part: str, page: type[M], country: Country, vat: str, after: str | None, limit: int
+) -> Operation[M]:
+    path = f"/api/companies/{segment(country)}/{segment(vat)}/{part}"
     query = {"limit": str(limit), "after": after or ""}
-    return Operation(get(path, query), UnitPage.model_validate_json)
+    return Operation(get(path, query), page.model_validate_json)
 
 
 def find_page(

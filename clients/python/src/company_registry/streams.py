@@ -31,13 +31,25 @@ from company_registry.models import (
     Company,
     CompanyFilter,
     Country,
+    EinvoicingEntry,
     Event,
     FindSort,
     Include,
+    Owner,
     ProductionUnit,
+    Role,
     SearchType,
 )
-from company_registry.operations import event_page, find_page, perform, production_unit_page
+from company_registry.operations import (
+    Operation,
+    einvoicing_page,
+    event_page,
+    find_page,
+    owner_page,
+    perform,
+    production_unit_page,
+    role_page,
+)
 from company_registry.retries import FAILED, REFUSED, Retries, exchange, retry_after
 from company_registry.watchlist_operations import watched_page
 
@@ -186,18 +198,70 @@ class FileCursor:
         written.replace(self.path)
 
 
+class _Page(Protocol):
+    """A page of a list."""
+
+    @property
+    def cursor(self) -> str | None: ...
+
+
+P = TypeVar("P", bound=_Page)
+
+
+def _entries(
+    retries: Retries,
+    page_after: Callable[[str | None], Operation[P]],
+    listed: Callable[[P], Iterable[T] | None],
+) -> Stream[T]:
+    """Yields the entries of all pages."""
+    cursor: str | None = None
+    while True:
+        page = yield from perform(page_after(cursor), retries)
+        yield from map(Item, listed(page) or ())
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
 def production_units(retries: Retries, country: Country, vat: str) -> Stream[ProductionUnit]:
     """Yields all production units of a company, page by page, the main one first.
 
     Raises CompanyNotFound.
     """
-    cursor: str | None = None
-    while True:
-        page = yield from perform(production_unit_page(country, vat, after=cursor), retries)
-        yield from map(Item, page.production_units)
-        cursor = page.cursor
-        if cursor is None:
-            return
+    return _entries(
+        retries,
+        lambda after: production_unit_page(country, vat, after=after),
+        lambda page: page.production_units,
+    )
+
+
+def einvoicing(retries: Retries, country: Country, vat: str) -> Stream[EinvoicingEntry]:
+    """Yields all e-invoicing identifiers of a company, page by page, its own first.
+
+    Raises CompanyNotFound.
+    """
+    return _entries(
+        retries,
+        lambda after: einvoicing_page(country, vat, after=after),
+        lambda page: page.einvoicing,
+    )
+
+
+def owners(retries: Retries, country: Country, vat: str) -> Stream[Owner]:
+    """Yields all owners of a company, page by page; none also if the register cannot say.
+
+    Raises CompanyNotFound.
+    """
+    return _entries(
+        retries, lambda after: owner_page(country, vat, after=after), lambda page: page.owners
+    )
+
+
+def roles(retries: Retries, country: Country, vat: str) -> Stream[Role]:
+    """Yields all roles in a company, page by page. Raises CompanyNotFound."""
+    return _entries(
+        retries, lambda after: role_page(country, vat, after=after), lambda page: page.roles
+    )
 
 
 def find(

@@ -73,7 +73,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     dependencies = Dependencies(
         lookups=services,
         suggestions=services,
-        units=services,
+        parts=services,
         finds=services,
         matches=services,
         webhooks=services,

@@ -54,13 +54,13 @@ from gateway.lookups.batches import BATCH_PATH, LookUpAll, Lookups, batch_handle
 from gateway.lookups.finding import FIND_PATH, Finds, find_handler
 from gateway.lookups.handlers import (
     COMPANY_PATH,
+    PART_PATHS,
     SUGGEST_PATH,
-    UNITS_PATH,
+    Parts,
     Suggestions,
-    Units,
     lookup_handler,
+    part_handler,
     suggest_handler,
-    units_handler,
 )
 from gateway.lookups.matching import MATCH_PATH, MatchAll, Matches, match_handler
 from gateway.lookups.queries import SEARCH_PARAMETERS
@@ -95,7 +95,7 @@ class Dependencies:
 
     lookups: Lookups
     suggestions: Suggestions
-    units: Units
+    parts: Parts
     finds: Finds
     matches: Matches
     webhooks: Webhooks
@@ -164,7 +164,7 @@ def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: 
     }
     handlers[SUGGEST_PATH] = suggest_handler(dependencies.suggestions)
     handlers[FIND_PATH] = find_handler(dependencies.finds)
-    handlers[UNITS_PATH] = units_handler(dependencies.units)
+    handlers |= {path: part_handler(dependencies.parts, part) for part, path in PART_PATHS.items()}
     for path, handler in handlers.items():
         router.add_get(path, handler)
         router.add_options(path, options_handler(policy.cors_origin))
@@ -280,7 +280,7 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
             path: lookup if search_type is None else typed
             for path, search_type in LOOKUP_PATHS.items()
         },
-        **dict.fromkeys((SUGGEST_PATH, UNITS_PATH, FIND_PATH), pages_of_lookups),
+        **dict.fromkeys((SUGGEST_PATH, *PART_PATHS.values(), FIND_PATH), pages_of_lookups),
         **dict.fromkeys((BATCH_PATH, MATCH_PATH), batch),
         RECONCILE_PATH: replace(reconciling, access=replace(reconciling.access, anonymous=True)),
         **dict.fromkeys((PREVIEW_PATH, ENTITIES_PATH), reconciling),

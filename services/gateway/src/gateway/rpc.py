@@ -12,10 +12,10 @@ from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
+    PartReply,
+    PartRequest,
     SuggestReply,
     SuggestRequest,
-    UnitsReply,
-    UnitsRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest
 from common.contracts.topology import (
@@ -81,7 +81,7 @@ _SEARCHES = {country: _in_turns(search_queue(country)) for country in Country}
 _SUGGESTIONS = {country: _in_turns(suggest_queue(country)) for country in Country}
 _FINDS = {country: _in_turns(find_queue(country)) for country in Country}
 _MATCHES = {country: _in_turns(match_queue(country)) for country in Country}
-_UNITS = {country: _in_turns(units_queue(country)) for country in Country}
+_PARTS = {country: _in_turns(units_queue(country)) for country in Country}
 #: A page of an export has a message of its own: others would wait until it is sent.
 _EXPORTS = {
     country: Route(export_queue(country), in_flight=4, max_batch_size=1) for country in Country
@@ -102,7 +102,7 @@ _WEBHOOK_CHANGES = replace(_WEBHOOKS, is_repeatable=False)
 
 @dataclass(frozen=True, slots=True)
 class RpcServices:
-    """`Lookups`, `Suggestions`, `Units`, `Events`, `Exports`, `Watchlists` and `Webhooks`."""
+    """`Lookups`, `Suggestions`, `Parts`, `Events`, `Exports`, `Watchlists` and `Webhooks`."""
 
     client: RpcClient
 
@@ -118,16 +118,16 @@ class RpcServices:
                 return await self._call(READS[country], request, LookupReply, request_id)
         return await self._in_turn(_SEARCHES[country], request, LookupReply, request_id)
 
-    async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
-        """Returns a page of units; raises RateLimited if too many of the client's calls wait."""
-        return await self._in_turn(_UNITS[request.country], request, UnitsReply, request_id)
+    async def part(self, request: PartRequest, *, request_id: str) -> PartReply:
+        """Returns a page of a list; raises RateLimited if too many of the client's calls wait."""
+        return await self._in_turn(_PARTS[request.country], request, PartReply, request_id)
 
     async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
-        """Returns a page of one country's companies, in turn like `units`."""
+        """Returns a page of one country's companies, in turn like `part`."""
         return await self._in_turn(_FINDS[request.country], request, FindReply, request_id)
 
     async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
-        """Returns the candidates of records in one country's register, in turn like `units`."""
+        """Returns the candidates of records in one country's register, in turn like `part`."""
         return await self._in_turn(_MATCHES[request.country], request, MatchReply, request_id)
 
     async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:
@@ -173,7 +173,7 @@ class RpcServices:
     async def _in_turn(
         self,
         route: Route,
-        request: LookupRequest | SuggestRequest | UnitsRequest | FindRequest | MatchRequest,
+        request: LookupRequest | SuggestRequest | PartRequest | FindRequest | MatchRequest,
         reply: type[R],
         request_id: str,
     ) -> R:

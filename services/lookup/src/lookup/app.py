@@ -12,7 +12,7 @@ from common.contracts.company import Country
 from common.contracts.export import ExportRequest
 from common.contracts.feed import EventRequest, FeedRequest, OwnerEvent
 from common.contracts.find import FindRequest
-from common.contracts.lookup import LookupRequest, SuggestRequest, UnitsRequest
+from common.contracts.lookup import LookupRequest, PartRequest, SuggestRequest
 from common.contracts.match import MatchRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
@@ -52,8 +52,8 @@ from lookup.answers.exporting import AnswerExports
 from lookup.answers.finding import AnswerFinds, AnswerKnown
 from lookup.answers.lookups import AnswerLookups, report
 from lookup.answers.matching import AnswerMatches
+from lookup.answers.pages import AnswerPages
 from lookup.answers.suggestions import AnswerSuggestions
-from lookup.answers.units import AnswerUnits
 from lookup.events.feed import StoredFeed
 from lookup.events.feed import report as report_reads
 from lookup.events.outbox import StoredOutbox
@@ -131,13 +131,12 @@ def _country_servers(
     stored: StoredRegister,
     indexes: IndexSearches,
 ) -> tuple[RpcServer[Any], ...]:
-    units = AnswerUnits(stored)
     lookups = AnswerLookups(stored, indexes)
     return (
         serving(lookup_queue(country), LookupRequest, lookups, together=True),
         searching(search_queue(country), LookupRequest, lookups),
         searching(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
-        serving(units_queue(country), UnitsRequest, units, concurrency=IN_TURNS),
+        serving(units_queue(country), PartRequest, AnswerPages(stored), concurrency=IN_TURNS),
         serving(known_queue(country), KnownRequest, AnswerKnown(stored)),
         searching(find_queue(country), FindRequest, AnswerFinds(indexes, stored)),
         searching(match_queue(country), MatchRequest, AnswerMatches(indexes, stored)),

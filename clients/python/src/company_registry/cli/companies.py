@@ -1,4 +1,4 @@
-"""`lookup`, `search` and `suggest`."""
+"""`lookup`, `search`, `suggest`, and the lists of a company."""
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
@@ -13,7 +13,10 @@ from company_registry.cli.session import Session
 from company_registry.models import (
     Company,
     CompanySummary,
+    EinvoicingEntry,
+    Owner,
     ProductionUnit,
+    Role,
     Share,
     Subsidiary,
     Suggestion,
@@ -131,30 +134,68 @@ def units(
     session.show(found, lambda: _show_units(session, found))
 
 
+def einvoicing(
+    session: Session,
+    country: CountryArgument,
+    vat: Annotated[str, typer.Argument(help="The registration number.")],
+) -> None:
+    """List all e-invoicing identifiers of a company, its own before those of its units."""
+    with session.client() as client:
+        found = list(client.einvoicing(country, vat))
+    session.show(found, lambda: _show_einvoicing(session, found))
+
+
+def owners(
+    session: Session,
+    country: CountryArgument,
+    vat: Annotated[str, typer.Argument(help="The registration number.")],
+) -> None:
+    """List all owners of a company."""
+    with session.client() as client:
+        found = list(client.owners(country, vat))
+    session.show(found, lambda: _show_owners(session, found))
+
+
+def roles(
+    session: Session,
+    country: CountryArgument,
+    vat: Annotated[str, typer.Argument(help="The registration number.")],
+) -> None:
+    """List the direction, the board and the other roles of a company."""
+    with session.client() as client:
+        found = list(client.roles(country, vat))
+    session.show(found, lambda: _show_roles(session, found))
+
+
 #: Identifiers are never wrapped.
 _NUMBER = Column("Number", whole=True)
 
 
 def _show(session: Session, company: Company) -> None:
     session.table(Column("Field", whole=True), "Value", rows=_facts(company))
-    _show_people(session, company)
+    if company.owners is not None:
+        more = _more(company.owners, company.owners_total, "owners")
+        _show_owners(session, company.owners, title=f"Owners{more}")
+    if company.roles is not None:
+        more = _more(company.roles, company.roles_total, "roles")
+        _show_roles(session, company.roles, title=f"Roles{more}")
     if company.production_units is not None:
-        shown, total = len(company.production_units), company.production_units_total
-        more = (
-            f" ({shown} of {total}; the command units lists all)" if total and total > shown else ""
-        )
+        more = _more(company.production_units, company.production_units_total, "units")
         _show_units(session, company.production_units, title=f"Production units{more}")
     if company.einvoicing is not None:
-        entries = [(each.identifier, len(each.document_types)) for each in company.einvoicing]
-        session.table(
-            *(Column("Identifier", whole=True), Column("Document types", rank=1)),
-            rows=entries,
-            title="E-invoicing",
-        )
+        more = _more(company.einvoicing, company.einvoicing_total, "einvoicing")
+        _show_einvoicing(session, company.einvoicing, title=f"E-invoicing{more}")
     if company.alternatives:
         _show_summaries(session, company.alternatives, title="Other companies that match")
     if company.subsidiaries is not None:
         _show_subsidiaries(session, company, company.subsidiaries)
+
+
+def _more(shown: Sequence[object], total: int | None, command: str) -> str:
+    """Returns how many of a list are shown, if not all."""
+    if not total or total <= len(shown):
+        return ""
+    return f" ({len(shown)} of {total}; the command {command} lists all)"
 
 
 def _show_subsidiaries(session: Session, owner: Company, owned: Sequence[Subsidiary]) -> None:
@@ -192,20 +233,26 @@ def _show_summaries(
     session.table(*columns, rows=rows, title=title)
 
 
-def _show_people(session: Session, company: Company) -> None:
-    if company.owners is not None:
-        owners = [
-            (each.name, each.vat, each.role_text, percent(each.share), percent(each.votes))
-            for each in company.owners
-        ]
-        session.table(
-            *("Name", _NUMBER, Column("Role", rank=2), "Share", Column("Votes", rank=1)),
-            rows=owners,
-            title="Owners",
-        )
-    if company.roles is not None:
-        roles = [(each.name, each.role_text or each.role, each.since) for each in company.roles]
-        session.table("Name", "Role", Column("Since", whole=True), rows=roles, title="Roles")
+def _show_einvoicing(
+    session: Session, entries: Sequence[EinvoicingEntry], *, title: str = ""
+) -> None:
+    rows = [(each.identifier, len(each.document_types)) for each in entries]
+    columns = (Column("Identifier", whole=True), Column("Document types", rank=1))
+    session.table(*columns, rows=rows, title=title)
+
+
+def _show_owners(session: Session, owners: Sequence[Owner], *, title: str = "") -> None:
+    rows = [
+        (each.name, each.vat, each.role_text, percent(each.share), percent(each.votes))
+        for each in owners
+    ]
+    columns = ("Name", _NUMBER, Column("Role", rank=2), "Share", Column("Votes", rank=1))
+    session.table(*columns, rows=rows, title=title)
+
+
+def _show_roles(session: Session, roles: Sequence[Role], *, title: str = "") -> None:
+    rows = [(each.name, each.role_text or each.role, each.since) for each in roles]
+    session.table("Name", "Role", Column("Since", whole=True), rows=rows, title=title)
 
 
 def percent(share: Share | None) -> str | None:

@@ -141,7 +141,8 @@ def _print_event(session: Session, event: Event) -> None:
 
 def _words(change: Change, *, is_short: bool) -> str:
     old, new = (_value(value, is_short=is_short) for value in (change.old, change.new))
-    return printable(f"{change.field}: {old} → {new}")
+    scope = " (only what differs)" if change.partial else ""
+    return printable(f"{change.field}{scope}: {old} → {new}")
 
 
 def _value(value: object, *, is_short: bool) -> str:

@@ -1,6 +1,6 @@
 """The results of a batch, as cells of a spreadsheet or as JSON."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,20 +31,30 @@ _COLUMNS: Final[dict[str, _Read]] = {
 
 #: Columns of what --include adds; `alternatives` is always there.
 _INCLUDED: Final[dict[str, _Read]] = {
-    "owners": lambda company: _joined(
-        _words(each.name, each.vat, f"({percent(each.share)})" if each.share else None)
-        for each in company.owners or ()
+    "owners": lambda company: _first(
+        company.owners_total,
+        (
+            _words(each.name, each.vat, f"({percent(each.share)})" if each.share else None)
+            for each in company.owners or ()
+        ),
     ),
-    "roles": lambda company: _joined(
-        f"{each.role_text or each.role}: {each.name}" for each in company.roles or ()
+    "roles": lambda company: _first(
+        company.roles_total,
+        (f"{each.role_text or each.role}: {each.name}" for each in company.roles or ()),
     ),
-    "production_units": lambda company: _joined(
-        _words(each.number, each.name) for each in company.production_units or ()
+    "production_units": lambda company: _first(
+        company.production_units_total,
+        (_words(each.number, each.name) for each in company.production_units or ()),
     ),
-    "einvoicing": lambda company: _joined(each.identifier for each in company.einvoicing or ()),
-    "subsidiaries": lambda company: _joined(
-        _words(each.vat, each.name, f"({percent(each.share)})" if each.share else None)
-        for each in company.subsidiaries or ()
+    "einvoicing": lambda company: _first(
+        company.einvoicing_total, (each.identifier for each in company.einvoicing or ())
+    ),
+    "subsidiaries": lambda company: _first(
+        company.subsidiaries_total,
+        (
+            _words(each.vat, each.name, f"({percent(each.share)})" if each.share else None)
+            for each in company.subsidiaries or ()
+        ),
     ),
 }
 _ERRORS: Final = ("error", "error_detail")
@@ -105,6 +115,13 @@ FOUND: Final = {
     for name, read in _COLUMNS.items()
     if name.startswith("company_")
 }
+
+
+def _first(total: int | None, parts: Iterable[str]) -> str:
+    """Returns the first entries of a list, and the number of all if there are more."""
+    shown = list(parts)
+    more = [f"… ({total} in all)"] if total and total > len(shown) else []
+    return _joined([*shown, *more])
 
 
 def _joined(parts: Any) -> str:

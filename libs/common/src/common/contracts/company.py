@@ -414,12 +414,15 @@ class CompanyAnswer(Company):
     revision: int
     match: Match
     source: Source
+    #: Of each list the first entries; its total counts all.
     owners: tuple[Owner, ...] | None = None
-    #: The first of them; `production_units_total` counts all.
+    owners_total: int | None = None
     production_units: tuple[ProductionUnit, ...] | None = None
     production_units_total: int | None = None
     einvoicing: tuple[EinvoicingEntry, ...] | None = None
+    einvoicing_total: int | None = None
     roles: tuple[Role, ...] | None = None
+    roles_total: int | None = None
     alternatives: tuple[Alternative, ...] | None = None
     #: The first of them by name; `subsidiaries_total` counts all. Null if the register cannot say.
     subsidiaries: tuple[Subsidiary, ...] | None = None

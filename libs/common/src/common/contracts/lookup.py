@@ -5,7 +5,15 @@ from typing import Final
 
 from pydantic import Field
 
-from common.contracts.company import CompanySummary, Country, Include, ProductionUnit
+from common.contracts.company import (
+    CompanySummary,
+    Country,
+    EinvoicingEntry,
+    Include,
+    Owner,
+    ProductionUnit,
+    Role,
+)
 from common.contracts.contract import Contract
 
 
@@ -68,11 +76,22 @@ MAX_LISTED = 100
 MAX_SUBSIDIARIES = 100
 
 
-class UnitsRequest(Contract):
-    """A page of a company's production units."""
+class ListedPart(StrEnum):
+    """The lists of a company that come in pages."""
+
+    PRODUCTION_UNITS = "production_units"
+    EINVOICING = "einvoicing"
+    OWNERS = "owners"
+    ROLES = "roles"
+
+
+class PartRequest(Contract):
+    """A page of a list of a company."""
 
     country: Country
     vat: str
+    #: An earlier release requests units only.
+    part: ListedPart = ListedPart.PRODUCTION_UNITS
     limit: int = Field(ge=1, le=MAX_LISTED)
     #: The cursor of the page before; empty for the first.
     after: str = ""
@@ -81,17 +100,41 @@ class UnitsRequest(Contract):
 
 
 class UnitPage(Contract):
-    """The public answer."""
+    """The public answer with production units."""
 
     production_units: tuple[ProductionUnit, ...] = ()
     total: int
     cursor: str | None = None
 
 
-class UnitsReply(Contract):
-    """A page of the production units of a company."""
+class EinvoicingPage(Contract):
+    """The public answer with e-invoicing identifiers."""
 
-    #: A `UnitPage` as JSON, ready to be sent.
+    einvoicing: tuple[EinvoicingEntry, ...] = ()
+    total: int
+    cursor: str | None = None
+
+
+class OwnerPage(Contract):
+    """The public answer with owners; without both of them if the register cannot say."""
+
+    owners: tuple[Owner, ...] | None = None
+    total: int | None = None
+    cursor: str | None = None
+
+
+class RolePage(Contract):
+    """The public answer with roles; without both of them if the register cannot say."""
+
+    roles: tuple[Role, ...] | None = None
+    total: int | None = None
+    cursor: str | None = None
+
+
+class PartReply(Contract):
+    """A page of a list of a company."""
+
+    #: A `UnitPage`, `EinvoicingPage`, `OwnerPage` or `RolePage` as JSON, ready to be sent.
     body: bytes
 
 

@@ -49,7 +49,7 @@ def export_queue(country: Country) -> str:
 
 
 def units_queue(country: Country) -> str:
-    """Returns the queue of pages of one country's production units."""
+    """Returns the queue of pages of the lists of one country's companies, such as units."""
     return f"rpc.units.{country}"
 
 

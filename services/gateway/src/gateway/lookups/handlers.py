@@ -1,4 +1,4 @@
-"""Lookups, suggestions and production units over HTTP."""
+"""Lookups, suggestions and the lists of a company over HTTP."""
 
 from typing import Protocol
 
@@ -6,11 +6,12 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import (
+    ListedPart,
+    PartReply,
+    PartRequest,
     SearchType,
     SuggestReply,
     SuggestRequest,
-    UnitsReply,
-    UnitsRequest,
 )
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
 from gateway.http.middleware import REQUEST_CONTEXT, accept_of, parameters_of
@@ -20,14 +21,15 @@ from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batches import Lookups
 from gateway.lookups.queries import (
     parse_lookup,
+    parse_part,
     parse_suggestion,
-    parse_units,
     requested_search,
 )
 
 SUGGEST_PATH = "/api/suggest"
 COMPANY_PATH = "/api/companies/{country}/{vat}"
-UNITS_PATH = "/api/companies/{country}/{vat}/production_units"
+#: The path of each list of a company.
+PART_PATHS = {part: f"{COMPANY_PATH}/{part}" for part in ListedPart}
 
 #: A client may reuse a company for a minute.
 CACHE_CONTROL = "private, max-age=60"
@@ -35,11 +37,11 @@ CACHE_CONTROL = "private, max-age=60"
 MEDIA_TYPE = {Format.JSON: "application/json", Format.XML: "application/xml; charset=utf-8"}
 
 
-class Units(Protocol):
-    """Reads a company's production units page by page."""
+class Parts(Protocol):
+    """Reads the lists of a company page by page."""
 
-    async def units(self, request: UnitsRequest, *, request_id: str) -> UnitsReply:
-        """Returns a page of a company's production units; raises as `Lookups.find`."""
+    async def part(self, request: PartRequest, *, request_id: str) -> PartReply:
+        """Returns a page of a list of a company; raises as `Lookups.find`."""
 
 
 class Suggestions(Protocol):
@@ -95,13 +97,13 @@ def suggest_handler(suggestions: Suggestions) -> Handler:
     return suggest
 
 
-def units_handler(stored: Units) -> Handler:
-    """Returns the handler of a company's units; a client may reuse a page for a minute."""
+def part_handler(parts: Parts, part: ListedPart) -> Handler:
+    """Returns the handler of a list of a company; a client may reuse a page for a minute."""
 
-    async def units(request: web.Request) -> web.Response:
+    async def page(request: web.Request) -> web.Response:
         path = request.match_info
-        asked = parse_units(path["country"], path["vat"], parameters_of(request))
-        reply = await stored.units(asked, request_id=request[REQUEST_CONTEXT].request_id)
+        asked = parse_part(part, path["country"], path["vat"], parameters_of(request))
+        reply = await parts.part(asked, request_id=request[REQUEST_CONTEXT].request_id)
         return json_response(reply.body, cache_control=CACHE_CONTROL)
 
-    return units
+    return page

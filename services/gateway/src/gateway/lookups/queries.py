@@ -17,11 +17,12 @@ from common.contracts.lookup import (
     MAX_SUGGESTIONS,
     SUGGEST_CURSOR,
     TYPED_SEARCHES,
+    ListedPart,
     LookupRequest,
+    PartRequest,
     Question,
     SearchType,
     SuggestRequest,
-    UnitsRequest,
 )
 from common.domain.nearest import unknown_names
 from gateway.http.parameters import (
@@ -231,8 +232,8 @@ class _SuggestReading(Reading):
         return value
 
 
-def parse_units(country: str, vat: str, parameters: Parameters) -> UnitsRequest:
-    """Returns the request for a page of units, of the path's company; raises InvalidParameter."""
+def parse_part(part: ListedPart, country: str, vat: str, parameters: Parameters) -> PartRequest:
+    """Returns the request for a page of a list of a company; raises InvalidParameter."""
     reading = Reading({**parameters, COUNTRY: (country,), VAT: (vat,)})
     chosen, number = reading.country(), reading.single(VAT)
     if chosen is not None and number is not None:
@@ -244,4 +245,4 @@ def parse_units(country: str, vat: str, parameters: Parameters) -> UnitsRequest:
     after = reading.single(AFTER) or ""
     if reading.faults or chosen is None or number is None:
         raise reading.problem()
-    return UnitsRequest(country=chosen, vat=number, limit=limit, after=after)
+    return PartRequest(country=chosen, vat=number, part=part, limit=limit, after=after)

@@ -15,9 +15,9 @@ from common.contracts.find import FindRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
+    PartRequest,
     SearchType,
     SuggestRequest,
-    UnitsRequest,
 )
 from common.contracts.match import MatchRequest
 from common.contracts.watchlists import KnownRequest
@@ -47,7 +47,6 @@ _EXACT = 100.0
 #: The type in the log of a request that is no lookup.
 _LOGGED_AS: Final[dict[type, str]] = {
     SuggestRequest: "suggest",
-    UnitsRequest: "units",
     FindRequest: "find",
     MatchRequest: "match",
     KnownRequest: "known",
@@ -265,17 +264,26 @@ def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, Sequence[SearchHit]]:
     return {term: (SearchHit(key, _EXACT),) for term, key in keys.items()}
 
 
+def _logged_as(request: Any) -> str:
+    match request:
+        case LookupRequest():
+            return request.questions[0].type
+        case PartRequest():
+            return request.part
+        case _:
+            return _LOGGED_AS[type(request)]
+
+
 def report(asked: Sequence[Asked[Any]], results: Sequence[Result], seconds: float) -> None:
     """Logs one line per request, without its term, which may be a person's name."""
     milliseconds = round(seconds * 1000, 2)
     for item, result in zip(asked, results, strict=True):
         request = item.request
-        is_lookup = isinstance(request, LookupRequest)
         log.info(
             "lookup.done",
             **item.ids,
             country=request.country,
-            search_type=request.questions[0].type if is_lookup else _LOGGED_AS[type(request)],
+            search_type=_logged_as(request),
             result=result.code if isinstance(result, Failure) else "found",
             duration_ms=milliseconds,
             list_size=len(asked),

@@ -52,10 +52,8 @@ async def read_units(
         extras = extras._replace(units=units, units_total=order.total)
     if Include.EINVOICING in include:
         # The company's own identifiers, then those of its units, as in events.
-        entries = await register.einvoicing_of([company, *order.stored])
-        own = sorted(entries.get(company, ()))
-        of_units = sorted(one for unit in order.stored for one in entries.get(unit, ()))
-        extras = extras._replace(einvoicing=[entry for _, entry in (*own, *of_units)])
+        page = await register.entries.page(company, order.stored, MAX_LISTED)
+        extras = extras._replace(einvoicing=page.entries, einvoicing_total=page.total)
     return extras
 
 

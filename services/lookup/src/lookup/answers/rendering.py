@@ -11,7 +11,7 @@ import orjson
 
 from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitKey
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.lookup import LookupReply, LookupRequest, SearchType
+from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, SearchType
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow, completed
@@ -19,7 +19,7 @@ from lookup.store.documents import CompanyRow, completed
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the representation of stored companies changes, which invalidates entity tags.
-_SHAPE = "6"
+_SHAPE = "7"
 
 #: The name of each search type in a problem's detail.
 _SEARCHED_AS = {
@@ -48,7 +48,9 @@ class Extras(NamedTuple):
     #: A JSON list of the first units, and the number of all.
     units: bytes = b"[]"
     units_total: int = 0
+    #: The first entries, and the number of all.
     einvoicing: Sequence[bytes] = ()
+    einvoicing_total: int = 0
     #: Scores and companies.
     alternatives: Sequence[tuple[float, bytes]] = ()
     #: A JSON list of the first ones and the number of all; JSON null if the register cannot say.
@@ -100,15 +102,27 @@ def _parts(found: Candidate, include: Collection[Include], extras: Extras) -> li
         ),
     ]
     if Include.OWNERS in include:
-        parts += (b',"owners":', row.owners)
+        parts.append(b',"owners":%b,"owners_total":%b' % _first(row.owners))
     if Include.PRODUCTION_UNITS in include:
         parts += (b',"production_units":', extras.units)
         parts.append(b',"production_units_total":%d' % extras.units_total)
     if Include.EINVOICING in include:
-        parts += (b',"einvoicing":[', b",".join(extras.einvoicing), b"]")
+        parts += (b',"einvoicing":[', b",".join(extras.einvoicing))
+        parts.append(b'],"einvoicing_total":%d' % extras.einvoicing_total)
     if Include.ROLES in include:
-        parts += (b',"roles":', row.roles)
+        parts.append(b',"roles":%b,"roles_total":%b' % _first(row.roles))
     return parts
+
+
+def _first(listed: bytes) -> tuple[bytes, bytes]:
+    """Returns the first entries of a stored list and the number of all, as JSON."""
+    if listed == b"null":
+        return listed, listed
+    # Every entry has one name, and a quotation mark within a text is escaped.
+    total = listed.count(b'"name":')
+    if total > MAX_LISTED:
+        listed = orjson.dumps(orjson.loads(listed)[:MAX_LISTED])
+    return listed, b"%d" % total
 
 
 def summary(core: bytes, score: float) -> dict[str, Any]:

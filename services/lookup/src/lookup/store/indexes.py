@@ -29,7 +29,8 @@ INDEXES = {
         ),
         IndexModel([("phones", ASCENDING)], name="phones"),
     ],
-    PARTICIPANTS: [IndexModel([("holder", ASCENDING)], name="holder")],
+    # The identifiers of a holder, in order.
+    PARTICIPANTS: [IndexModel([("holder", ASCENDING), ("_id", ASCENDING)], name="holder_id")],
     UPCOMING: [IndexModel([("day", ASCENDING)], name="day")],
     OUTBOX: [
         # Unpublished events, in order per company; it is nearly empty while the publisher runs.
@@ -58,7 +59,7 @@ INDEXES = {
 
 
 #: Replaced indexes, which only earlier releases use.
-_REPLACED = {UNITS: ["company"]}
+_REPLACED = {UNITS: ["company"], PARTICIPANTS: ["holder"]}
 #: Units per write.
 _BATCH = 1_000
 

@@ -1,7 +1,6 @@
 """Reads for lookups: each takes a batch and makes one request to MongoDB."""
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from common.contracts.company import CompanyKey, Country, UnitKey
@@ -15,13 +14,11 @@ from lookup.store.documents import (
     CompanyRow,
     row_of,
 )
+from lookup.store.einvoicing import StoredEntries
 from lookup.store.units import StoredUnits
 
 #: Maximum units of a phone number that are considered; switchboards and accountants share theirs.
 _MAX_UNITS_OF_A_PHONE = 200
-
-#: Holders of one read of e-invoicing identifiers, which takes a millisecond.
-_MAX_HOLDERS = 500
 
 
 class StoredRegister:
@@ -34,6 +31,7 @@ class StoredRegister:
         self._participants = reads[PARTICIPANTS]
         self._tombstones = reads[TOMBSTONES]
         self.units = StoredUnits(reads)
+        self.entries = StoredEntries(reads)
 
     async def check(self) -> None:
         """Raises Unavailable if the members that reads go to do not answer."""
@@ -119,15 +117,3 @@ class StoredRegister:
             {**condition, "core": {"$ne": None}}, {"_id": 1}, sort=[("rank", 1)], limit=limit
         )
         return [CompanyKey.parse(document["_id"]) for document in found]
-
-    async def einvoicing_of(self, holders: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
-        """Returns each holder's entries with their identifiers, unordered."""
-        entries: defaultdict[str, list[tuple[str, bytes]]] = defaultdict(list)
-        for start in range(0, len(holders), _MAX_HOLDERS):
-            some = holders[start : start + _MAX_HOLDERS]
-            found = await self._participants.find(
-                {"holder": {"$in": some}}, {"holder": 1, "entry": 1}
-            )
-            for document in found:
-                entries[document["holder"]].append((document["_id"], document["entry"]))
-        return entries
