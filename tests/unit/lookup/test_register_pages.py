@@ -60,7 +60,7 @@ async def test_one_page_of_danish_documents_is_in_memory_at_a_time() -> None:
     register = ScriptedRegister(scroll)
     documents = CvrDocuments(register, DK_COMPANIES, page_size=3000, today=lambda: TODAY)
 
-    pages = [page async for page in documents.changed_since(NOON)]
+    pages = [page async for page in documents.loaded_since(NOON)]
 
     assert len(pages) == 2
     assert scroll.held == [0, 0, 0]
