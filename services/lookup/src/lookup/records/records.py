@@ -7,7 +7,7 @@ to hand from one process to another. Code that needs its fields parses it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from common.contracts.company import (
     Company,
@@ -26,6 +26,22 @@ from lookup.store.ranking import sort_text
 
 #: A document as the register's JSON has it, or a row of its CSV by column.
 Raw = Mapping[str, Any]
+
+
+#: A longer record of a file is not buffered, in bytes.
+MAX_RECORD_SIZE: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record's content, or None and its error."""
+
+    #: `byte 1234` or `line 7`, of the decompressed content.
+    place: str
+    content: dict[str, Any] | None
+    fault: str = ""
+    #: The JSON that the content was parsed from; None if it was not JSON.
+    text: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,16 @@ from pathlib import Path
 from typing import Final
 
 from common.contracts.company import Country
-from lookup.records.csv_records import Dialect
 from lookup.records.digests import Part, digest_of
-from lookup.records.json_text import decode, encode
-from lookup.records.raw_records import RawRecord, raw_records
+from lookup.records.files import (
+    Dialect,
+    OnBytes,
+    RawRecord,
+    decode,
+    encode,
+    ignore_progress,
+    raw_records,
+)
 from lookup.records.records import (
     CompanyRecord,
     FileBroken,
@@ -24,7 +30,6 @@ from lookup.records.records import (
     Stored,
     UnitRecord,
 )
-from lookup.records.streams import OnBytes, ignore_progress
 from lookup.records.upcoming import with_upcoming
 
 RawRecords = Iterator[RawRecord | Rejected]

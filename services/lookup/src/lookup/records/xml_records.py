@@ -1,12 +1,11 @@
 """Records of an XML file of any size: its elements of one name."""
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, Final
 from xml.parsers import expat
 
-from lookup.records.json_records import MAX_RECORD_SIZE
-from lookup.records.records import FileBroken
-from lookup.records.streams import Found, Window
+from lookup.records.records import MAX_RECORD_SIZE, FileBroken, Found
 
 #: Between a namespace and the name of an element or attribute.
 _SEPARATOR: Final = " "
@@ -22,8 +21,10 @@ class XmlRecords:
     a document type, which could define entities without bound, or has no such element.
     """
 
-    def __init__(self, window: Window, element: str, *, max_size: int = MAX_RECORD_SIZE) -> None:
-        self._window = window
+    def __init__(
+        self, parts: Iterator[bytes], element: str, *, max_size: int = MAX_RECORD_SIZE
+    ) -> None:
+        self._parts = parts
         self._element = element
         self._max_size = max_size
         self._parser = expat.ParserCreate(namespace_separator=_SEPARATOR)
@@ -41,29 +42,22 @@ class XmlRecords:
 
     def __iter__(self) -> Iterator[Found]:
         is_empty, broken = True, None
-        while broken is None and (self._window.pending or self._window.more()):
-            broken = self._parse(self._window.data[self._window.at :])
-            self._window.at = len(self._window.data)
+        for part in chain(self._parts, (b"",)):
+            try:
+                self._parser.Parse(part, not part)
+            except expat.ExpatError as fault:
+                reason = expat.errors.messages[fault.code]
+                broken = FileBroken(f"{reason}, at byte {self._parser.ErrorByteIndex}")
+            except FileBroken as fault:
+                broken = fault
+            # What precedes the damage is read.
             found, self._found = self._found, []
             is_empty = is_empty and not found
             yield from found
-        # A truncated file is reported by the window, which knows why.
-        if broken is None and self._window.broken is None:
-            broken = self._parse(b"", is_last=True)
-        if broken is None and is_empty:
-            broken = FileBroken(f"no element <{self._element}>")
-        if broken is not None:
-            raise broken
-
-    def _parse(self, data: bytes, *, is_last: bool = False) -> FileBroken | None:
-        try:
-            self._parser.Parse(data, is_last)
-        except expat.ExpatError as fault:
-            reason = expat.errors.messages[fault.code]
-            return FileBroken(f"{reason}, at byte {self._parser.ErrorByteIndex}")
-        except FileBroken as broken:
-            return broken
-        return None
+            if broken is not None:
+                raise broken
+        if is_empty:
+            raise FileBroken(f"no element <{self._element}>")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = _local(name)

@@ -13,7 +13,6 @@ from pydantic import BeforeValidator
 
 from common.contracts.company import Address, CodedText, Country, Employees, LegalForm
 from common.domain.countries import FORMATS
-from lookup.records.csv_records import Dialect
 from lookup.records.fields import (
     Count,
     Day,
@@ -27,13 +26,13 @@ from lookup.records.fields import (
     none_as_empty,
     phones,
 )
+from lookup.records.files import Dialect
 from lookup.records.records import Raw, RecordRejected
 from lookup.records.text import care_of, on_one_line, town_abroad, town_line
 
 DIALECT = Dialect(
     encoding="utf-8",
     first_column=b"organisasjonsnummer",
-    row_start=re.compile(rb'"?\d{%d}"?[,;\t]' % FORMATS[Country.NO].vat_digits),
 )
 
 #: The organisation forms of units: places of business, and others.

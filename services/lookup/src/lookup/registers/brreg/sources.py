@@ -8,7 +8,7 @@ from common.contracts.company import Country
 from common.domain.countries import FORMATS
 from common.domain.numbers import registration_number_checks
 from lookup.records.digests import Part
-from lookup.records.raw_records import RawRecord
+from lookup.records.files import RawRecord
 from lookup.records.records import Raw, RecordRejected, Rejected
 from lookup.records.source import RawRecords, RegisterSource
 from lookup.registers.brreg.documents import DIALECT, from_row

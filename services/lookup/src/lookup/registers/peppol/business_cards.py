@@ -12,15 +12,13 @@ from typing import Final
 from common.contracts.company import CompanyKey, Country, EinvoicingEntry, UnitKey
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import Participant, parse_participant
-from lookup.records.csv_records import Dialect
 from lookup.records.fields import Day, Document, Many, Text, Word, read_document, required
-from lookup.records.raw_records import RawRecord
+from lookup.records.files import Dialect, RawRecord
 from lookup.records.records import OutOfScope, ParticipantRecord, Raw, RecordRejected, Rejected
 
 DIALECT = Dialect(
     encoding="iso-8859-1",
     first_column=b"Participant ID",
-    row_start=re.compile(rb'"?iso6523-actorid-upis::', re.IGNORECASE),
 )
 
 #: The element of a card in the XML export.
