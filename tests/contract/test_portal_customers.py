@@ -181,11 +181,11 @@ async def test_matching_leaves_a_quarter_of_the_rate_to_pages_and_says_how_long_
     await portal.post("/customers/match", {"column-0": "name"})
     text = await eventually(lambda: portal.shown("/customers"), lambda text: "waiting" in text)
 
-    takes = "at least 3 min, at the key&#39;s rate (900 of 1,200 rows a minute)"
-    assert f"Matching takes {takes}" in before
+    # 899 rows now, then two windows.
+    assert "It takes about 2 min at the key&#39;s rate (900 of 1,200 rows a minute)." in before
     # Its clock stands still.
     assert (
-        "About 3 min left; waiting 41 s for the key&#39;s rate (900 of 1,200 rows a minute)."
+        "About 3 min left, waiting 41 s for the key&#39;s rate (900 of 1,200 rows a minute)."
         in text
     )
     assert "100 of 2,000 rows" in text
@@ -200,7 +200,13 @@ async def test_an_outage_of_the_keys_rate_hides_only_the_estimate(portal: Portal
     text = await portal.shown("/customers")
 
     assert "Which column is what?" in text
-    assert "Matching takes" not in text
+    assert "the key&#39;s rate" not in text
+
+
+async def test_a_list_that_the_rate_does_not_hold_is_said_to_fit(portal: Portal) -> None:
+    await upload(portal)
+
+    assert "It fits into the key&#39;s rate (900 of" in await portal.shown("/customers")
 
 
 async def test_a_workbook_is_read_as_it_is_shown(isolating: Portal) -> None:

@@ -77,7 +77,7 @@ def test_a_part_of_the_rate_is_left_to_others(left: int, slept: list[float]) -> 
     assert transport.slept == slept
 
 
-def test_the_pace_is_told_after_each_response_and_before_each_wait() -> None:
+def test_the_pace_is_told_before_each_wait_and_each_further_request() -> None:
     limit = {"ratelimit-policy": '"key";q=1200;w=60', "ratelimit": '"key";r=0;t=17'}
     answers: list[Outcome] = [
         Response(429, {**limit, "retry-after": "9"}, b"{}"),
@@ -91,8 +91,14 @@ def test_the_pace_is_told_after_each_response_and_before_each_wait() -> None:
     list(transport.iterate(match(Retries(), RECORDS[:200], on_pace=told.append)))
 
     assert [each.rate for each in told] == [Rate("key", 1200, 60)] * 6
-    assert [each.wait for each in told if not each.is_outage] == [0, 9, 0, 17, 0]
-    assert [each.wait for each in told if each.is_outage] == transport.slept[2:3]
+    assert [(each.wait, each.is_outage) for each in told] == [
+        (9, False),
+        (0, False),
+        (17, False),
+        (0, False),
+        (transport.slept[2], True),
+        (0, False),
+    ]
 
 
 def test_a_quota_smaller_than_a_request_makes_smaller_requests() -> None:

@@ -31,37 +31,51 @@ def progress(*, done: int, after: float, share: float = 1) -> tuple[Progress, Cl
 def test_a_job_says_for_what_it_waits_and_how_long_until_it_goes_on() -> None:
     made, clock = progress(done=1200, after=19)
 
-    made.take(Pace(wait=41, rate=KEY))
+    made.take(Pace(wait=41, rate=KEY, reset=41))
     clock.now += 0.5
 
-    # Not 60 rows a second: the rest takes three windows and more.
+    # 41 s, and three windows of 1,200 rows that are waited for.
     assert rest_of(made) == (
         "62/s, 4 min left, waiting 41 s for the key's rate (1,200 rows a minute)"
     )
     clock.now += 40.5
-    assert rest_of(made) == "20/s, 4 min left"
+    made.take(Pace(rate=KEY, available=1100, reset=60))
+    assert rest_of(made) == "20/s, 3 min left"
+
+
+@pytest.mark.parametrize(
+    "done, after, pace, left",
+    [
+        # What the window lets through is as fast as so far.
+        (4500, 100, Pace(rate=KEY, available=500, reset=20), 500 / 45),
+        (4500, 100, Pace(rate=KEY, available=499, reset=200), 200),
+        # A service that is slower than the rate.
+        (100, 100, Pace(rate=KEY, available=1100, reset=20), 4900),
+        (0, 0, Pace(rate=KEY, available=1100, reset=60), 60 + 3 * 60),
+    ],
+)
+def test_the_time_that_is_left_is_that_of_the_windows_or_of_the_service(
+    done: int, after: float, pace: Pace, left: float
+) -> None:
+    made, _ = progress(done=done, after=after)
+
+    made.take(pace)
+
+    assert made.left == left
 
 
 def test_a_job_that_leaves_a_part_of_the_rate_says_which_it_uses() -> None:
     made, _ = progress(done=900, after=10, share=0.75)
 
-    made.take(Pace(wait=50, rate=KEY))
+    made.take(Pace(wait=50, rate=KEY, reset=50))
 
     assert made.waiting == "waiting 50 s for the key's rate (900 of 1,200 rows a minute)"
-    assert made.left == 4100 / 15
-
-
-def test_the_rate_is_told_before_the_first_row() -> None:
-    made, _ = progress(done=0, after=0.1)
-
-    made.take(Pace(rate=KEY))
-
-    assert rest_of(made) == "5 min left"
+    assert made.left == 50 + 4 * 60
 
 
 def test_an_outage_is_no_rate_and_does_not_forget_it() -> None:
     made, _ = progress(done=500, after=10)
-    made.take(Pace(rate=KEY))
+    made.take(Pace(rate=KEY, available=5000))
 
     made.take(Pace(wait=7.5, is_outage=True))
 

@@ -87,8 +87,8 @@ def match(
 
     Split into requests of up to 100 records, paced by the rate limit that the service states, of
     which `share` is used: the rest is left to other requests with the key.
-    `limit` is the number of candidates of each, at most 20. `on_pace` is called with the pace after
-    each response and before each wait.
+    `limit` is the number of candidates of each, at most 20.
+    `on_pace` is called with the pace before each wait and each further request.
     """
     results = _match(_Matching(retries, limit, share), records)
     return results if on_pace is None else told(results, share, on_pace)

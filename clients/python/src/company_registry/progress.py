@@ -27,6 +27,9 @@ class Progress:
     pace: Pace = field(init=False, default=Pace())
     _began: float = field(init=False)
     _resumes: float = field(init=False, default=0)
+    #: When the pace was taken, and whether the rate has held the job so far.
+    _taken: float = field(init=False, default=0)
+    _is_held: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
         """Begins."""
@@ -39,8 +42,10 @@ class Progress:
 
     def take(self, pace: Pace) -> None:
         """Takes the pace of the job, as it changes."""
-        self.pace = replace(pace, rate=pace.rate or self.pace.rate)
-        self._resumes = self.clock() + pace.wait
+        self.pace = pace if pace.rate else replace(self.pace, wait=pace.wait, is_outage=True)
+        self._taken = self.clock()
+        self._resumes = self._taken + pace.wait
+        self._is_held = self._is_held or (pace.wait > 0 and not pace.is_outage)
 
     @property
     def speed(self) -> float | None:
@@ -51,10 +56,14 @@ class Progress:
     @property
     def left(self) -> float | None:
         """The seconds that the rest takes, at the rate or as fast as so far; None if unknown."""
-        rate = self.pace.rate
-        allowed = None if rate is None else rate.count * self.share / rate.window
-        speeds = [each for each in (self.speed, allowed) if each]
-        return (self.total - self.done) / min(speeds) if speeds else None
+        rows, speed, pace = self.total - self.done, self.speed, self.pace
+        by_speed = rows / speed if speed else None
+        if pace.rate is None:
+            return by_speed
+        reset = max(0, pace.reset - (self.clock() - self._taken))
+        held = seconds_at(rows, pace.rate, self.share, pace.available, reset)
+        # Its waits are in the speed of a job that was held, and would count twice.
+        return max(held, 0 if self._is_held else by_speed or 0) or by_speed
 
     @property
     def waiting(self) -> str:
@@ -65,6 +74,18 @@ class Progress:
         if self.pace.is_outage or self.pace.rate is None:
             return f"waiting {seconds} s for the service"
         return f"waiting {seconds} s for {limit(self.pace.rate, self.share)}"
+
+
+def seconds_at(rows: int, rate: Rate, share: float, available: int, reset: float) -> float:
+    """Returns the seconds for which a rate holds a job of so many rows; 0 if it does not.
+
+    A window begins as the last one ends: `available` rows pass in this one, which ends in `reset`.
+    """
+    beyond = rows - available
+    if beyond <= 0:
+        return 0
+    each = max(1, int(rate.count * share))
+    return reset + (math.ceil(beyond / each) - 1) * rate.window
 
 
 def limit(rate: Rate, share: float = 1) -> str:

@@ -124,6 +124,9 @@ class Pace:
     wait: float = 0
     #: None as long as the service has not stated it.
     rate: Rate | None = None
+    #: Lookups that its window still lets through, and the seconds until the next one.
+    available: int = 0
+    reset: float = 0
     #: True if the wait is for a service that cannot answer, and not for the rate.
     is_outage: bool = False
 
@@ -140,17 +143,17 @@ class Pace:
         rate = Rate(quota["name"], int(quota["count"]), int(quota["window"]))
         kept = rate.count - int(rate.count * share)
         size = max(1, min(MAX_LOOKUPS, rate.count - kept))
-        may_go_on = int(left["left"]) - kept >= size
-        return cls(size, 0 if may_go_on else float(left["reset"]), rate)
+        available, reset = max(0, int(left["left"]) - kept), float(left["reset"])
+        return cls(size, 0 if available >= size else reset, rate, available, reset)
 
 
 OnPace = Callable[[Pace], None]
 
 
 def told(stream: Stream[T], share: float, on_pace: OnPace) -> Stream[T]:
-    """Yields a stream, and calls `on_pace` after each of its responses and before each wait."""
+    """Yields a stream, and calls `on_pace` before each of its waits and its further requests."""
     outcome: Outcome | None = None
-    pace, is_refused = Pace(), False
+    pace, is_first, is_refused = Pace(), True, False
     while True:
         try:
             step = stream.send(outcome)
@@ -160,12 +163,14 @@ def told(stream: Stream[T], share: float, on_pace: OnPace) -> Stream[T]:
             # Any other wait is one for records, or for a request, that failed.
             is_for_rate = is_refused or step.seconds <= pace.wait
             on_pace(replace(pace, wait=step.seconds, is_outage=not is_for_rate))
+        elif isinstance(step, Request):
+            pace = replace(pace, wait=0)
+            if not is_first:
+                on_pace(pace)
+            is_first, is_refused = False, False
         outcome = yield step
-        if isinstance(step, Request):
-            pace, is_refused = replace(pace, wait=0), False
         if isinstance(outcome, Response):
             pace, is_refused = Pace.after(outcome, share), outcome.status == REFUSED
-            on_pace(replace(pace, wait=0))
 
 
 class CursorStore(Protocol):
@@ -374,7 +379,7 @@ def batch(
     """Yields the result of each of any number of lookups, in order, as they arrive.
 
     Split into requests of up to 100 lookups, paced by the rate limit that the service states.
-    `on_pace` is called with the pace after each response and before each wait.
+    `on_pace` is called with the pace before each wait and each further request.
     """
     results = _batch(retries, lookups)
     return results if on_pace is None else told(results, 1, on_pace)

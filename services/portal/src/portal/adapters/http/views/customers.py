@@ -1,9 +1,10 @@
 """Customers: a spreadsheet is matched with companies, row by row, and reviewed."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from itertools import islice
+from types import MappingProxyType
 from typing import Final, cast
 
 from aiohttp import web
@@ -14,7 +15,7 @@ from company_registry import (
     Watchlist,
     WatchlistLimitReached,
 )
-from company_registry.progress import duration, limit
+from company_registry.progress import duration, limit, seconds_at
 from company_registry.streams import Rate
 from company_registry.watchlist_operations import MAX_CHANGED
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
@@ -67,6 +68,7 @@ async def show(request: web.Request) -> web.Response:
             piles=PILES,
             refresh="" if held.fault else HERE,
             pace=_pace(held),
+            is_waiting=bool(held.progress and held.progress.waiting),
         )
     return await _piles(request, held)
 
@@ -101,7 +103,7 @@ async def read_again(request: web.Request) -> web.Response:
         choice = Choice(sheet or None, int(row) if row and not is_other else None)
         await _take(request, held.name, held.data, choice)
     except Unreadable as error:
-        return await _columns(request, held, fault=str(error))
+        return await _columns(request, held, reading={"header_row": str(error)}, row=row)
     return redirect(HERE)
 
 
@@ -255,13 +257,22 @@ async def _choice(request: web.Request, *, fault: str = "") -> web.Response:
     )
 
 
-async def _columns(request: web.Request, held: Upload, *, fault: str = "") -> web.Response:
+async def _columns(
+    request: web.Request,
+    held: Upload,
+    *,
+    fault: str = "",
+    reading: Mapping[str, str] = MappingProxyType({}),
+    row: str = "",
+) -> web.Response:
     sample = [held.table.row(place) for place in range(min(_SAMPLE, len(held.table.rows)))]
     return await page(
         request,
         "customers_columns.html",
-        status=HTTPStatus.BAD_REQUEST if fault else HTTPStatus.OK,
+        status=HTTPStatus.BAD_REQUEST if fault or reading else HTTPStatus.OK,
         upload=held,
+        header_row=row or held.table.header_row,
+        faults=reading,
         fields=FIELDS,
         chosen={place: name for name, places in held.columns.places.items() for place in places},
         unused=held.columns.unused(held.table.header),
@@ -272,24 +283,31 @@ async def _columns(request: web.Request, held: Upload, *, fault: str = "") -> we
     )
 
 
-def _pace(held: Upload) -> dict[str, str]:
-    """Returns what holds the matching and how long the rest takes, in words."""
+def _pace(held: Upload) -> str:
+    """Returns the rate over the whole, the time that is left and what holds the matching."""
     progress = held.progress
     if progress is None or held.fault:
-        return {"waiting": "", "left": ""}
-    left = "" if progress.left is None else duration(progress.left)
-    return {"waiting": progress.waiting, "left": left}
+        return ""
+    speed, left = progress.speed, progress.left
+    parts = (
+        "" if speed is None else f"{speed:,.0f} rows a second so far",
+        "" if left is None else f"about {duration(left)} left",
+        progress.waiting,
+    )
+    return ", ".join(filter(None, parts))
 
 
 async def _estimate(request: web.Request, rows: int) -> str:
-    """Returns how long matching takes at least, at the key's rate; empty if that is not known."""
+    """Returns how long the key's rate holds the matching; empty if that is not known."""
     try:
         rate = (await registry_of(request).me()).rate
     except CompanyRegistryError:
         return ""
     known = Rate("key", rate.count, rate.window_seconds)
-    seconds = rows / (known.count * SHARE / known.window)
-    return f"at least {duration(seconds)}, at {limit(known, SHARE)}"
+    available = max(0, rate.remaining - int(rate.count * (1 - SHARE)))
+    seconds = seconds_at(rows, known, SHARE, available, rate.reset_seconds)
+    words = f"It takes about {duration(seconds)} at" if seconds else "It fits into"
+    return f"{words} {limit(known, SHARE)}."
 
 
 async def _piles(request: web.Request, held: Upload) -> web.Response:
