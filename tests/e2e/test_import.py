@@ -142,12 +142,12 @@ def test_every_kind_of_sample_loads_and_loading_it_again_changes_nothing(
     assert list(companies.find(sort=[("_id", 1)])) == before
 
 
-def test_broken_records_are_named_with_their_place_and_the_rest_is_loaded(
+def test_refused_records_are_named_with_their_place_and_the_rest_is_loaded(
     importer: Importer,
 ) -> None:
     good, other = entities(2)
     nameless = {"navn": "UTEN NUMMER AS"}
-    text = f"[{json.dumps(good)},\n{{broken}},\n{json.dumps(nameless)},\n{json.dumps(other)}]"
+    text = f"[{json.dumps(good)},\nnull,\n{json.dumps(nameless)},\n{json.dumps(other)}]"
 
     outcome = importer.load(importer.file(text))
 
@@ -155,6 +155,18 @@ def test_broken_records_are_named_with_their_place_and_the_rest_is_loaded(
     for words in ("4 read, 2 new", "2 refused", "record 2 at byte", "organisasjonsnummer"):
         assert words in outcome.said
     assert importer.count("companies") == 2
+
+
+def test_a_damaged_file_is_loaded_up_to_the_byte_of_its_damage(importer: Importer) -> None:
+    good, other = entities(2)
+    first = json.dumps(good)
+    text = f"[{first},\n{{broken}},\n{json.dumps(other)}]"
+
+    outcome = importer.load(importer.file(text))
+
+    assert outcome.status == 3
+    assert f"not JSON at byte {len(first) + 4}" in outcome.said
+    assert importer.count("companies") == 1
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.9])
