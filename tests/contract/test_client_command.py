@@ -262,7 +262,7 @@ async def test_a_spreadsheet_has_every_row_in_its_result(shell: Shell) -> None:
     assert data.startswith(b"\xef\xbb\xbf")
     assert done.stderr.splitlines() == [
         "Looking up by column navn (name); not used: kunde",
-        "2 found, of which 1 ambiguous, 3 not",
+        "2 found, of which 1 ambiguous, 3 not (2 invalid parameter, 1 company not found)",
     ]
     assert done.exit_code == 1
 

@@ -27,7 +27,14 @@ def a_result(decision: str, *candidates: dict[str, Any]) -> dict[str, Any]:
 
 MATCHED = a_result("match", a_candidate("10000001", 0.998, name=97.1, postal_code=100))
 FOR_REVIEW = a_result("review", a_candidate("10000002", 0.5), a_candidate("10000003", 0.4))
-NONE = a_result("none", a_candidate("10000004", 0.01))
+NONE = a_result("none", a_candidate("10000004", 0.01)) | {"reason": "not_found"}
+ENDED = a_result("match", a_candidate("10000005", 0.9) | {"status": "bankrupt"})
+ABROAD = a_result("none") | {"reason": "country_not_covered", "unread": [], "assumed": {}}
+ASSUMED = a_result("review", a_candidate("05501431", 0.99)) | {
+    "reason": None,
+    "unread": ["phone"],
+    "assumed": {"number": "05501431"},
+}
 
 
 def rows_of(file: Path, delimiter: str = ",") -> list[dict[str, str]]:
@@ -49,7 +56,7 @@ async def test_each_row_has_its_decision_and_company(shell: Shell) -> None:
     done = await shell.run("match", "kunder.csv", "-o", "ud.csv", "--country", "dk")
 
     assert done.exit_code == 1
-    assert "1 match, 1 review, 1 none, 0 error" in done.stderr
+    assert "1 match, 1 review, 1 none (1 empty), 0 error" in done.stderr
     assert "name: Firma, postal_code: Postnr., city: Poststed, phone: Tlf" in done.stderr
     assert shell.bodies[0]["records"][0] == {
         "id": "1",
@@ -66,6 +73,26 @@ async def test_each_row_has_its_decision_and_company(shell: Shell) -> None:
     assert second["alternatives"] == "10000003 Nr 10000003 (0.4)"
     assert (third["decision"], third["company_vat"]) == ("none", "")
     assert sorted(path.name for path in shell.home.glob("ud*")) == ["ud.csv"]
+
+
+async def test_a_row_says_why_it_has_no_company_and_the_summary_counts_the_reasons(
+    shell: Shell,
+) -> None:
+    rows = ["id;navn;land;cvr", "1;A;;", "2;B;Sverige;", "3;C;;5501431.0", "4;;;", "5;D;;", "6;E;;"]
+    (shell.home / "k.csv").write_text("".join(f"{row}\n" for row in rows))
+    shell.answers[MATCH] = [{"results": [MATCHED, ABROAD, ASSUMED, ENDED, NONE]}]
+
+    done = await shell.run("match", "k.csv", "-o", "ud.csv", "--country", "dk")
+
+    sent = [(each["country"], each.get("number")) for each in shell.bodies[0]["records"]]
+    assert sent[1:3] == [("Sverige", None), ("dk", "5501431.0")]
+    said = "2 match (1 bankrupt), 1 review, 3 none (1 of another country, 1 empty, 1 not found), 0"
+    assert said in " ".join(done.stderr.split())
+    written = rows_of(shell.home / "ud.csv", ";")
+    assert [row["reason"] for row in written] == [
+        "", "country_not_covered", "", "empty", "", "not_found",
+    ]  # fmt: skip
+    assert (written[2]["unread"], written[2]["assumed"]) == ("phone", "number=05501431")
 
 
 async def test_without_rows_for_review_the_exit_status_is_0(shell: Shell) -> None:

@@ -121,7 +121,22 @@ async def test_a_row_is_reviewed_beside_its_candidates_and_leads_to_the_next(
     assert decided.headers["Location"] == changed.headers["Location"] == "/customers"
     rows = list(csv.reader(io.StringIO(await portal.shown("/customers.csv"))))
     assert [row[3] for row in rows[1:]] == ["", "12345674", ""]
-    assert [row[-1] for row in rows[1:]] == ["none (by hand)", "match (by hand)", "none"]
+    assert [row[-3] for row in rows[1:]] == ["none (by hand)", "match (by hand)", "none"]
+
+
+async def test_the_piles_say_why_rows_have_no_company_and_what_has_ended(portal: Portal) -> None:
+    abroad = {"decision": "none", "candidates": [], "reason": "country_not_covered"}
+    match = {"decision": "match", "candidates": [{**CANDIDATE, "status": "ended"}]}
+    assumed = {**RESULTS[1], "unread": ["phone"], "assumed": {"number": "05501431"}}
+    portal.api.give("/api/match", {"results": [match, assumed, abroad]})
+    await upload(portal)
+    await matched(portal)
+
+    assert "Of them 1 ended." in await portal.shown("/customers?pile=matched")
+    assert "Registration number: taken for 05501431." in await portal.shown("/customers/rows/1")
+    missing = await portal.shown("/customers?pile=missing")
+    assert "1 of another country." in missing
+    assert "The country is neither Denmark nor Norway." in missing
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,9 @@ def test_a_record_needs_something_to_be_found_by(
 @pytest.mark.parametrize(
     "row, record",
     [
-        (["1", "Prøve", "", "0150", "Norge"], ("no", "Prøve", "0150")),
-        (["1", "'Prøve", "", "150", "?"], ("dk", "Prøve", "0150")),
+        # The service reads the values as they are written.
+        (["1", "Prøve", "", "150.0", "Norge"], ("Norge", "Prøve", "150.0")),
+        (["1", "'Prøve", "", "150", "Sverige"], ("Sverige", "Prøve", "150")),
         (["1", "x" * 400, "", "", ""], ("dk", "x" * 300, None)),
     ],
 )
@@ -134,7 +135,31 @@ def test_a_download_has_the_own_columns_and_what_was_found_in_harmless_cells() -
 
     assert header[:3] == ["'@id", "Name", "Matched country"]
     assert rows == [
-        ["'=1+1", "A", "DK", "12345674", "'=Prøve ApS", "active", "0.9000", "match"],
-        ["2", "B", "", "", "", "", "", "none (by hand)"],
-        ["3", "C", "", "", "", "", "", ""],
+        ["'=1+1", "A", "DK", "12345674", "'=Prøve ApS", "active", "0.9000", "match", "", ""],
+        ["2", "B", "", "", "", "", "", "none (by hand)", "by_hand", ""],
+        ["3", "C", "", "", "", "", "", "", "", ""],
     ]
+
+
+def test_a_row_says_why_it_has_no_company_and_what_could_not_be_read() -> None:
+    found = Outcomes()
+    ended = a_candidate().model_copy(update={"status": "bankrupt"})
+    record = MatchRecord("0")
+    found.add(MatchResult(record, "match", (ended,), unread=("phone",)))
+    found.add(MatchResult(record, "match", (a_candidate(), ended)))
+    found.add(MatchResult(record, "none", (), reason="country_not_covered"))
+    found.add(MatchResult(record, "none", (a_candidate(),), reason="not_found"))
+    found.add(MatchResult(record, "review", (ended,), assumed={"number": "05501431"}))
+
+    assert found.told("matched") == "1 bankrupt"
+    assert found.told("missing") == "1 of another country, 1 not found"
+    assert [found.remark(row) for row in range(5)] == [
+        "Phone: cannot be read.",
+        "",
+        "The country is neither Denmark nor Norway.",
+        "",
+        "Registration number: taken for 05501431.",
+    ]
+    found.choose(1, 1)
+    found.choose(2, None)
+    assert (found.told("matched"), found.reason(2)) == ("2 bankrupt", "by_hand")

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from company_registry.headers import is_street, meaning_of
 from company_registry.matching import MatchRecord
-from company_registry.spreadsheets import country_of, term_of
+from company_registry.spreadsheets import term_of
 
 #: The fields of a record that columns may hold.
 FIELDS: Final = (
@@ -21,7 +21,6 @@ _JOINED: Final = "address"
 _ALTERNATIVES: Final = ("number", "phone")
 #: Characters of a field that the API accepts.
 _MAX_FIELD: Final = 300
-_POSTAL_CODE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +47,13 @@ class Columns:
 
     def record(self, id_: str, row: Sequence[str]) -> MatchRecord:
         """Returns the record of a row."""
-        given: dict[str, Any] = {
+        given = {
             name: text[:_MAX_FIELD]
             for name, places in self.places.items()
             if (text := text_in(row, name, places))
         }
-        given["country"] = country_of(given.get("country", "")) or self.country or None
-        code = given.get("postal_code", "")
-        if code.isdecimal() and len(code) == _POSTAL_CODE - 1:
-            # A spreadsheet takes 0150 for a number.
-            given["postal_code"] = code.zfill(_POSTAL_CODE)
-        return MatchRecord(id_, **given)
+        # The service reads every value as it is written, and says of which countries it has none.
+        return MatchRecord(id_, **{"country": self.country or None, **given})
 
 
 def text_in(row: Sequence[str], field: str, places: Sequence[int]) -> str:

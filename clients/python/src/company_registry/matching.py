@@ -2,8 +2,8 @@
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Final, Literal
 
 from pydantic import Field
@@ -19,16 +19,27 @@ MAX_RECORDS: Final = 100
 
 Decision = Literal["match", "review", "none"]
 
+#: Why rows have no company, in words.
+REASONS: Final = {
+    "not_found": "not found",
+    "country_not_covered": "of another country",
+    "person": "of a person",
+    "unreadable": "unreadable",
+    "placeholder": "with placeholders only",
+    "empty": "empty",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class MatchRecord:
     """The known facts of a company; at least a name, number, address, phone, e-mail or web site."""
 
     id: str
-    #: Without it both registers are searched.
-    country: Country | None = None
+    #: `dk`, `no`, or the country's name. Without it both registers are searched; of another country
+    #: no company is found.
+    country: str | None = None
     name: str | None = None
-    #: A registration number, or that of a production unit.
+    #: A registration number, or that of a production unit, as it is written.
     number: str | None = None
     #: Street and house number, or the whole address.
     address: str | None = None
@@ -68,11 +79,26 @@ class MatchResult:
     decision: Decision | None
     candidates: tuple[MatchCandidate, ...] = ()
     error: ApiError | None = None
+    #: Why there is no company, for `none`; a key of `REASONS`.
+    reason: str | None = None
+    #: Fields with a value that cannot be read.
+    unread: tuple[str, ...] = ()
+    #: By field, a value that is likely meant instead of the record's, such as a number with the
+    #: zero that a spreadsheet has dropped. Such a record is for review.
+    assumed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_transient(self) -> bool:
         """True if the record failed, but may succeed when it is repeated."""
         return self.error is not None and self.error.code in TRANSIENT
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Returns how many rows have each reason, status or code, in words; the most frequent first."""
+    ranked = sorted(counts.items(), key=lambda each: -each[1])
+    return ", ".join(
+        f"{count:,} {REASONS.get(name, name.replace('_', ' '))}" for name, count in ranked
+    )
 
 
 def match(
@@ -156,7 +182,12 @@ def _results(response: Response, records: Sequence[MatchRecord]) -> Iterator[Mat
             problem = result.get("problem")
             if problem is None:
                 found = tuple(map(MatchCandidate.model_validate, result["candidates"]))
-                yield MatchResult(record, result["decision"], found)
+                more = {
+                    "reason": result.get("reason"),
+                    "unread": tuple(result.get("unread") or ()),
+                    "assumed": dict(result.get("assumed") or {}),
+                }
+                yield MatchResult(record, result["decision"], found, **more)
             else:
                 error = problem_error(problem, status=problem["status"])
                 yield MatchResult(record, None, error=error)

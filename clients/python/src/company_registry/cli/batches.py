@@ -2,9 +2,10 @@
 
 import csv
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -22,6 +23,7 @@ from company_registry.cli.session import Exit, Session
 from company_registry.client import Client
 from company_registry.errors import CompanyRegistryError, InvalidParameter
 from company_registry.headers import TYPES
+from company_registry.matching import counted
 from company_registry.spreadsheets import Row, Sheet, harmless
 from company_registry.streams import Lookup
 
@@ -84,11 +86,25 @@ def batch(  # noqa: PLR0913 (the command's options)
 class _Counts:
     done: int = 0
     found: int = 0
-    ambiguous: int = 0
+    #: Of the companies found, those that are ambiguous or not active; of the others, their errors.
+    noted: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+
+    def add(self, result: Result) -> None:
+        """Counts a result."""
+        self.done += 1
+        if result.company is None:
+            self.errors[result.error.code if result.error else "error"] += 1
+            return
+        self.found += 1
+        self.noted["ambiguous"] += result.is_ambiguous
+        self.noted[result.company.status] += result.company.status != "active"
 
     def __str__(self) -> str:
-        of_which = f", of which {self.ambiguous} ambiguous" if self.ambiguous else ""
-        return f"{self.found} found{of_which}, {self.done - self.found} not"
+        noted, errors = counted(+self.noted), counted(self.errors)
+        of_which = f", of which {noted}" if noted else ""
+        why = f" ({errors})" if errors else ""
+        return f"{self.found} found{of_which}, {self.done - self.found} not{why}"
 
 
 def _look_up(
@@ -101,9 +117,7 @@ def _look_up(
         try:
             for row, result in zip(sheet.rows, _results(client, lookups, told), strict=True):
                 write(row, result)
-                counts.done += 1
-                counts.found += result.company is not None
-                counts.ambiguous += result.is_ambiguous
+                counts.add(result)
                 told.advance()
         except CompanyRegistryError:
             session.note(f"Stopped after {counts.done} of {len(lookups)} rows.")

@@ -3,7 +3,7 @@
 import csv
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,15 +17,19 @@ from company_registry.cli.progress import telling
 from company_registry.cli.session import Exit, Session
 from company_registry.columns import FIELDS, SEARCHED, Columns, read_places, recognised
 from company_registry.errors import CompanyRegistryError
-from company_registry.matching import MatchRecord, MatchResult
+from company_registry.matching import MatchRecord, MatchResult, counted
 from company_registry.spreadsheets import Row, Sheet, country_of, harmless
 
 #: Columns of each result, after those of the input.
 _ADDED: Final = (
     "decision", "company_country", "company_vat", "company_name", "company_city",
-    "company_status", "score", "evidence", "alternatives", "error", "error_detail",
+    "company_status", "score", "evidence", "alternatives", "reason", "unread", "assumed", "error",
+    "error_detail",
 )  # fmt: skip
-_MATCH, _ERROR = "match", "error"
+_MATCH, _NONE, _ERROR = "match", "none", "error"
+
+#: What a result may have beside its decision and candidates.
+_MORE: Final = ("reason", "unread", "assumed")
 
 #: A result as it is kept: what the service said of a row.
 _Kept = dict[str, Any]
@@ -81,9 +85,26 @@ def match(  # noqa: PLR0913 (the command's options)
     except OSError as error:
         session.fail(f"{out}: {error.strerror}", Exit.USAGE)
     counts = Counter(each["decision"] or _ERROR for each in kept)
-    session.note(", ".join(f"{counts[name]} {name}" for name in (_MATCH, "review", "none", _ERROR)))
+    session.note(_summary(kept, counts))
     if counts["review"] or counts[_ERROR]:
         raise typer.Exit(Exit.FAILED)
+
+
+def _summary(kept: Sequence[_Kept], counts: Mapping[str, int]) -> str:
+    """How many rows have each decision; of the matches who has ended, of the others why."""
+    more: dict[str, Counter[str]] = {
+        _MATCH: Counter(
+            each["candidates"][0]["status"] for each in kept if each["decision"] == _MATCH
+        ),
+        _NONE: Counter(each["reason"] for each in kept if each.get("reason")),
+        _ERROR: Counter(each["problem"]["code"] for each in kept if each["problem"]),
+    }
+    del more[_MATCH]["active"]
+    parts = []
+    for name in (_MATCH, "review", _NONE, _ERROR):
+        words = counted(more.get(name, Counter()))
+        parts.append(f"{counts[name]} {name}{f' ({words})' if words else ''}")
+    return ", ".join(parts)
 
 
 def columns_of(sheet: Sheet, given: Sequence[str], country: str = "") -> Columns:
@@ -163,7 +184,9 @@ def _matched(
         return kept
 
 
-_NOTHING: Final[_Kept] = {"decision": "none", "candidates": [], "problem": None}
+_NOTHING: Final[_Kept] = {
+    "decision": _NONE, "candidates": [], "problem": None, "reason": "empty",
+}  # fmt: skip
 
 
 def _is_searched(record: MatchRecord) -> bool:
@@ -173,7 +196,9 @@ def _is_searched(record: MatchRecord) -> bool:
 def _kept(result: MatchResult) -> _Kept:
     problem = None if result.error is None else result.error.problem
     candidates = plain(result.candidates)
-    return {"decision": result.decision, "candidates": candidates, "problem": problem}
+    kept: _Kept = {"decision": result.decision, "candidates": candidates, "problem": problem}
+    more = {name: plain(getattr(result, name)) for name in _MORE}
+    return kept | {name: value for name, value in more.items() if value}
 
 
 def _write(session: Session, out: Path | None, sheet: Sheet, kept: Sequence[_Kept]) -> None:
@@ -202,10 +227,12 @@ def _write_rows(session: Session, target: Any, sheet: Sheet, kept: Sequence[_Kep
 
 
 def _document(sheet: Sheet, row: Row, result: _Kept) -> dict[str, Any]:
-    document = {"input": dict(zip(sheet.header, row.cells, strict=True))}
+    document: dict[str, Any] = {"input": dict(zip(sheet.header, row.cells, strict=True))}
     if result["problem"] is not None:
         return {**document, "problem": result["problem"]}
-    return {**document, "decision": result["decision"], "candidates": result["candidates"]}
+    more = {name: result[name] for name in _MORE if name in result}
+    decision, candidates = result["decision"], result["candidates"]
+    return {**document, "decision": decision, **more, "candidates": candidates}
 
 
 def _cells(result: _Kept) -> list[str]:
@@ -217,5 +244,7 @@ def _cells(result: _Kept) -> list[str]:
     evidence = " ".join(f"{name}={value:g}" for name, value in best.get("evidence", {}).items())
     others = " | ".join(f"{one['vat']} {one['name']} ({one['score']:g})" for one in shown[1:])
     score = f"{best['score']:g}" if best else ""
-    ending = [score, evidence, others, problem.get("code", ""), problem.get("detail", "")]
+    assumed = " ".join(f"{name}={value}" for name, value in result.get("assumed", {}).items())
+    said = [result.get("reason", ""), " ".join(result.get("unread", ())), assumed]
+    ending = [score, evidence, others, *said, problem.get("code", ""), problem.get("detail", "")]
     return [result["decision"] or _ERROR, *fields, *ending]

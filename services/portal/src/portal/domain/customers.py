@@ -1,12 +1,14 @@
 """Customers of a spreadsheet: its columns, the records to be matched, and the three piles."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Final
 
 from company_registry.columns import Columns, read_places
-from company_registry.matching import MatchCandidate, MatchResult
+from company_registry.matching import MatchCandidate, MatchResult, counted
 from company_registry.spreadsheets import harmless
 
 MAX_ROWS: Final = 50_000
@@ -29,12 +31,24 @@ PILES: Final = {"review": "To review", "matched": "Matched", "missing": "Not fou
 
 _PILE_OF: Final = {"match": "matched", "review": "review"}
 
+_NOT_FOUND, _BY_HAND = "not_found", "by_hand"
+#: Why a row has no company, where that is not evident.
+WHY: Final = {
+    "country_not_covered": "The country is neither Denmark nor Norway.",
+    "person": "This seems to be a person.",
+    "unreadable": "None of its values can be read.",
+    "placeholder": "It says only that nothing is known.",
+    "empty": "It has nothing to search for.",
+    "invalid_parameter": "The service cannot read this row.",
+    "lookup_timeout": "The search took too long.",
+}
+
 #: Candidates that are kept of a record that nobody needs to review.
 _KEPT: Final = 2
 
 #: Columns that a download adds.
 ADDED: Final = ("Matched country", "Matched number", "Matched name", "Matched status", "Score")
-_DECIDED: Final = "Decision"
+_DECIDED: Final = ("Decision", "Reason", "Remark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +107,13 @@ class Outcomes:
     piles: list[str] = field(default_factory=list)
     #: The candidates of each row, as JSON.
     _candidates: list[bytes] = field(default_factory=list)
+    #: Why each row has no company; empty if it may have one.
+    _reasons: list[str] = field(default_factory=list)
+    #: The status of the likeliest candidate of each row; empty without one.
+    _statuses: list[str] = field(default_factory=list)
+    #: By row, the fields that could not be read, and the values that were assumed instead.
+    _unread: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    _assumed: dict[int, Mapping[str, str]] = field(default_factory=dict)
     #: By row, the candidate that a person has chosen; None for none of them.
     chosen: dict[int, int | None] = field(default_factory=dict)
 
@@ -106,7 +127,14 @@ class Outcomes:
         pile = _PILE_OF.get(result.decision or "", "missing") if result.candidates else "missing"
         kept = result.candidates if pile == "review" else result.candidates[:_KEPT]
         found = [each.model_dump(mode="json", exclude_none=True) for each in kept]
+        row = len(self.piles)
         self.piles.append(pile)
+        self._reasons.append(intern(_reason(result)))
+        self._statuses.append(intern(result.candidates[0].status if result.candidates else ""))
+        if result.unread:
+            self._unread[row] = result.unread
+        if result.assumed:
+            self._assumed[row] = result.assumed
         self._candidates.append(json.dumps(found, separators=(",", ":")).encode() if found else b"")
 
     def candidates(self, row: int) -> list[MatchCandidate]:
@@ -136,6 +164,35 @@ class Outcomes:
         """Returns the number of rows in each pile."""
         return {pile: self.piles.count(pile) for pile in PILES}
 
+    def told(self, pile: str) -> str:
+        """Returns in words who of the matches has ended, and why the missing rows are so."""
+        rows = self.rows(pile)
+        if pile == "matched":
+            found = Counter(self._status(row) for row in rows)
+            return counted({name: count for name, count in found.items() if name != "active"})
+        if pile == "missing":
+            return counted(Counter(map(self.reason, rows)))
+        return ""
+
+    def reason(self, row: int) -> str:
+        """Returns why a row has no company, also if a person has decided so."""
+        return _BY_HAND if row in self.chosen else self._reasons[row] or _NOT_FOUND
+
+    def remark(self, row: int) -> str:
+        """Returns what to know about a row, in sentences; empty without anything."""
+        is_missing = self.piles[row] == "missing"
+        said = [WHY.get(self.reason(row), "")] if is_missing else []
+        said += [f"{FIELDS[name]}: cannot be read." for name in self._unread.get(row, ())]
+        said += [
+            f"{FIELDS[name]}: taken for {value}."
+            for name, value in self._assumed.get(row, {}).items()
+        ]
+        return " ".join(filter(None, said))
+
+    def _status(self, row: int) -> str:
+        match = self.match(row) if self.chosen.get(row) else None
+        return match.status if match else self._statuses[row]
+
     def companies(self) -> list[str]:
         """Returns the matched companies as `<country>:<number>`, each once."""
         found = (self.match(row) for row in self.rows("matched"))
@@ -147,10 +204,10 @@ def enriched(table: Table, outcomes: Outcomes) -> Iterator[list[str]]:
 
     No cell acts on the program that shows it.
     """
-    yield [*map(harmless, table.header), *ADDED, _DECIDED]
+    yield [*map(harmless, table.header), *ADDED, *_DECIDED]
     for row in range(len(table.rows)):
         own = [harmless(cell) for cell in table.row(row)]
-        yield [*own, *map(harmless, _found(outcomes, row)), _decided(outcomes, row)]
+        yield [*own, *map(harmless, _found(outcomes, row)), *_decided(outcomes, row)]
 
 
 def _found(outcomes: Outcomes, row: int) -> list[str]:
@@ -160,8 +217,14 @@ def _found(outcomes: Outcomes, row: int) -> list[str]:
     return [match.country.upper(), match.vat, match.name, match.status, f"{match.score:.4f}"]
 
 
-def _decided(outcomes: Outcomes, row: int) -> str:
+def _decided(outcomes: Outcomes, row: int) -> list[str]:
     if row >= len(outcomes.piles):
-        return ""
-    words = {"matched": "match", "review": "review", "missing": "none"}[outcomes.piles[row]]
-    return f"{words} (by hand)" if row in outcomes.chosen else words
+        return [""] * len(_DECIDED)
+    pile = outcomes.piles[row]
+    words = {"matched": "match", "review": "review", "missing": "none"}[pile]
+    decision = f"{words} (by hand)" if row in outcomes.chosen else words
+    return [decision, outcomes.reason(row) if pile == "missing" else "", outcomes.remark(row)]
+
+
+def _reason(result: MatchResult) -> str:
+    return result.error.code if result.error else result.reason or ""

@@ -152,6 +152,7 @@ async def review(request: web.Request) -> web.Response:
         ],
         candidates=held.outcomes.candidates(row),
         match=held.outcomes.match(row),
+        remark=held.outcomes.remark(row),
         evidence=_EVIDENCE,
         countries=COUNTRIES,
         waiting=len(waiting),
@@ -332,6 +333,8 @@ async def _piles(request: web.Request, held: Upload) -> web.Response:
             (row, held.table.number(row), held.table.row(row)[named], held.outcomes.match(row))
             for row in shown
         ],
+        told=held.outcomes.told(pile),
+        remarks={row: remark for row in shown if (remark := held.outcomes.remark(row))},
         chosen=held.outcomes.chosen,
         watchlists=await _watchlists(request) if pile == "matched" and rows else None,
         number=number,
