@@ -94,6 +94,17 @@ def test_the_sync_shares_the_registers_loopback_and_has_a_readiness_check() -> N
     assert sync["healthcheck"]["test"] == ["CMD", "healthy", str(SYNC.ports["admin"])]
 
 
+def test_a_sync_may_be_given_a_proxy_and_its_authority() -> None:
+    proxied = {
+        "HTTPS_PROXY": "http://proxy.example.com:3128",
+        "HTTP_PROXY": "http://proxy.example.com:3128",
+        "NO_PROXY": "127.0.0.1,localhost",
+        "REGISTER_CA_FILE": "/certificates/ca.pem",
+    }
+
+    assert SYNC.faults({**CONTAINERS["lookup-sync"]["environment"], **proxied}, command=False) == []
+
+
 @pytest.mark.parametrize(
     "key", [key for key, (_, container) in ALL_OURS.items() if "stop_grace_period" in container]
 )

@@ -5,7 +5,8 @@ import os
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from pathlib import Path
@@ -18,6 +19,7 @@ from lookup.changes.ended import Ended
 from lookup.following.downloads import DownloadedFile
 from lookup.following.register_client import (
     Call,
+    Proxies,
     RegisterClient,
     RetryPolicy,
     http_date,
@@ -283,6 +285,126 @@ async def test_a_certificate_counts_only_where_its_authority_is_trusted(tmp_path
                     statuses.append(str(fault).partition(":")[0])
 
     assert statuses == ["untrusted certificate", "200"]
+
+
+class Proxy:
+    """A proxy that opens tunnels (CONNECT), and records to where and for whom."""
+
+    def __init__(self, status: str = "200 OK") -> None:
+        self.status = status
+        self.url = ""
+        self.asked: list[tuple[str, str | None]] = []
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator["Proxy"]:
+        server = await asyncio.start_server(self._tunnel, "127.0.0.1")
+        async with server:
+            self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            yield self
+
+    async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        method, target, _ = head[0].split()
+        headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
+        self.asked.append((f"{method} {target}", headers.get("proxy-authorization")))
+        writer.write(f"HTTP/1.1 {self.status}\r\n\r\n".encode())
+        if self.status.startswith("200"):
+            host, port = target.split(":")
+            far_reader, far_writer = await asyncio.open_connection(host, int(port))
+            await asyncio.gather(_copied(reader, far_writer), _copied(far_reader, writer))
+        writer.close()
+
+
+async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while part := await reader.read(65_536):
+        writer.write(part)
+    writer.close()
+
+
+@dataclass
+class Secured:
+    """A register with a certificate of a private authority, and its file."""
+
+    served: Served
+    ca_file: Path
+
+    @asynccontextmanager
+    async def client(self, proxies: Proxies) -> AsyncIterator[RegisterClient]:
+        policy = replace(retry_policy([], max_attempts=2), proxies=proxies)
+        async with sessions(policy, ca_file=self.ca_file) as session:
+            yield RegisterClient(session, self.served.brreg, register="brreg", retry_policy=policy)
+
+
+@pytest.fixture
+async def secured(tmp_path: Path) -> AsyncIterator[Secured]:
+    authority = trustme.CA()
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    ca_file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(str(ca_file))
+    async with serving(Registers(companies=1), tls=context) as served:
+        yield Secured(served, ca_file)
+
+
+@pytest.mark.parametrize("no_proxy", ["", "example.com, localhost"])
+async def test_requests_are_sent_through_the_proxy_of_their_scheme(
+    secured: Secured, no_proxy: str
+) -> None:
+    async with Proxy().running() as proxy:
+        with_password = proxy.url.replace("://", "://user:secret@")
+        proxies = Proxies({"https": with_password, "http": "http://unused.invalid"}, no_proxy)
+        async with secured.client(proxies) as client:
+            answer = await client.ask(Call("GET", client.url("enheter")))
+
+    assert answer.status == 200
+    port = secured.served.url.port
+    assert proxy.asked == [(f"CONNECT 127.0.0.1:{port}", "basic dxnlcjpzzwnyzxq=")]
+
+
+@pytest.mark.parametrize("no_proxy", ["127.0.0.1", "a.example.com,127.0.0.1", "*"])
+async def test_a_host_of_no_proxy_is_reached_directly(secured: Secured, no_proxy: str) -> None:
+    proxy = Proxy()
+    async with (
+        proxy.running(),
+        secured.client(Proxies({"https": proxy.url}, no_proxy)) as client,
+    ):
+        answer = await client.ask(Call("GET", client.url("enheter")))
+
+    assert (answer.status, proxy.asked) == (200, [])
+
+
+@pytest.mark.parametrize(
+    "url,no_proxy,is_direct",
+    [
+        ("https://data.brreg.no/a", "brreg.no", True),
+        ("https://data.brreg.no/a", ".brreg.no", True),
+        ("https://data.brreg.no/a", "*.BRREG.no , example.com", True),
+        ("https://data.brreg.no/a", "data.brreg.no:443", True),
+        ("https://data.brreg.no/a", "data.brreg.no:8443", False),
+        ("https://data.brreg.no/a", "reg.no,brreg.com,,", False),
+        ("https://data.brreg.no/a", "", False),
+        ("https://data.brreg.no/a", "*", True),
+        ("http://data.brreg.no/a", "", True),
+    ],
+)
+def test_names_of_no_proxy_are_hosts_and_domains(url: str, no_proxy: str, is_direct: bool) -> None:  # noqa: FBT001 (a table)
+    proxies = Proxies({"https": "http://proxy.example.com"}, no_proxy)
+
+    assert (proxies.of(URL(url)) is None) is is_direct
+
+
+async def test_a_proxy_that_refuses_is_no_connection_and_its_password_is_not_told(
+    secured: Secured,
+) -> None:
+    async with Proxy("407 Proxy Authentication Required").running() as proxy:
+        with_password = proxy.url.replace("://", "://user:secret@")
+        async with secured.client(Proxies({"https": with_password})) as client:
+            with pytest.raises(RegisterUnavailable) as failed:
+                await client.ask(Call("GET", client.url("enheter")))
+
+    assert "the proxy answered 407" in str(failed.value)
+    assert "secret" not in str(failed.value)
+    assert len(proxy.asked) == 2
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from lookup.registers.brreg.settings import BrregSettings
 from lookup.registers.cvr.settings import CvrSettings
 from lookup.registers.peppol.settings import PeppolSettings
 from lookup.settings import SyncSettings
+from lookup.sync_app import proxies
 
 URLS: dict[str, type[RegisterSettings]] = {
     "brreg_url": BrregSettings,
@@ -64,3 +65,44 @@ def test_hosts_of_files_are_separated_by_commas(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("REGISTER_FILE_HOSTS", "Files.example.com, cdn.example.com")
 
     assert load(SyncSettings).register_file_hosts == ("files.example.com", "cdn.example.com")
+
+
+@pytest.mark.parametrize(
+    "given,expected",
+    [
+        (
+            {"HTTPS_PROXY": "http://proxy.example.com:3128"},
+            {"https": "http://proxy.example.com:3128"},
+        ),
+        ({"https_proxy": "proxy.example.com:3128"}, {"https": "http://proxy.example.com:3128"}),
+        (
+            {
+                "HTTPS_PROXY": "http://a:b%40c@proxy.example.com",
+                "HTTP_PROXY": "https://other.example",
+            },
+            {"https": "http://a:b%40c@proxy.example.com", "http": "https://other.example"},
+        ),
+        ({"HTTPS_PROXY": "", "HTTP_PROXY": " "}, {}),
+    ],
+)
+def test_proxies_are_read_from_the_usual_variables(
+    given: dict[str, str], expected: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"MONGO_URL": "mongodb://localhost", **given}.items():
+        monkeypatch.setenv(name, value)
+
+    assert proxies(load(SyncSettings)).urls == expected
+
+
+def test_a_proxy_of_another_protocol_is_refused_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MONGO_URL", "mongodb://localhost")
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://user:secret@proxy.example.com")
+
+    with pytest.raises(SystemExit):
+        load(SyncSettings)
+
+    said = capsys.readouterr().err
+    assert "HTTPS_PROXY" in said
+    assert "secret" not in said

@@ -12,6 +12,7 @@ from common.runtime.settings import (
     Duration,
     Port,
     ProcessSettings,
+    ProxyUrl,
     ServiceSettings,
     duration,
 )
@@ -76,6 +77,17 @@ class SyncSettings(ProcessSettings, RegisterDatabaseSettings):
     admin_port: Port = Field(default=9105, description="operational port, with `--follow`")
     register_ca_file: Path | None = Field(
         default=None, description="certificates (PEM) trusted in addition to the system's"
+    )
+    https_proxy: ProxyUrl = Field(
+        default=None, description="proxy of requests to registers over HTTPS, `http://host:port`"
+    )
+    http_proxy: ProxyUrl = Field(
+        default=None, description="proxy of requests to registers over plain HTTP"
+    )
+    no_proxy: str = Field(
+        default="",
+        description="hosts that are reached without a proxy, with their subdomains, "
+        "comma-separated; `*` for all",
     )
     register_file_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_hosts)] = Field(
         default=(),

@@ -9,11 +9,18 @@ from common.leases import StoredLeases
 from common.mongo import connected, database
 from common.runtime.backoff import delays
 from lookup.following.dependencies import SyncDependencies
-from lookup.following.register_client import RetryPolicy, sessions
+from lookup.following.register_client import Proxies, RetryPolicy, sessions
 from lookup.following.settings import RegisterSettings
 from lookup.loading.read import reading_processes
 from lookup.loading.stores import Clock, Stores, utc_now
 from lookup.settings import SyncSettings
+
+
+def proxies(settings: SyncSettings) -> Proxies:
+    """Returns the proxies of the settings."""
+    given = {"https": settings.https_proxy, "http": settings.http_proxy}
+    urls = {scheme: url.get_secret_value() for scheme, url in given.items() if url is not None}
+    return Proxies(urls, settings.no_proxy)
 
 
 async def connect(
@@ -34,6 +41,7 @@ async def connect(
         settings.register_timeout,
         settings.register_max_attempts,
         file_hosts=settings.register_file_hosts,
+        proxies=proxies(settings),
     )
     url = settings.mongo_url.get_secret_value()
     client = await stack.enter_async_context(

@@ -66,6 +66,21 @@ AmqpUrl = Annotated[SecretStr, AfterValidator(_url_of("amqp", "amqps"))]
 MongoUrl = Annotated[SecretStr, AfterValidator(_url_of("mongodb", "mongodb+srv"))]
 
 
+def _proxy(value: object) -> object:
+    """Returns the URL of a proxy, which many write without a scheme; None for an empty one."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text and "://" not in text:
+        text = f"http://{text}"
+    return text or None
+
+
+ProxyUrl = Annotated[
+    Annotated[SecretStr, AfterValidator(_url_of("http", "https"))] | None, BeforeValidator(_proxy)
+]
+
+
 def duration(default: str, description: str) -> Any:
     """Returns the field of a `Duration`."""
     return Field(default=default, validate_default=True, description=description)

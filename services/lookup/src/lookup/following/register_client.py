@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,6 +49,23 @@ _REQUESTS = Counter(
 
 
 @dataclass(frozen=True, slots=True)
+class Proxies:
+    """The proxies of requests, and the hosts that are reached without one."""
+
+    #: By the scheme of the register's URL. They may contain a password.
+    urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: As curl reads `NO_PROXY`: hosts and domains, comma-separated.
+    unproxied: str = ""
+
+    def of(self, url: URL) -> str | None:
+        """Returns the proxy of a request to a URL; None if it is sent directly."""
+        proxy = self.urls.get(url.scheme)
+        if proxy is None or any(map(partial(_is_of, url), self.unproxied.lower().split(","))):
+            return None
+        return proxy
+
+
+@dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """Timeouts and retries of requests to a register."""
 
@@ -61,6 +79,7 @@ class RetryPolicy:
     patience: timedelta = timedelta(minutes=5)
     #: Other hosts that a file may be redirected to.
     file_hosts: Collection[str] = ()
+    proxies: Proxies = Proxies()
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
@@ -194,6 +213,11 @@ class RegisterClient:
             raise RegisterFault(f"{call.url.path}: more than {_MAX_REDIRECTS} redirects")
         except aiohttp.ClientConnectorCertificateError as error:
             raise RegisterFault(f"untrusted certificate: {error}") from None
+        except aiohttp.ClientHttpProxyError as error:
+            # Its message has the URL of the proxy, and with it a password.
+            raise TransientError(
+                f"the proxy answered {error.status}", result="no_connection", done=False
+            ) from None
         except aiohttp.ClientConnectorError as error:
             raise TransientError(
                 f"no connection ({error})", result="no_connection", done=False
@@ -220,6 +244,8 @@ class RegisterClient:
             # Responses are decompressed up to their limit. Files stay compressed, so that a
             # truncated one is detected.
             auto_decompress=False,
+            # Not by `trust_env`, which would also send passwords of a .netrc.
+            proxy=self._retry_policy.proxies.of(url),
             timeout=aiohttp.ClientTimeout(
                 total=whole.total_seconds(), sock_connect=seconds, sock_read=seconds
             ),
@@ -249,6 +275,15 @@ class RegisterClient:
             raise TransientError(what, result=str(status), wait=wait, done=status != 429)
         _REQUESTS.labels(self._register, str(status)).inc()
         raise RegisterFault(f"{call.method} {call.url.path}: {what}")
+
+
+def _is_of(url: URL, name: str) -> bool:
+    """Returns True if a URL's host is of a name of `NO_PROXY`, or of a domain with that name."""
+    domain = name.strip().removeprefix("*.").lstrip(".")
+    hosts = (url.host, f"{url.host}:{url.port}")
+    return domain == "*" or (
+        bool(domain) and any(f".{host}".endswith(f".{domain}") for host in hosts)
+    )
 
 
 def retry_after(text: str | None, now: datetime) -> timedelta | None:
