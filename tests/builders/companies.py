@@ -153,6 +153,7 @@ def roles_in(record: CompanyRecord | OwnersRecord) -> tuple[Role, ...] | None:
 def contents(record: Record) -> Any:
     """The fields of a record, and beside them those of its JSON."""
     said = SimpleNamespace(**{name: getattr(record, name) for name in record.__slots__})
+    said.searched_phones = getattr(record, "phones", ())
     if isinstance(record, CompanyRecord):
         vars(said).update(company_in(record))
     if isinstance(record, UnitRecord):

@@ -6,7 +6,7 @@ Raw = dict[str, Any]
 
 
 def an_entity(**fields: Any) -> Raw:
-    """A Norwegian `enhet` in the shape of 2026."""
+    """A Norwegian `enhet` in the shape of 2026, as the interface gives it."""
     return {
         "organisasjonsnummer": "310345679",
         "navn": "PRØVEFABRIKKEN NORGE AS",
@@ -16,7 +16,10 @@ def an_entity(**fields: Any) -> Raw:
         "konkurs": False,
         "underAvvikling": False,
         "underTvangsavviklingEllerTvangsopplosning": False,
+        "paategninger": [],
+        "erIKonsern": False,
         "_links": {"self": {"href": "https://register.example/enheter/310345679"}},
+        "respons_klasse": "Enhet",
         **fields,
     }
 
@@ -41,6 +44,8 @@ def a_norwegian_unit(**fields: Any) -> Raw:
         "organisasjonsform": {"kode": "BEDR", "beskrivelse": "Bedrift"},
         "overordnetEnhet": "310345679",
         "beliggenhetsadresse": a_norwegian_address(),
+        "_links": {"self": {"href": "https://register.example/underenheter/310345687"}},
+        "respons_klasse": "Underenhet",
         **fields,
     }
 

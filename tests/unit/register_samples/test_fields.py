@@ -28,9 +28,16 @@ def values(record: object) -> Iterator[tuple[str, Any]]:
     "stream,source,unknown",
     [
         (companies_dk, DK_COMPANIES, {"registered", "vat_registered", "accounts", "parent"}),
-        (companies_no, NO_ENTITIES, {"trade_names", "fax", "advertising_protected"}),
+        (
+            companies_no,
+            NO_ENTITIES,
+            {
+                *("trade_names", "fax", "advertising_protected", "signing_rule", "financial_year"),
+                *("listed", "founders", "merged_into", "merged_from"),
+            },
+        ),
         (units_dk, DK_UNITS, set()),
-        (units_no, NO_UNITS, set()),
+        (units_no, NO_UNITS, {"advertising_protected"}),
         (participants, PEPPOL, set()),
     ],
 )
@@ -47,4 +54,7 @@ def test_norwegian_roles_have_owners_and_officers_with_every_field() -> None:
     found = [pair for each in roles_no(COUNT) for pair in values(parsed(NO_ROLES, each))]
 
     known = {name for name, value in found if value is not None}
-    assert known >= {"owner_list.vat", "owner_list.name", "role_list.vat", "role_list.role_text"}
+    assert known >= {
+        *("owner_list.vat", "owner_list.name", "owner_list.share"),
+        *("role_list.vat", "role_list.role_text"),
+    }

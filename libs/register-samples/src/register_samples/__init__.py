@@ -9,10 +9,12 @@ from register_samples.documents import (
     units_no,
 )
 from register_samples.files import write_registers
+from register_samples.norway_formats import as_of_2022, write_table
 from register_samples.showcase import SHOWCASE
 
 __all__ = [
     "SHOWCASE",
+    "as_of_2022",
     "companies_dk",
     "companies_no",
     "participants",
@@ -20,4 +22,5 @@ __all__ = [
     "units_dk",
     "units_no",
     "write_registers",
+    "write_table",
 ]

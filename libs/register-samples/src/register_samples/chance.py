@@ -22,6 +22,7 @@ class Topic(IntEnum):
     EINVOICING = 8
     UNIT = 9
     CUSTOMER = 10
+    FURTHER_DETAILS = 11
 
 
 class Draw:

@@ -1,9 +1,11 @@
 """The documents of Enhetsregisteret (data.brreg.no)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import date
 from functools import cache
 from textwrap import wrap
 
+from register_samples.addresses import postal_address
 from register_samples.chance import Draw, Topic
 from register_samples.companies import AS_OF, earlier_company, owners
 from register_samples.names import person
@@ -16,6 +18,8 @@ _TEMPLATES = Templates("norway")
 #: The day on which employees were last counted.
 _COUNTED = "2026-06-12"
 _TRADED = ("TRADING", "PARTNERS", "FOREIGN")
+#: The first registrations of voluntary organisations, and waivers of the audit.
+_VOLUNTARY_SINCE, _WAIVED_SINCE = date(2009, 6, 2), date(2011, 5, 1)
 #: Fewer employees than this are withheld.
 _WITHHELD_BELOW = 5
 
@@ -23,6 +27,15 @@ _WITHHELD_BELOW = 5
 _TEXTS: dict[str, dict[str, str]] = NORWAY.habits["texts"]
 #: The sector of companies by their naming, and the role of owners by the legal form.
 _SECTORS, _OWNERS = NORWAY.habits["sectors"], NORWAY.habits["owners"]
+_AS = "Aksjeselskap"
+_SHARE_CAPITAL = {"kind": _TEXTS["capitals"]["SHARES"]}
+#: Codes of roles and their holders.
+_Seats = Sequence[tuple[str, Variables]]
+
+#: The groups of roles that are not called as the role in them.
+_GROUPS = {"DTPR": "DELT", "DTSO": "DELT", "SIFE": "SIGN", "POHV": "PROK"}
+#: How the register has the share of each of so many partners.
+_PARTS = {1: "100%", 2: "50%", 3: "1/3", 4: "25,00"}
 
 
 def entity(company: Variables) -> Document:
@@ -53,14 +66,56 @@ def entity(company: Variables) -> Document:
     variables["language"] = "Nynorsk" if draw.happens(0.12) else "Bokmål"
     variables["vat_since"] = company["registered"] if variables["vat"] else None
     variables["traded_since"] = company["registered"] if traded else None
-    variables["counted"] = _COUNTED if company["employees"] else None
     if purpose := company.get("purpose"):
         variables["statutes"] = draw.day(company["founded"], AS_OF)
         variables["purpose_lines"] = list(_in_lines(purpose))
+    variables["in_group"] = False
     if capital := company["capital"]:
-        variables["shares"] = {"amount": float(capital), "count": capital // 10}
+        variables["shares"] = {"amount": float(capital), "count": capital // 10} | _SHARE_CAPITAL
         variables["in_group"] = draw.happens(0.2)
-    return _TEMPLATES.fill("entity", variables)
+    return _TEMPLATES.fill("entity", variables | _further_details(company))
+
+
+def _further_details(company: Variables) -> Variables:
+    """Returns the variables of members that few entities have, or that were added later."""
+    draw = Draw(NORWAY.ordinal, Topic.FURTHER_DETAILS, company["index"])
+    form, registered = company["form"]["code"], company["registered"]
+    naming = company["form"]["naming"]
+    details: Variables = {"remarks": company.get("remarks", []), "party": False}
+    text = company.get("purpose") or (company["industries"] or [{"text": "Forening"}])[0]["text"]
+    details["activity_lines"] = list(_in_lines(company.get("activity", text)))
+    if naming == "ASSOCIATION":
+        details["association_since"] = draw.day(max(registered, _VOLUNTARY_SINCE), AS_OF)
+        details["party"] = draw.happens(0.02)
+        details["party_since"] = registered if details["party"] else None
+    if form == "AS" and draw.happens(0.7):
+        details["waived"] = draw.day(max(registered, _WAIVED_SINCE), AS_OF)
+    if draw.happens(0.02):
+        details["auxiliary"] = draw.pick(NORWAY.industries)
+    if not details["remarks"] and draw.happens(0.01):
+        kind = draw.pick(list(_TEXTS["remarks"]))
+        on = draw.day(registered, AS_OF)
+        details["remarks"] = [{"type": kind, "text": _TEXTS["remarks"][kind], "on": on}]
+    if form in ("KS", "BA") and draw.happens(0.3):
+        # Of some forms only the paid-in part is registered.
+        kind = _TEXTS["capitals"]["OTHER"]
+        details["shares"] = {"paid": float(draw.between(1, 90) * 10_000), "kind": kind}
+    if naming == "FOREIGN" and company["address"] and "country" in company["address"]:
+        details |= _home_register(company["address"], draw)
+    return details
+
+
+def _home_register(address: Variables, draw: Draw) -> Variables:
+    country = address["country"]
+    name = _TEXTS["countries"][country]
+    return {
+        "home_number": f"{draw.below(100_000_000):08d}",
+        "home_register": _TEXTS["home_registers"].get(country, "Business Register"),
+        "home_office": {**address, "country_name": name},
+        "home_country": country,
+        "home_country_name": name,
+        "home_form": {"code": "LTD", "text": "Private limited company", "norwegian": _AS},
+    }
 
 
 def unit(unit: Variables, owner: Variables) -> Document:
@@ -73,10 +128,21 @@ def unit(unit: Variables, owner: Variables) -> Document:
             "form": _coded("unit_forms", "BEDR" if trading else "AAFY"),
             "registered": max(unit["started"], owner["registered"]),
             "trading": trading,
+            **_further_unit_details(unit),
             "owner": owner["number"],
             "moved_on": unit["moved"]["on"] if "moved" in unit else None,
         },
     )
+
+
+def _further_unit_details(unit: Variables) -> Variables:
+    draw = Draw(NORWAY.ordinal, Topic.FURTHER_DETAILS, int(unit["number"]))
+    further = [draw.pick(NORWAY.industries) for _ in range(2)]
+    return {
+        "industry_2": further[0] if draw.happens(0.08) else None,
+        "auxiliary": further[1] if draw.happens(0.02) else None,
+        "postal": _address(unit.get("postal") or postal_address(NORWAY, draw)),
+    }
 
 
 def _common(holder: Variables) -> Variables:
@@ -84,9 +150,20 @@ def _common(holder: Variables) -> Variables:
     employees = holder["employees"]
     return {
         **holder,
+        "counted": _COUNTED if employees else None,
+        "former_names": [_former(name) for name in holder.get("former_names", ())],
         "employees_shown": employees if employees >= _WITHHELD_BELOW else None,
         "has_employees": employees > 0,
         "address": _address(holder["address"]),
+    }
+
+
+def _former(name: Variables) -> Variables:
+    """Returns a former name; the register has local times of its changes."""
+    return {
+        "name": name["name"],
+        "since_time": f"{name['since']} 16:52:00",
+        "until_time": f"{name['until']} 12:54:30",
     }
 
 
@@ -115,10 +192,11 @@ def roles(company: Variables) -> Document | None:
     if company["ended"] or form["code"] == "UTLA":
         return None
     draw = Draw(NORWAY.ordinal, Topic.OFFICERS, company["index"])
-    seats: list[tuple[str, list[tuple[str, Variables]]]] = []
+    seats: list[tuple[str, _Seats]] = []
     if known := owners(NORWAY, company):
         code = _OWNERS[form["short"]]
-        seats.append((code, [(code, owner["holder"]) for owner in known]))
+        part = {"part": _PARTS.get(len(known))} if code == "DTPR" else {}
+        seats.append((_GROUPS.get(code, code), [(code, owner["holder"] | part) for owner in known]))
     if naming == "ESTATE":
         seats.append(("BOBE", [("BOBE", person(draw, NORWAY))]))
     if naming in ("TRADING", "FOREIGN", "PUBLIC") and draw.happens(0.8):
@@ -129,16 +207,30 @@ def roles(company: Variables) -> Document | None:
     for code in ("REVI", "REGN"):
         if naming == "TRADING" and draw.happens(0.4):
             seats.append((code, [(code, earlier_company(NORWAY, company, draw))]))
+    seats += _further_seats(company, draw)
     groups = [group(code, held) for code, held in seats]
     return {"organisasjonsnummer": company["number"], "rollegrupper": groups} if groups else None
 
 
-def group(code: str, seats: Sequence[tuple[str, Variables]]) -> Document:
+def _further_seats(company: Variables, draw: Draw) -> Iterator[tuple[str, _Seats]]:
+    """Yields the roles that few companies have, by group."""
+    naming = company["form"]["naming"]
+    if company["standing"] == "BANKRUPT":
+        yield "BOBE", [("BOBE", person(draw, NORWAY))]
+    if naming == "FOREIGN":
+        yield "REPR", [("REPR", person(draw, NORWAY))]
+    for code in ("SIFE", "POHV"):
+        if naming == "TRADING" and draw.happens(0.1):
+            yield _GROUPS[code], [(code, person(draw, NORWAY)) for _ in range(2)]
+
+
+def group(code: str, seats: _Seats) -> Document:
     """Returns the roles of one group, such as a board: the code of each and its holder."""
     held = [
         {
             "type": _coded("roles", role),
             "person" if "born" in holder else "firm": holder,
+            "part": holder.get("part"),
         }
         for role, holder in seats
     ]

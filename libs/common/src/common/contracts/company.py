@@ -8,7 +8,7 @@ dates are `YYYY-MM-DD`, percentages are strings of a decimal number.
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import Field, GetPydanticSchema
+from pydantic import ConfigDict, Field, GetPydanticSchema
 from pydantic_core import core_schema
 
 from common.contracts.contract import Contract
@@ -119,6 +119,8 @@ class RegisterName(StrEnum):
 
 class Registration(Contract):
     """An entry in a further register."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
 
     # `register` would shadow a method that every class has.
     name: RegisterName = Field(alias="register")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -26,6 +26,8 @@ MAX_INT64: Final = 2**63 - 1
 _MAX_COUNT: Final = 2**31 - 1
 #: Digits of an amount of money, before and after the decimal point.
 _MAX_DIGITS: Final = 24
+#: More than the codes of a register, of which each becomes one object.
+_MAX_CODES: Final = 8192
 #: `1.250.000,00`, `1250,5` and `1.250.000`: numbers as Danes and Norwegians write them.
 _COMMA_DECIMAL: Final = re.compile(r"-?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+|-?\d{1,3}(?:\.\d{3}){2,}")
 
@@ -106,11 +108,13 @@ def each_once(values: Iterable[Item | None]) -> tuple[Item, ...]:
     return tuple(dict.fromkeys(value for value in values if value is not None))
 
 
+@lru_cache(_MAX_CODES)
 def coded(code: str | None, description: str | None) -> CodedText | None:
     """Returns a code of the register with its description; None without a code."""
     return None if code is None else CodedText(code=code, description=description)
 
 
+@lru_cache(_MAX_CODES)
 def legal_form(code: str | None, description: str | None, short: str | None) -> LegalForm | None:
     """Returns a legal form with its abbreviation; None without a code."""
     return None if code is None else LegalForm(code=code, description=description, short=short)
@@ -204,6 +208,8 @@ def amount_of(value: object) -> str | None:
     """Returns the amount of a text; raises ValueError."""
     if value is None:
         return None
+    if type(value) is int or (type(value) is float and value.is_integer()):
+        return f"{Decimal(value):.2f}"
     try:
         amount = decimal_of(str(value))
         rounded = amount.quantize(Decimal("0.01"))

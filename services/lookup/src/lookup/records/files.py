@@ -373,7 +373,7 @@ class _Parts(io.RawIOBase):
 
 
 def csv_records(parts: Iterator[bytes], encoding: str, delimiter: str) -> Iterator[Found]:
-    """Yields the rows below the header, each a dict of its filled cells by column.
+    """Yields the rows below the header, each a dict of its cells by column.
 
     A row with too few or too many cells is refused. Raises FileBroken, with the line, for a row
     that csv cannot read, as where a quotation mark is missing.
@@ -391,8 +391,7 @@ def csv_records(parts: Iterator[bytes], encoding: str, delimiter: str) -> Iterat
             if not header:
                 header = row
             elif len(row) == len(header):
-                named = zip(header, row, strict=True)
-                yield Found(place, {name: cell for name, cell in named if cell})
+                yield Found(place, dict(zip(header, row, strict=True)))
             elif row:
                 cells = counted(len(row), "cell")
                 yield Found(place, None, f"{cells} instead of {len(header)}")

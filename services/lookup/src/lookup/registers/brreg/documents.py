@@ -5,11 +5,13 @@ of the CSV files, whose columns are the dotted paths of the JSON.
 """
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from functools import cached_property
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from common.contracts.company import Address, CodedText, Country, Employees, LegalForm
 from common.domain.countries import FORMATS
@@ -18,10 +20,12 @@ from lookup.records.fields import (
     Day,
     Document,
     Flag,
+    Many,
     Text,
     coded,
     country_code,
     digits,
+    each_once,
     legal_form,
     none_as_empty,
     phones,
@@ -38,17 +42,54 @@ DIALECT = Dialect(
 #: The organisation forms of units: places of business, and others.
 UNIT_FORMS = {"BEDR", "AAFY"}
 
-#: Since 2026 the number is withheld below five employees; that there are some is published.
-_WITHHELD = Employees(min=1, max=4)
+#: Codes of organisation forms that people write behind a name; the others are only codes.
+_ABBREVIATIONS: Final = frozenset(
+    (
+        "ANS",
+        "AS",
+        "ASA",
+        "BA",
+        "BBL",
+        "DA",
+        "ENK",
+        "FKF",
+        "IKS",
+        "KF",
+        "KS",
+        "NUF",
+        "SA",
+        "SE",
+        "SF",
+    )
+)
+
+#: Where a line of an address ends in a CSV cell; the files of 2024 have `/n` there.
+_LINE_END: Final = re.compile(r"\n|/n(?=c/o\b|[^a-zæøå\s])|, ")
+
+#: The class of a document in the present format; that of a deleted one has little but its end.
+_CLASS: Final = "respons_klasse"
+_DELETED: Final = "Slettet"
+#: Members of every JSON document; rows of CSV files have none of them.
+_LINKS: Final = frozenset(("links", "_links"))
+#: A cell of the CSV files tells only whether there are remarks.
+_REMARKS: Final = "paategninger"
 
 
 def _split(value: object) -> object:
-    """Returns the lines of an address; a CSV cell separates them by commas and spaces."""
-    return re.split(r"\n|, ", value) if isinstance(value, str) else value
+    return _LINE_END.split(value) if isinstance(value, str) else value
+
+
+def _joined_lines(value: object) -> object:
+    """Returns the lines of a text as one; a CSV cell has them so."""
+    if isinstance(value, list) and all(isinstance(line, str | None) for line in value):
+        return " ".join(line.strip() for line in value if line)
+    return value
 
 
 OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
 TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split), BeforeValidator(none_as_empty)]
+#: A text of several lines.
+Prose = Annotated[Text, BeforeValidator(_joined_lines)]
 
 
 class Coded(Document):
@@ -70,8 +111,17 @@ class BrregAddress(Document):
     postnummer: Text = None
     poststed: Text = None
     kommune: Text = None
+    kommunenummer: Text = None
     land: Text = None
     landkode: Text = None
+
+
+class FormerName(Document):
+    """An earlier name, with its first and last day."""
+
+    navn: Text = None
+    fra_dato: Day = None
+    til_dato: Day = None
 
 
 class BrregDocument(Document):
@@ -79,14 +129,29 @@ class BrregDocument(Document):
 
     organisasjonsnummer: OrganisationNumber
     navn: Text = None
+    historiske_navn: Many[FormerName] = ()
     organisasjonsform: Coded | None = None
     postadresse: BrregAddress | None = None
     naeringskode1: Coded | None = None
+    naeringskode2: Coded | None = None
+    naeringskode3: Coded | None = None
+    hjelpeenhetskode: Coded | None = None
     antall_ansatte: Count | None = None
     har_registrert_antall_ansatte: Flag = None
+    #: The day on which the employees were counted in the register of employment.
+    telt: Annotated[
+        Day,
+        Field(
+            validation_alias=AliasChoices(
+                "registreringsdatoAntallAnsatteNAVAaregisteret",
+                "registreringsdatoantallansatteNAVAaregisteret",
+            )
+        ),
+    ] = None
     telefon: Text = None
     mobil: Text = None
     epostadresse: Text = None
+    hjemmeside: Text = None
     slettedato: Day = None
 
     @cached_property
@@ -94,16 +159,45 @@ class BrregDocument(Document):
         """The landline before the mobile: digits without the calling code."""
         return phones((self.telefon, self.mobil), Country.NO)
 
-    @property
+    @cached_property
     def form(self) -> LegalForm | None:
-        """The organisation form, whose code is its abbreviation."""
+        """The organisation form, with its code as abbreviation if people write it."""
         given = self.organisasjonsform
-        return None if given is None else legal_form(given.kode, given.beskrivelse, given.kode)
+        if given is None:
+            return None
+        short = given.kode if given.kode in _ABBREVIATIONS else None
+        return legal_form(given.kode, given.beskrivelse, short)
 
     @property
     def industry(self) -> CodedText | None:
         """The main industry."""
         return public_code(self.naeringskode1)
+
+    @property
+    def secondary_industries(self) -> tuple[CodedText, ...]:
+        """The further industries; that of a unit that serves its own group is one of them."""
+        given = (self.naeringskode2, self.naeringskode3, self.hjelpeenhetskode)
+        return each_once(map(public_code, given))
+
+    @property
+    def employees(self) -> Employees | None:
+        """The exact number; 1 to 4 if the register withholds it, as it does since 2026."""
+        count = self.antall_ansatte
+        if count is not None:
+            return Employees(min=count, max=count, exact=count, as_of=self.telt)
+        if self.har_registrert_antall_ansatte:
+            return Employees(min=1, max=4, as_of=self.telt)
+        return None
+
+    def former_names(self, today: str) -> tuple[str, ...]:
+        """Returns the names that the holder no longer has, newest first, each once."""
+        former = [
+            old
+            for old in self.historiske_navn
+            if old.navn != self.navn and (old.til_dato or "") <= today
+        ]
+        former.sort(key=lambda old: (old.til_dato or "", old.fra_dato or ""), reverse=True)
+        return each_once(old.navn for old in former)
 
 
 def public_address(given: BrregAddress | None) -> Address | None:
@@ -126,6 +220,7 @@ def public_address(given: BrregAddress | None) -> Address | None:
         postal_code=postal_code,
         city=city,
         municipality=given.kommune,
+        municipality_code=given.kommunenummer,
         country=country,
         text=text,
     )
@@ -157,23 +252,54 @@ def _joined(lines: list[str]) -> str | None:
     return ", ".join(line.strip(" ,") for line in lines) or None
 
 
-def employees_of(document: BrregDocument) -> Employees | None:
-    """Returns the exact number of employees, 1 to 4 if the register withholds it, or None."""
-    count = document.antall_ansatte
-    if count is not None:
-        return Employees(min=count, max=count, exact=count)
-    return _WITHHELD if document.har_registrert_antall_ansatte else None
+def next_day(days: Iterable[str | None], today: str) -> date | None:
+    """Returns the first of the days after today; None if there is none."""
+    later = [day for day in days if day is not None and day > today]
+    return date.fromisoformat(min(later)) if later else None
+
+
+def is_deleted(raw: Raw) -> bool:
+    """Returns True for a deleted entity or unit: little but its name and its end is left."""
+    return str(raw.get(_CLASS)).startswith(_DELETED)
+
+
+def untold(
+    raw: Raw, told_by: Mapping[str, Sequence[str]], added: Mapping[str, str]
+) -> frozenset[str]:
+    """Returns the public fields that a document's source cannot tell.
+
+    `told_by` has the members that tell a field. JSON omits an empty member, so its absence tells
+    that it is empty, unless the file is older than the member: `added` has the fields whose members
+    came after 2022, each with a member that every document has since then. A row has every column
+    of its file, and a deleted document lacks what the register still knows.
+    """
+    if is_deleted(raw) or raw.keys().isdisjoint(_LINKS):
+        return frozenset(name for name, own in told_by.items() if raw.keys().isdisjoint(own))
+    return frozenset(
+        name
+        for name, marker in added.items()
+        if marker not in raw and raw.keys().isdisjoint(told_by[name])
+    )
 
 
 def from_row(row: Raw) -> Raw:
-    """Returns the document of a CSV row; raises RecordRejected."""
+    """Returns the document of a CSV row, in which the members of empty cells are null.
+
+    Raises RecordRejected.
+    """
     document: dict[str, Any] = {}
     for column, cell in row.items():
         *path, name = column.split(".")
+        if not cell:
+            document.setdefault(column.partition(".")[0])
+            continue
         target = document
         for step in path:
-            target = target.setdefault(step, {})
+            target[step] = target.get(step) or {}
+            target = target[step]
             if not isinstance(target, dict):
                 raise RecordRejected(f"{column}: another column contradicts it")
         target[name] = cell
+    if document.get(_REMARKS) is not None and document.pop(_REMARKS) == "false":
+        document[_REMARKS] = []
     return document

@@ -7,9 +7,11 @@ persons; they are not declared here and so never read.
 import re
 from collections.abc import Iterator
 from datetime import date
-from typing import Annotated, Final
+from decimal import Decimal
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from common.contracts.company import (
     CompanyKey,
@@ -18,9 +20,10 @@ from common.contracts.company import (
     OwnerRole,
     Role,
     RoleCode,
+    Share,
 )
 from common.domain.countries import FORMATS
-from lookup.records.fields import Document, Flag, Many, Text, read_document
+from lookup.records.fields import Document, Flag, Many, Text, decimal_of, read_document
 from lookup.records.records import Holder, OwnersRecord, Raw, RecordRejected, in_order
 from lookup.registers.brreg.documents import Coded, OrganisationNumber
 
@@ -43,18 +46,46 @@ _BOARD_ROLES: Final = {
     "VARA": RoleCode.BOARD_DEPUTY_MEMBER,
     "OBS": RoleCode.BOARD_OBSERVER,
 }
+#: The roles that have a code, or are known to have none. The latter are the contact person, the
+#: manager of a housing association, the representative of a foreign enterprise, the managing owner
+#: of a ship, and links to another entity: the home of a branch, the debtor of an estate, the owner
+#: of a health enterprise.
 _ROLES: Final = {
     "DAGL": RoleCode.DIRECTOR,
     **_BOARD_ROLES,
     "REVI": RoleCode.AUDITOR,
     "REGN": RoleCode.ACCOUNTANT,
+    **dict.fromkeys(("SIGN", "SIFE", "SIHV"), RoleCode.SIGNATORY),
+    **dict.fromkeys(("PROK", "POFE", "POHV"), RoleCode.PROCURATION_HOLDER),
+    "BOBE": RoleCode.ESTATE_ADMINISTRATOR,
+    **dict.fromkeys(
+        ("KONT", "FFØR", "REPR", "BEST", "HFOR", "KDEB", "HLSE", "ORGL", "ADOS", "OPMV"),
+        RoleCode.OTHER,
+    ),
 }
+#: The path of the code of a role that nobody knows.
+_UNKNOWN: Final = "rollegrupper.roller.type.kode"
 
 _ENTITY_IN_LINK = re.compile(rf"/enheter/(\d{{{FORMATS[Country.NO].vat_digits}}})(?:/|$)")
 
 
 def _as_list(value: object) -> object:
     return (value,) if isinstance(value, str) else value
+
+
+def _percentage(value: object) -> object:
+    """Returns the percentage of `50%`, `50,00` or `1/3`."""
+    if value is None or value == "":
+        return None
+    part, _, whole = "".join(str(value).split()).removesuffix("%").partition("/")
+    try:
+        percentage = decimal_of(part) / decimal_of(whole) * 100 if whole else decimal_of(part)
+        rounded = percentage.quantize(Decimal("0.01"))
+    except (ArithmeticError, ValueError):
+        rounded = Decimal(0)
+    if not 0 < rounded <= 100:
+        raise PydanticCustomError("percentage", "not a share of a whole")
+    return f"{rounded.normalize():f}"
 
 
 class PersonName(Document):
@@ -86,6 +117,7 @@ class GivenRole(Document):
     type: Coded | None = None
     person: Person | None = None
     enhet: RoleHolder | None = None
+    ansvarsandel: Annotated[str | None, BeforeValidator(_percentage)] = None
     fratraadt: Flag = None
     avregistrert: Flag = None
 
@@ -125,15 +157,17 @@ def owners_record(raw: Raw, _today: date) -> OwnersRecord:
     document = read_document(Roles, raw)
     held = tuple(_held(document))
     owners = dict.fromkeys(
-        Owner(role=_OWNERS[code], role_text=word, **holder._asdict())
-        for code, word, holder in held
-        if code in _OWNERS
+        Owner(role=_OWNERS[one.code], role_text=one.word, share=one.share, **one.holder._asdict())
+        for one in held
+        if one.code in _OWNERS
     )
     roles = (
-        Role(role=_ROLES[code], role_text=word, **holder._asdict())
-        for code, word, holder in held
-        if code in _ROLES
+        Role(role=one.role, role_text=one.word, **one.holder._asdict())
+        for one in held
+        if one.code not in _OWNERS
     )
+    if any(one.code not in _ROLES and one.code not in _OWNERS for one in held):
+        document.odd.append(_UNKNOWN)
     return OwnersRecord.of(
         CompanyKey(Country.NO, _whose(document)),
         tuple(owners) or None,
@@ -152,17 +186,30 @@ def _whose(roles: Roles) -> str:
     return number
 
 
-def _held(document: Roles) -> Iterator[tuple[str, str | None, Holder]]:
-    """Yields code, word and holder of each current role; a board's from the board itself."""
+class _Held(NamedTuple):
+    """A current role, the register's word for it, and its holder."""
+
+    code: str
+    role: RoleCode
+    word: str | None
+    holder: Holder
+    share: Share | None
+
+
+def _held(document: Roles) -> Iterator[_Held]:
+    """Yields the current roles; those of members of another body than the board are others."""
     for group in document.rollegrupper:
         for role in group.roller:
             type_ = role.type or group.type
             holder = None if role.fratraadt or role.avregistrert else _holder(role)
             if holder is None or type_ is None or type_.kode is None:
                 continue
+            code, word = _ROLES.get(type_.kode, RoleCode.OTHER), type_.beskrivelse
             if type_.kode in _BOARD_ROLES and group.type and group.type.kode != _BOARD:
-                continue
-            yield type_.kode, type_.beskrivelse, holder
+                code, word = RoleCode.OTHER, ": ".join(filter(None, (group.type.beskrivelse, word)))
+            percentage = role.ansvarsandel
+            share = None if percentage is None else Share(min=percentage, max=percentage)
+            yield _Held(type_.kode, code, word or type_.kode, holder, share)
 
 
 def _holder(role: GivenRole) -> Holder | None:
