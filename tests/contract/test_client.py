@@ -43,6 +43,8 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "Delivery": webhook_models.Delivery,
     "AcceptedDelivery": webhook_models.AcceptedDelivery,
     "Recovered": webhook_models.Recovered,
+    "Code": models.Code,
+    "Codes": models.Codes,
 }
 
 

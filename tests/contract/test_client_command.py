@@ -478,6 +478,25 @@ async def test_found_companies_are_written_as_csv_page_by_page(shell: Shell) -> 
     assert (done.exit_code, done.stderr) == (0, "3 companies\n")
 
 
+async def test_codes_are_listed_by_their_words(shell: Shell) -> None:
+    def code(number: str, text: str, english: str) -> dict[str, Any]:
+        texts = {"text": text, "text_en": english, "short": None}
+        return {"country": "dk", "code": number, **texts, "companies": 3}
+
+    codes = [
+        code("582900", "Anden udgivelse af software", "Publishing"),
+        code("620100", "Computerprogrammering", "Computer programming and consultancy"),
+    ]
+    shell.answers["/api/codes/industries"] = [{"codes": codes}] * 2
+
+    shown = await shell.run("codes", "industries", "Software", "--country", "dk")
+    printed = await shell.run("codes", "industries", "computer", "--json")
+
+    assert dict(shell.requests[0].query) == {"country": "dk"}
+    assert shown.stdout == "dk 582900\tAnden udgivelse af software\t\tPublishing\t3\n"
+    assert [json.loads(line)["code"] for line in printed.stdout.splitlines()] == ["620100"]
+
+
 async def test_people_are_shown_a_page_and_programs_every_company(shell: Shell) -> None:
     shell.answers["/api/companies"] = [
         a_list("Alfa", cursor="next"),

@@ -120,7 +120,7 @@ async def test_filters_are_those_of_lists(gateway: Gateway, key: dict[str, str])
         ("country=dk&after=1", "after", "8 digits"),
         ("country=dk&include=alternatives", "include", "owners"),
         ("country=dk&include=subsidiaries", "include", "owners"),
-        ("country=dk&form=AS", "form", "no company in dk has AS"),
+        ("country=dk&form=FLI", "form", "no company in dk has FLI"),
         ("country=dk&owned_by=no:923609016", "owned_by", "needs country=no"),
         ("country=dk&limit=5", "limit", "parameter"),
     ],

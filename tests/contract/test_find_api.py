@@ -86,7 +86,10 @@ async def test_counts_are_sums_with_the_most_frequent_first(gateway: Gateway) ->
     body = await shown(gateway, "?facets=status")
 
     assert body["facets"] == {
-        "status": [{"value": "active", "count": 4}, {"value": "ended", "count": 3}]
+        "status": [
+            {"value": "active", "count": 4, "text": "Aktiv", "text_en": "Active"},
+            {"value": "ended", "count": 3, "text": "Ophørt", "text_en": "Ended"},
+        ]
     }
 
 
@@ -154,8 +157,7 @@ async def test_words_are_sorted_by_relevance(gateway: Gateway) -> None:
         ("municipality=Oslo&country=dk", "municipality", "no company in dk has Oslo"),
         ("industry=04", "industry", "such as 62"),
         ("industry=x", "industry", "such as 62"),
-        ("form=ApS", "form", "did you mean 80"),
-        ("form=AS&country=dk", "form", "no company in dk has AS"),
+        ("form=FLI&country=dk", "form", "no company in dk has FLI"),
         ("status=activ", "status", "did you mean active"),
         ("has=fone", "has", "did you mean phone"),
         ("facets=city", "facets", "must be of industry"),
@@ -195,7 +197,8 @@ async def test_an_impossible_filter_is_named(
     assert (answer.status, problem["code"]) == (400, "invalid_parameter")
     errors = {error["parameter"]: error["message"] for error in problem["errors"]}
     assert part in errors[parameter]
-    assert gateway.finds.asked == []
+    # Words are compared with the texts of codes, which are counted without a company.
+    assert [one for one in gateway.finds.asked if one.limit] == []
 
 
 async def test_a_cursor_of_another_sort_is_refused(gateway: Gateway) -> None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from common.contracts import watchlists, webhooks
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
-from common.contracts.find import MAX_FOUND, CompanyList, FindSort
+from common.contracts.find import MAX_FOUND, CodeList, Codes, CompanyList, FindSort
 from common.contracts.lookup import (
     MAX_LISTED,
     MAX_SUGGESTIONS,
@@ -114,6 +114,7 @@ NAMED_ENUMS: dict[str, list[str]] = {
         Format,
         Scope,
         FindSort,
+        CodeList,
         MatchDecision,
         MatchReason,
         Status,
@@ -194,6 +195,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "OwnerPage": OwnerPage,
     "RolePage": RolePage,
     "CompanyList": CompanyList,
+    "Codes": Codes,
     "MatchCandidate": MatchCandidate,
     "Webhook": webhooks.Webhook,
     "WebhookWithSecret": webhooks.WebhookWithSecret,

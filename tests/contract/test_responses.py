@@ -12,6 +12,7 @@ import pytest
 
 from gateway.access.keys import Rate, Scope
 from gateway.exports.handlers import EXPORT_PATH
+from gateway.lookups.code_lists import CODES_PATH
 from gateway.lookups.finding import FIND_PATH
 from gateway.lookups.handlers import COMPANY_PATH, PART_PATHS
 from gateway.lookups.matching import MATCH_PATH
@@ -49,6 +50,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "/api/suggest": {"query": "?country=dk&q=ab"},
     EXPORT_PATH: {"query": "?country=dk"},
     COMPANY_PATH: {"path": "/api/companies/dk/12345674"},
+    CODES_PATH: {"path": "/api/codes/forms"},
     **{path: {"path": path.format(country="dk", vat="12345674")} for path in PART_PATHS.values()},
     "/api/batch": {"data": orjson.dumps(example("Batch"))},
     MATCH_PATH: {"data": orjson.dumps(example("MatchRecords"))},
@@ -77,6 +79,7 @@ CAUSES: dict[tuple[str, int], dict[str, Any]] = {
         (path, 404): {"failure": CompanyNotFound("no company matches")}
         for path in PART_PATHS.values()
     },
+    (CODES_PATH, 404): {"path": "/api/codes/colours"},
     ("/api/batch", 400): {"data": b"{}"},
     ("/api/batch", 413): {"data": b" " * 65_537},
     ("/api/batch", 415): {"headers": {"Content-Type": "text/csv"}},

@@ -178,3 +178,41 @@ async def test_owned_companies_have_facts_that_filters_compare(
 
     assert "12345674" in {one["vat"] for one in owned["companies"]}
     assert "12345674" in {one["vat"] for one in receivers["companies"]}
+
+
+async def test_codes_have_the_texts_of_stored_companies_and_filters_take_their_words(
+    client: aiohttp.ClientSession,
+) -> None:
+    industries = (await found(client, "/api/codes/industries", country="dk"))["codes"]
+    forms = (await found(client, "/api/codes/forms"))["codes"]
+    [programming] = [one for one in industries if one["code"] == "620100"]
+    by_words = await found(client, "/api/companies", industry="IT", status="any", facets="industry")
+    by_code = await found(client, "/api/companies", industry="62", status="any")
+    abbreviated = await found(client, "/api/companies", form="ApS", status="any")
+    private = await found(client, "/api/companies", form="80", status="any")
+
+    assert (programming["text"], programming["companies"] > 0) == ("Computerprogrammering", True)
+    assert all(one["text"] for one in (*industries, *forms))
+    assert {one["country"] for one in forms} == {"dk", "no"}
+    assert by_words["total"] == by_code["total"] > 0
+    assert all(one["text"] for one in by_words["facets"]["industry"])
+    assert abbreviated["total"] == private["total"] > 0
+
+
+async def test_a_company_has_a_url_and_is_found_by_its_contacts(
+    client: aiohttp.ClientSession,
+) -> None:
+    async with client.get("/api", params={"country": "dk", "vat": "12345674"}) as answer:
+        company, link = await answer.json(), answer.headers["Link"]
+    same = await found(client, link.partition(">")[0].removeprefix("<"))
+    mailbox = company["email"]
+    domain = mailbox.partition("@")[2]
+    by_mail = await found(client, "/api", country="dk", search=f"Kontor <{mailbox}>")
+    by_site = await found(
+        client, "/api", country="dk", search=f"https://www.{domain}/", include="alternatives"
+    )
+
+    assert same == company
+    assert (by_mail["vat"], by_mail["match"]["type"]) == ("12345674", "email")
+    assert by_site["match"]["type"] == "domain"
+    assert "12345674" in {one["vat"] for one in (by_site, *by_site["alternatives"])}

@@ -9,7 +9,7 @@ import pytest
 from common.contracts.company import Country, Status
 from common.contracts.find import Facet, FindPosition, FindRequest, FindSort
 from lookup.search.find.facts import FIELDS, Facts, Flag, facts_of, name_key
-from lookup.search.find.finding import find, find_numbers
+from lookup.search.find.finding import find, find_numbers, having
 from lookup.search.find.segment import Segment
 from lookup.search.find.segments import Segments, joined, load, save
 from lookup.search.index import SearchIndex
@@ -179,3 +179,19 @@ def test_changed_and_removed_companies_are_listed_as_they_are(index: SearchIndex
 
     page = index.find(FindRequest(country=Country.DK, limit=10))
     assert [(one.key, one.number) for one in page.positions] == [("zoo", 10_000_002)]
+
+
+def test_a_company_is_named_for_each_value_of_a_field() -> None:
+    facts = {number: some_facts(Random(number), number) for number in range(1, 60)}
+    segments = joined(
+        [Segment.of(list(facts.values())[:30]), Segment.of(list(facts.values())[30:])]
+    )
+    changed = segments.changed({number: None for number in range(1, 20)})
+    forms = {one.values[FIELDS.index("form")] for one in facts.values() if one.number >= 20}
+
+    found = having(changed, "form", {*forms, "nothing"})
+
+    assert found.keys() == forms
+    for value, number in found.items():
+        assert number >= 20
+        assert facts[number].values[FIELDS.index("form")] == value

@@ -90,6 +90,7 @@ class _Methods:
     find = _Streamed(streams.find)
     export = _Streamed(exports.export)
     export_lines = _Streamed(exports.export_lines)
+    codes = _Call(operations.codes)
     suggest = _Call(operations.suggest)
     suggestion_page = _Call(operations.suggestion_page)
     production_unit_page = _Call(operations.production_unit_page)

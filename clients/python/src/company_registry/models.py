@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 Country = Literal["dk", "no"]
 
+CodeList = Literal["industries", "forms", "municipalities", "statuses", "roles"]
 SearchType = Literal["vat", "name", "produ", "phone", "ean", "address"]
 
 Format = Literal["json", "xml"]
@@ -385,6 +386,31 @@ class FacetCount(Model):
 
     value: str
     count: int
+    #: In the language of the register.
+    text: str | None = None
+    #: In English; of an industry, the words of its division.
+    text_en: str | None = None
+
+
+class Code(Model):
+    """A code that companies of a register have, in words."""
+
+    country: Country
+    code: str
+    #: In the language of the register.
+    text: str | None = None
+    #: In English; of an industry, the words of its division.
+    text_en: str | None = None
+    #: The abbreviation of a legal form.
+    short: str | None = None
+    #: The number of companies with it; None for roles.
+    companies: int | None = None
+
+
+class Codes(Model):
+    """A list of codes."""
+
+    codes: tuple[Code, ...]
 
 
 class CompanyPage(Model):

@@ -12,6 +12,9 @@ from pydantic import ValidationError
 from company_registry.errors import InvalidResponse, error_of
 from company_registry.http import Request, Steps
 from company_registry.models import (
+    Code,
+    CodeList,
+    Codes,
     Company,
     CompanyFilter,
     CompanyPage,
@@ -159,6 +162,13 @@ def find_page(
     query |= {"sort": sort or "", "facets": ",".join(facets)}
     query |= {"limit": str(limit), "after": after or ""}
     return Operation(get("/api/companies", query), CompanyPage.model_validate_json)
+
+
+def codes(kind: CodeList, *, countries: Iterable[Country] = ()) -> Operation[tuple[Code, ...]]:
+    """Returns the codes that companies have in a field, with their texts; of both registers."""
+    query = {"country": ",".join(countries)}
+    request = get(f"/api/codes/{segment(kind)}", query)
+    return Operation(request, lambda body: Codes.model_validate_json(body).codes)
 
 
 def filter_query(filter: CompanyFilter) -> dict[str, str]:

@@ -10,6 +10,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY, CollectorRegistry
 
+from common.contracts.find import CodeList
 from common.contracts.lookup import TYPED_SEARCHES, SearchType
 from common.contracts.webhook_api import Operation
 from gateway.access.authentication import Access, Authenticator
@@ -51,7 +52,8 @@ from gateway.http.responses import (
 )
 from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batches import BATCH_PATH, LookUpAll, Lookups, batch_handler
-from gateway.lookups.finding import FIND_PATH, Finds, find_handler
+from gateway.lookups.code_lists import CODES_PATH, Finds, StoredCodes, codes_handler
+from gateway.lookups.finding import FIND_PATH, find_handler
 from gateway.lookups.handlers import (
     COMPANY_PATH,
     PART_PATHS,
@@ -134,14 +136,15 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     )
 
     app = web.Application(middlewares=[middleware.handle], client_max_size=MAX_BODY_SIZE)
-    _add_lookups(app.router, dependencies, policy)
+    codes = StoredCodes(dependencies.finds, dependencies.clock)
+    _add_lookups(app.router, dependencies, policy, codes)
     look_up_all = LookUpAll(dependencies.lookups)
     app.router.add_post(BATCH_PATH, batch_handler(look_up_all, authenticator.charge))
     match_all = MatchAll(dependencies.matches)
     app.router.add_post(MATCH_PATH, match_handler(match_all, authenticator.charge))
     _add_reconciliation(app.router, dependencies, policy, authenticator)
     _add_events(app, dependencies, policy)
-    _add_exports(app, dependencies)
+    _add_exports(app, dependencies, codes)
     app.router.add_get(ME_PATH, show_key)
     app.router.add_get(SOURCES_PATH, sources_handler(policy.webhook_sources))
     for endpoint in ENDPOINTS:
@@ -156,15 +159,18 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     return app
 
 
-def _add_lookups(router: web.UrlDispatcher, dependencies: Dependencies, policy: Policy) -> None:
+def _add_lookups(
+    router: web.UrlDispatcher, dependencies: Dependencies, policy: Policy, codes: StoredCodes
+) -> None:
     """Routes without a body, open to cross-origin scripts."""
     handlers: dict[str, Handler] = {
         path: lookup_handler(dependencies.lookups, dependencies.renderer, search_type)
         for path, search_type in LOOKUP_PATHS.items()
     }
     handlers[SUGGEST_PATH] = suggest_handler(dependencies.suggestions)
-    handlers[FIND_PATH] = find_handler(dependencies.finds)
+    handlers[FIND_PATH] = find_handler(dependencies.finds, codes)
     handlers |= {path: part_handler(dependencies.parts, part) for part, path in PART_PATHS.items()}
+    handlers[CODES_PATH.replace("{list}", f"{{list:{'|'.join(CodeList)}}}")] = codes_handler(codes)
     for path, handler in handlers.items():
         router.add_get(path, handler)
         router.add_options(path, options_handler(policy.cors_origin))
@@ -223,11 +229,11 @@ def _add_events(app: web.Application, dependencies: Dependencies, policy: Policy
     app.on_shutdown.append(end_waits)
 
 
-def _add_exports(app: web.Application, dependencies: Dependencies) -> None:
+def _add_exports(app: web.Application, dependencies: Dependencies, codes: StoredCodes) -> None:
     companies = ExportCompanies(
         dependencies.exports, dependencies.new_lease, dependencies.keys, dependencies.now
     )
-    app.router.add_get(EXPORT_PATH, export_handler(companies), allow_head=False)
+    app.router.add_get(EXPORT_PATH, export_handler(companies, codes), allow_head=False)
 
     async def end_exports(_: web.Application) -> None:
         companies.close()
@@ -280,7 +286,9 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
             path: lookup if search_type is None else typed
             for path, search_type in LOOKUP_PATHS.items()
         },
-        **dict.fromkeys((SUGGEST_PATH, *PART_PATHS.values(), FIND_PATH), pages_of_lookups),
+        **dict.fromkeys(
+            (SUGGEST_PATH, *PART_PATHS.values(), FIND_PATH, CODES_PATH), pages_of_lookups
+        ),
         **dict.fromkeys((BATCH_PATH, MATCH_PATH), batch),
         RECONCILE_PATH: replace(reconciling, access=replace(reconciling.access, anonymous=True)),
         **dict.fromkeys((PREVIEW_PATH, ENTITIES_PATH), reconciling),

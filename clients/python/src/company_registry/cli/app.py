@@ -39,6 +39,7 @@ app = App(
 app.add("lookup")(companies.lookup)
 app.add("search")(companies.search)
 app.add("find")(finding.find)
+app.add("codes")(finding.codes)
 app.add("export")(copying.export)
 app.add("mirror")(copying.mirror)
 app.add("suggest")(companies.suggest)

@@ -31,6 +31,16 @@ class Has(StrEnum):
     EINVOICING = "einvoicing"
 
 
+class CodeKind(StrEnum):
+    """The lists of codes."""
+
+    INDUSTRIES = "industries"
+    FORMS = "forms"
+    MUNICIPALITIES = "municipalities"
+    STATUSES = "statuses"
+    ROLES = "roles"
+
+
 Texts = list[str]
 Day = str | None
 
@@ -43,11 +53,13 @@ def find(  # noqa: PLR0913 (the filters)
     session: Session,
     country: Annotated[list[Country], typer.Option(help="The register; both unless given.")] = [],  # noqa: B006
     q: Annotated[str | None, typer.Option("--query", "-q", help="Words of a name.")] = None,
-    industry: Annotated[Texts, _set("Beginning of the industry code, 62")] = [],  # noqa: B006
+    industry: Annotated[
+        Texts, _set("Industry: the beginning of its code, 62, or words, software")
+    ] = [],  # noqa: B006
     municipality: Annotated[Texts, _set("Municipality")] = [],  # noqa: B006
     city: Annotated[Texts, _set("Town")] = [],  # noqa: B006
     postal_code: Annotated[Texts, _set("Postal code, or a range, 1000-1499")] = [],  # noqa: B006
-    form: Annotated[Texts, _set("Code of the legal form, 80 or AS")] = [],  # noqa: B006
+    form: Annotated[Texts, _set("Legal form, 80, ApS or AS")] = [],  # noqa: B006
     status: Annotated[Texts, _set("Status, active unless given, or any")] = [],  # noqa: B006
     employees_min: Annotated[int | None, typer.Option(min=0)] = None,
     employees_max: Annotated[int | None, typer.Option(min=0)] = None,
@@ -122,3 +134,36 @@ def _show(session: Session, companies: Sequence[Company]) -> None:
     ]
     columns = (Column("Number", whole=True), "Name", Column("City", rank=1))
     session.table(*columns, Column("Status", rank=2), Column("Industry", rank=3), rows=rows)
+
+
+def codes(
+    session: Session,
+    kind: Annotated[CodeKind, typer.Argument(help="The field.", metavar="LIST")],
+    words: Annotated[list[str], typer.Argument(help="Only texts with all of these words.")] = [],  # noqa: B006
+    country: Annotated[list[Country], typer.Option(help="The register; both unless given.")] = [],  # noqa: B006
+) -> None:
+    """List the codes that companies have in a field, with their texts and numbers of companies."""
+    with session.client() as client:
+        found = client.codes(kind.value, countries=[each.value for each in country])
+    wanted = [word.casefold() for word in words]
+    listed = [
+        code
+        for code in found
+        if all(word in f"{code.code} {code.text} {code.text_en}".casefold() for word in wanted)
+    ]
+    if session.as_json:
+        for code in listed:
+            session.print_json(code)
+        return
+    rows = [
+        (
+            f"{each.country} {each.code}",
+            each.text,
+            each.short,
+            each.text_en,
+            "" if each.companies is None else f"{each.companies}",
+        )
+        for each in listed
+    ]
+    columns = (Column("Code", whole=True), "Text", Column("Short", rank=2))
+    session.table(*columns, Column("English", rank=1), Column("Companies", rank=1), rows=rows)

@@ -95,6 +95,14 @@ class FoundCompany(Contract):
     body: bytes
 
 
+class CodeText(Contract):
+    """A code in the words of its register, as a stored company has them."""
+
+    text: str | None = None
+    #: The abbreviation of a legal form.
+    short: str | None = None
+
+
 class FindReply(Contract):
     """A page of one country's companies."""
 
@@ -104,6 +112,8 @@ class FindReply(Contract):
     #: True if companies follow this page.
     has_more: bool
     facets: Mapping[str, Mapping[str, int]] = {}
+    #: Of the codes of industries and legal forms that are counted.
+    texts: Mapping[str, Mapping[str, CodeText]] = {}
 
 
 class FacetCount(Contract):
@@ -111,6 +121,10 @@ class FacetCount(Contract):
 
     value: str
     count: int
+    #: In the language of the register; the value itself if it is no code.
+    text: str | None = None
+    #: In English; of an industry, the words of its division.
+    text_en: str | None = None
 
 
 class FacetCounts(Contract):
@@ -120,6 +134,35 @@ class FacetCounts(Contract):
     municipality: tuple[FacetCount, ...] = ()
     form: tuple[FacetCount, ...] = ()
     status: tuple[FacetCount, ...] = ()
+
+
+class CodeList(StrEnum):
+    """The lists of codes."""
+
+    INDUSTRIES = "industries"
+    FORMS = "forms"
+    MUNICIPALITIES = "municipalities"
+    STATUSES = "statuses"
+    ROLES = "roles"
+
+
+class Code(Contract):
+    """A code that companies of a register have."""
+
+    country: Country
+    code: str
+    text: str | None = None
+    text_en: str | None = None
+    #: The abbreviation of a legal form.
+    short: str | None = None
+    #: The number of companies with it, ended ones included; None of roles.
+    companies: int | None = None
+
+
+class Codes(Contract):
+    """The public answer."""
+
+    codes: tuple[Code, ...] = ()
 
 
 class CompanyList(Contract):

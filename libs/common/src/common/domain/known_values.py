@@ -29,6 +29,23 @@ def is_known(part: str, value: str, countries: Iterable[Country] = tuple(Country
             return True
 
 
+def forms_named(value: str, countries: Iterable[Country]) -> tuple[str, ...]:
+    """Returns the codes of legal forms that a code or an abbreviation names: `ApS`, `A/S`, `AS`.
+
+    As it is written, regardless of case; else regardless of its marks, so that `AS` is also `A/S`.
+    """
+    names = [(name, code) for country in countries for name, code in _forms()[country].items()]
+    for same in (str.casefold, _letters):
+        found = [code for name, code in names if same(name) == same(value)]
+        if found:
+            return tuple(dict.fromkeys(found))
+    return ()
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
 def digits(code: str) -> str:
     """Returns an industry code without its dots, which Norway writes and Denmark does not."""
     return code.replace(".", "")

@@ -14,6 +14,7 @@ from gateway.exports.exporting import Export, ExportCompanies
 from gateway.exports.queries import parse_export
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.responses import NO_STORE
+from gateway.lookups.code_lists import StoredCodes
 from gateway.problems import InvalidParameter
 
 EXPORT_PATH: Final = "/api/export"
@@ -26,12 +27,14 @@ _GZIP: Final = (15 + 16, 8)
 log = structlog.get_logger()
 
 
-def export_handler(companies: ExportCompanies) -> Handler:
+def export_handler(companies: ExportCompanies, codes: StoredCodes) -> Handler:
     """Returns the handler of exports; problems before the first row are ordinary responses."""
 
     async def export(request: web.Request) -> web.StreamResponse:
         context = request[REQUEST_CONTEXT]
-        asked = parse_export(parameters_of(request))
+        parameters = parameters_of(request)
+        stored = await codes.explaining(parameters, request_id=context.request_id)
+        asked = parse_export(parameters, stored)
         if request.version < HttpVersion11:
             # HTTP/1.0 ends a response by closing the connection, as a failure does.
             raise InvalidParameter("an export needs HTTP/1.1, which marks its end")

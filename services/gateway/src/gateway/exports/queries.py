@@ -7,7 +7,8 @@ from common.contracts.export import ExportRequest
 from common.contracts.find import FindRequest
 from common.contracts.lookup import SearchType
 from gateway.http.parameters import Parameters
-from gateway.lookups.find_queries import FindReading
+from gateway.lookups.codes import Stored
+from gateway.lookups.find_queries import NO_CODES, FindReading
 from gateway.lookups.queries import AFTER, read_include
 from gateway.lookups.terms import InvalidTerm, normalise
 
@@ -17,9 +18,12 @@ INCLUDES: Final = tuple(
 )
 
 
-def parse_export(parameters: Parameters) -> ExportRequest:
-    """Returns the request for a copy; raises MissingParameter or InvalidParameter."""
-    reading = _ExportReading(parameters)
+def parse_export(parameters: Parameters, stored: Stored = NO_CODES) -> ExportRequest:
+    """Returns the request for a copy; raises MissingParameter or InvalidParameter.
+
+    `stored` has the texts of codes, if a filter has words.
+    """
+    reading = _ExportReading(parameters, stored)
     country = reading.country()
     countries = tuple(Country) if country is None else (country,)
     owner = reading.owner()

@@ -2,7 +2,7 @@
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from enum import StrEnum
 from typing import Any, Final, TypeVar
@@ -21,10 +21,11 @@ from common.contracts.find import (
 )
 from common.contracts.lookup import SearchType
 from common.domain.countries import FORMATS
-from common.domain.known_values import digits, is_known, nearest_values
+from common.domain.known_values import digits, forms_named, is_known, nearest_values
 from common.domain.nearest import nearest
 from common.domain.written import read_country, read_postal_code
 from gateway.http.parameters import COUNTRY, Parameters, Reading
+from gateway.lookups.codes import WORDS_OF, Stored, codes_meant, is_words, near_words
 from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
 
 #: Companies of a page, unless another number is requested.
@@ -40,15 +41,21 @@ _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,7}")
 _BOOLEANS: Final = {"true": True, "false": False}
 CURSOR: Final = r"^[A-Za-z0-9_-]{4,400}$"
 
+#: Without filters in words.
+NO_CODES: Final[Stored] = {}
+
 E = TypeVar("E", bound=StrEnum)
 
 #: The countries whose registers state it.
 _STATED_IN: Final = {"vat_registered": Country.NO, "advertising_protected": Country.DK}
 
 
-def parse_find(parameters: Parameters) -> tuple[FindRequest, ...]:
-    """Returns the requested page of a list, for each country; raises InvalidParameter."""
-    reading = FindReading(parameters)
+def parse_find(parameters: Parameters, stored: Stored = NO_CODES) -> tuple[FindRequest, ...]:
+    """Returns the requested page of a list, for each country; raises InvalidParameter.
+
+    `stored` has the texts of codes, if a filter has words.
+    """
+    reading = FindReading(parameters, stored)
     owner = reading.owner()
     countries = reading.countries(owner)
     fields = reading.filters(countries, owner)
@@ -70,6 +77,10 @@ def parse_find(parameters: Parameters) -> tuple[FindRequest, ...]:
 
 class FindReading(Reading):
     """The filters of a list or a copy."""
+
+    def __init__(self, parameters: Parameters, stored: Stored = NO_CODES) -> None:
+        super().__init__(parameters)
+        self._stored = stored
 
     def filters(self, countries: Iterable[Country], owner: CompanyKey | None) -> dict[str, Any]:
         """Returns the fields of a request that select companies, but the statuses."""
@@ -133,19 +144,38 @@ class FindReading(Reading):
 
     def known(self, name: str, countries: Iterable[Country]) -> tuple[str, ...]:
         """Returns the values of a filter, each of which some company of the countries may have."""
-        part = _PARTS[name]
-        for value in (values := self.values(name)):
-            well_formed = name != "industry" or _INDUSTRY.fullmatch(value)
-            if not well_formed or not is_known(part, value, countries):
-                if well_formed and is_known(part, value):
-                    self.invalid(name, f"no company in {', '.join(countries)} has {value}")
-                else:
-                    self._unknown(name, value, _HINTS[name], nearest_values(part, value))
+        found: list[str] = []
+        for value in self.values(name):
+            meant = self._meant(name, value, tuple(countries))
+            if not meant:
                 return ()
-        return values
+            found += meant
+        return tuple(dict.fromkeys(found))
+
+    def _meant(self, name: str, value: str, countries: tuple[Country, ...]) -> Sequence[str]:
+        """Returns the values that one of a filter means; none with the error noted."""
+        part = _PARTS[name]
+        is_code = name != "industry" or _INDUSTRY.fullmatch(value) is not None
+        if name == "form" and (forms := forms_named(value, countries)):
+            return forms
+        if is_code and is_known(part, value, countries):
+            return (value,)
+        if is_code and is_known(part, value):
+            self.invalid(name, f"no company in {', '.join(countries)} has {value}")
+            return ()
+        if name in WORDS_OF and is_words(value):
+            if codes := codes_meant(name, value, self._stored):
+                return codes
+            near = near_words(name, value, self._stored) or nearest_values(part, value)
+            self._say(name, f"{_HINTS[name]}; GET /api/codes/{WORDS_OF[name]} lists them", near)
+        else:
+            self._say(name, _HINTS[name], nearest_values(part, value))
+        return ()
 
     def _unknown(self, name: str, value: str, hint: str, known: Iterable[str]) -> None:
-        near = nearest(value, list(known), count=3) if name not in _PARTS else list(known)
+        self._say(name, hint, nearest(value, list(known), count=3))
+
+    def _say(self, name: str, hint: str, near: Sequence[str]) -> None:
         self.invalid(name, hint + (f"; did you mean {' or '.join(near)}?" if near else ""))
 
     def postal_codes(self, countries: Iterable[Country]) -> tuple[Between, ...]:

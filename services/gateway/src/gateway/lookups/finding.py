@@ -1,50 +1,54 @@
 """Companies that fit filters, over HTTP: the lists of both countries are merged into one."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from common.contracts.find import FindPosition, FindReply, FindRequest, FoundCompany
+from common.contracts.company import Country
+from common.contracts.find import (
+    Code,
+    Facet,
+    FindPosition,
+    FindReply,
+    FindRequest,
+    FoundCompany,
+)
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.responses import json_response
+from gateway.lookups.code_lists import Finds, StoredCodes
+from gateway.lookups.codes import code_of
 from gateway.lookups.find_queries import cursor_of, parse_find
 from gateway.lookups.handlers import CACHE_CONTROL
 
 FIND_PATH = "/api/companies"
 
 
-class Finds(Protocol):
-    """Finds the companies of one country that fit filters."""
-
-    async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
-        """Returns a page of one country's companies; raises as `Lookups.find`."""
-
-
-def find_handler(finds: Finds) -> Handler:
+def find_handler(finds: Finds, codes: StoredCodes) -> Handler:
     """Returns the handler of lists; a client may reuse a page for a minute, as a company."""
 
     async def find(request: web.Request) -> web.Response:
-        requests = parse_find(parameters_of(request))
-        request_id = request[REQUEST_CONTEXT].request_id
+        request_id, parameters = request[REQUEST_CONTEXT].request_id, parameters_of(request)
+        stored = await codes.explaining(parameters, request_id=request_id)
+        requests = parse_find(parameters, stored)
         replies = await asyncio.gather(
             *(finds.companies(each, request_id=request_id) for each in requests)
         )
-        return json_response(document(requests[0], replies), cache_control=CACHE_CONTROL)
+        return json_response(document(requests, replies), cache_control=CACHE_CONTROL)
 
     return find
 
 
-def document(query: FindRequest, replies: Sequence[FindReply]) -> bytes:
+def document(requests: Sequence[FindRequest], replies: Sequence[FindReply]) -> bytes:
     """Returns the public answer (`CompanyList`): one page of the lists of all countries.
 
-    `query` is the request of any country; they differ in nothing else.
+    The requests differ in their countries only.
     """
+    query = requests[0]
     found = sorted(chain.from_iterable(reply.companies for reply in replies), key=_place)
     page = found[: query.limit]
     has_more = len(found) > len(page) or any(reply.has_more for reply in replies)
@@ -55,7 +59,7 @@ def document(query: FindRequest, replies: Sequence[FindReply]) -> bytes:
         b'"cursor":%b' % orjson.dumps(last and cursor_of(last, query.sort)),
     ]
     if query.facets:
-        parts.append(b'"facets":%b' % orjson.dumps(_facets(query, replies)))
+        parts.append(b'"facets":%b' % orjson.dumps(_facets(requests, replies)))
     return b",".join(parts) + b"}"
 
 
@@ -66,15 +70,33 @@ def _place(company: FoundCompany) -> Any:
     return key, position.country, position.number
 
 
-def _facets(query: FindRequest, replies: Sequence[FindReply]) -> dict[str, list[dict[str, Any]]]:
-    counts = {facet.value: Counter[str]() for facet in query.facets}
-    for reply in replies:
-        for facet, values in reply.facets.items():
-            counts[facet].update(values)
-    return {
-        facet: [
-            {"value": value, "count": count}
-            for value, count in sorted(values.items(), key=lambda one: (-one[1], one[0]))
-        ]
-        for facet, values in counts.items()
-    }
+def _facets(
+    requests: Sequence[FindRequest], replies: Sequence[FindReply]
+) -> dict[str, list[dict[str, Any]]]:
+    answers = list(zip((request.country for request in requests), replies, strict=True))
+    return {facet.value: _counts(facet, answers) for facet in requests[0].facets}
+
+
+def _counts(facet: Facet, answers: Sequence[tuple[Country, FindReply]]) -> list[dict[str, Any]]:
+    """Returns the values of a facet in all countries, with their texts, the most frequent first."""
+    found: dict[str, list[Code]] = {}
+    for country, reply in answers:
+        texts = reply.texts.get(facet, {})
+        for value, count in reply.facets.get(facet, {}).items():
+            code = code_of(country, facet, value, texts.get(value), count)
+            found.setdefault(value, []).append(code)
+    counts = [
+        {
+            "value": value,
+            "count": sum(code.companies or 0 for code in codes),
+            "text": _joined(code.text for code in codes),
+            "text_en": _joined(code.text_en for code in codes),
+        }
+        for value, codes in found.items()
+    ]
+    return sorted(counts, key=lambda one: (-one["count"], one["value"]))
+
+
+def _joined(texts: Iterable[str | None]) -> str | None:
+    """Returns the different texts of a code that both registers have."""
+    return " / ".join(dict.fromkeys(filter(None, texts))) or None

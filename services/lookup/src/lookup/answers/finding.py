@@ -1,11 +1,21 @@
 """Companies by filters, from index and store, and checks of numbers for watchlists."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
-from common.contracts.company import CompanyKey
-from common.contracts.find import FindPosition, FindReply, FindRequest, FoundCompany
+import orjson
+
+from common.contracts.company import CompanyKey, Country
+from common.contracts.find import (
+    CodeText,
+    Facet,
+    FindPosition,
+    FindReply,
+    FindRequest,
+    FoundCompany,
+)
 from common.contracts.watchlists import KnownReply, KnownRequest
 from common.domain.countries import FORMATS
 from lookup.answers.rendering import Candidate, Extras, answer
@@ -14,6 +24,8 @@ from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
 from lookup.store.reads import StoredRegister
 
+#: Fields of which companies have a code and its text.
+_CODED = (Facet.INDUSTRY, Facet.FORM)
 #: The type of a match in a list, where a lookup has its search type.
 _MATCH = "find"
 
@@ -24,6 +36,10 @@ class AnswerFinds:
 
     finds: IndexSearches
     register: StoredRegister
+    #: The texts of codes by country and field, each read once from a company that has it.
+    _texts: defaultdict[tuple[Country, Facet], dict[str, CodeText]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
 
     async def __call__(self, requests: Sequence[FindRequest]) -> list[FindReply]:
         """Returns one reply per request, in order; raises `Unavailable`."""
@@ -41,7 +57,29 @@ class AnswerFinds:
             total=found.total,
             has_more=found.has_more,
             facets=found.facets,
+            texts={
+                facet.value: await self._texts_of(request, facet, found.facets[facet].keys())
+                for facet in request.facets
+                if facet in _CODED
+            },
         )
+
+    async def _texts_of(
+        self, request: FindRequest, facet: Facet, codes: Set[str]
+    ) -> Mapping[str, CodeText]:
+        known = self._texts[request.country, facet]
+        if new := codes - known.keys():
+            having = await self.finds.having(
+                request.country, facet.value, new, client=request.client
+            )
+            rows = await self.register.companies(having.values()) if having else {}
+            known |= {code: _text(rows[key], facet) for code, key in having.items() if key in rows}
+        return {code: known[code] for code in codes if code in known}
+
+
+def _text(row: CompanyRow, facet: Facet) -> CodeText:
+    coded = orjson.loads(row.core).get(facet.value) or {}
+    return CodeText(text=coded.get("description"), short=coded.get("short"))
 
 
 def _body(key: CompanyKey, row: CompanyRow | None) -> bytes:

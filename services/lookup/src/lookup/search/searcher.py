@@ -1,7 +1,7 @@
 """Searches by name and address: one index per country, in threads of their own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,6 +16,7 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
 from common.contracts.match import WeighedCompany
+from common.domain.countries import FORMATS
 from common.mongo import Database
 from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
@@ -91,6 +92,15 @@ class IndexSearches:
         """Searches in a thread; raises as `by_name` does."""
         search = partial(self._answering(request.country).find, request)
         return await self.threads.run(request.country, "find", search, client=request.client)
+
+    async def having(
+        self, country: Country, field: str, values: Collection[str], *, client: str = ""
+    ) -> Mapping[str, CompanyKey]:
+        """Returns for each of these values of a field a company that has it; see `by_name`."""
+        search = partial(self._answering(country).having, field, values)
+        numbers = await self.threads.run(country, "find", search, client=client)
+        width = FORMATS[country].vat_digits
+        return {value: CompanyKey(country, f"{one:0{width}}") for value, one in numbers.items()}
 
     async def match_candidates(
         self, country: Country, record: ReadRecord, *, client: str = ""

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
@@ -72,6 +72,21 @@ def find_numbers(
     ]
     numbers: list[int] = np.sort(np.concatenate([np.empty(0, np.uint32), *found])).tolist()
     return numbers[:limit]
+
+
+def having(segments: Segments, field: str, values: Collection[str]) -> dict[str, int]:
+    """Returns for each of these values of a field the number of a company that has it."""
+    found: dict[str, int] = {}
+    for part in segments.parts:
+        column = part.segment.columns[field]
+        alive = part.alive
+        rows = np.arange(len(part.segment)) if alive is None else np.flatnonzero(alive)
+        first = np.full(len(column.values), -1, np.int64)
+        first[column.codes[rows]] = rows
+        for value, row in zip(column.values, first.tolist(), strict=True):
+            if row >= 0 and value in values:
+                found[value] = int(part.segment.numbers[row])
+    return found
 
 
 @dataclass(slots=True)

@@ -1,6 +1,6 @@
 """The search index of one country: searches, live changes, and rebuilds while it is searched."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
 from common.contracts.match import WeighedCompany
 from lookup.search.find.facts import Facts
-from lookup.search.find.finding import Found, Hits, find, find_numbers
+from lookup.search.find.finding import Found, Hits, find, find_numbers, having
 from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.search.index import folders
 from lookup.search.index import schema as fields
@@ -103,6 +103,12 @@ class SearchIndex:
         """Returns a page of the companies that fit the filters of a request."""
         generation = self._generation
         return find(generation.segments, request, _hits(generation, request, budget))
+
+    def having(
+        self, field: str, values: Collection[str], _budget: Budget | None = None
+    ) -> dict[str, int]:
+        """Returns for each of these values of a field the number of a company that has it."""
+        return having(self._generation.segments, field, values)
 
     def find_numbers(
         self, request: FindRequest, budget: Budget | None = None, *, after: int, limit: int

@@ -1,0 +1,133 @@
+"""Codes in words: the lists of codes, and the codes that the words of a filter mean. Pure."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from common.contracts.company import Country
+from common.contracts.find import Code, CodeList, CodeText, Facet, FindReply
+from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
+from common.domain.known_values import forms_named
+from common.domain.nearest import nearest
+
+#: By register: a reply that counts every value over all companies.
+Stored = Mapping[Country, FindReply]
+
+#: The lists whose codes are counted.
+COUNTED: Final = {
+    CodeList.INDUSTRIES: Facet.INDUSTRY,
+    CodeList.FORMS: Facet.FORM,
+    CodeList.MUNICIPALITIES: Facet.MUNICIPALITY,
+    CodeList.STATUSES: Facet.STATUS,
+}
+#: The filters that take words, and the list that they are of.
+WORDS_OF: Final = {"industry": CodeList.INDUSTRIES, "form": CodeList.FORMS}
+
+_DIVISION: Final = 2
+#: Letters from which on a word is also found as the beginning of another, and inside of one.
+_BEGINNING, _INSIDE = 4, 6
+_WORD: Final = re.compile(r"\w+")
+_MAX_NEAREST: Final = 3
+
+
+def codes_of(kind: CodeList, stored: Stored) -> Iterator[Code]:
+    """Yields the codes of a list, register by register, in the order of the codes."""
+    for country, reply in stored.items():
+        if kind in COUNTED:
+            facet = COUNTED[kind]
+            counts = reply.facets.get(facet, {})
+            given = STATUSES if facet is Facet.STATUS else counts
+            texts = reply.texts.get(facet, {})
+            for code in sorted(given) if given is counts else given:
+                yield code_of(country, facet, code, texts.get(code), counts.get(code, 0))
+        else:
+            for role, words in ROLES.items():
+                yield Code(country=country, code=role, text=words.of(country), text_en=words.en)
+
+
+def code_of(
+    country: Country, facet: Facet, code: str, given: CodeText | None, companies: int
+) -> Code:
+    """Returns a code with its texts; `given` is that of its register."""
+    text, text_en, short = None, None, None
+    match facet:
+        case Facet.INDUSTRY:
+            division = DIVISIONS.get(code[:_DIVISION])
+            text, text_en = given and given.text, division and division.text
+        case Facet.FORM:
+            text, text_en = given and given.text, FORMS[country].get(code)
+            short = given and given.short
+        case Facet.MUNICIPALITY:
+            text = code
+        case Facet.STATUS:
+            words = STATUSES.get(code)
+            text, text_en = words and words.of(country), words and words.en
+    return Code(
+        country=country, code=code, text=text, text_en=text_en, short=short, companies=companies
+    )
+
+
+def takes_words(parameters: Mapping[str, Sequence[str]]) -> bool:
+    """Returns True if a filter has a value that only the texts of codes can explain."""
+    return any(
+        is_words(value) and not (name == "form" and forms_named(value, Country))
+        for name in WORDS_OF
+        for text in parameters.get(name, ())
+        for value in text.split(",")
+    )
+
+
+def is_words(value: str) -> bool:
+    """Returns True for a value that is no number."""
+    return any(map(str.isalpha, value))
+
+
+def codes_meant(name: str, words: str, stored: Stored) -> tuple[str, ...]:
+    """Returns the codes whose texts have all the words, in any language; none if no text has them.
+
+    A division of industries stands for its codes.
+    """
+    asked = _words(words)
+    found = dict.fromkeys(
+        code.code
+        for code in codes_of(WORDS_OF[name], stored)
+        if any(_has(text, asked) for text in (code.text, code.text_en, code.short) if text)
+    )
+    if name != "industry":
+        return tuple(found)
+    divisions = [
+        code
+        for code, division in DIVISIONS.items()
+        if any(_has(text, asked) for text in (division.text, *division.keywords.split(", ")))
+    ]
+    return (*(code for code in found if code[:_DIVISION] not in divisions), *divisions)
+
+
+def near_words(name: str, words: str, stored: Stored) -> list[str]:
+    """Returns the words of texts that are most like those that no text has."""
+    texts = [
+        text for code in codes_of(WORDS_OF[name], stored) for text in (code.text, code.text_en)
+    ]
+    if name == "industry":
+        texts += [f"{each.text} {each.keywords}" for each in DIVISIONS.values()]
+    known = {word for text in texts if text for word in _words(text)}
+    wrong = [word for word in _words(words) if not any(_has(one, [word]) for one in known)]
+    return nearest(wrong[0] if wrong else words, sorted(known), count=_MAX_NEAREST)
+
+
+def _has(text: str, asked: Sequence[str]) -> bool:
+    words = _words(text)
+    return bool(asked) and all(any(_is(word, each) for word in words) for each in asked)
+
+
+def _is(word: str, asked: str) -> bool:
+    if len(asked) >= _INSIDE:
+        return asked in word
+    return word.startswith(asked) if len(asked) >= _BEGINNING else word == asked
+
+
+def _words(text: str) -> list[str]:
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    plain = "".join(each for each in decomposed if not unicodedata.combining(each))
+    return _WORD.findall(plain)
