@@ -204,6 +204,53 @@ def test_columns_that_make_one_value_are_joined_and_the_best_of_others_counts(
     assert columns.record("1", row.split(";")).fields == {"id": "1", **fields}
 
 
+#: Headers of exports of registers and of bookkeeping programs.
+EXPORTS = {
+    "organisasjonsnummer;navn;organisasjonsform.kode;forretningsadresse.adresse;"
+    "forretningsadresse.postnummer;forretningsadresse.poststed;hjemmeside": {
+        "name": "navn",
+        "number": "organisasjonsnummer",
+        "address": "forretningsadresse.adresse",
+        "postal_code": "forretningsadresse.postnummer",
+        "city": "forretningsadresse.poststed",
+        "website": "hjemmeside",
+    },
+    "innf_hist;Orgnr;Navn;Forretningsadresse;Fadr postnr;Fadr poststed;Postadresse;Padr postnr": {
+        "name": "Navn",
+        "number": "Orgnr",
+        "address": "Forretningsadresse",
+        "postal_code": "Fadr postnr",
+        "city": "Fadr poststed",
+    },
+    "Kontaktnavn;Adresse;Postnummer;By;Landekode;CVR-nummer;EAN-nummer;Telefon;E-mail;Att.": {
+        "country": "Landekode",
+        "name": "Kontaktnavn",
+        "number": "CVR-nummer",
+        "address": "Adresse",
+        "postal_code": "Postnummer",
+        "city": "By",
+        "phone": "Telefon",
+        "email": "E-mail",
+    },
+    "Ordrenr;Virksomhedsnavn;CVR;Attention;Faktura adresse;Faktura postnr.;Faktura by": {
+        "name": "Virksomhedsnavn",
+        "number": "CVR",
+        "address": "Faktura adresse",
+        "postal_code": "Faktura postnr.",
+        "city": "Faktura by",
+    },
+}
+
+
+@pytest.mark.parametrize("header, fields", EXPORTS.items(), ids=["1", "2", "3", "4"])
+def test_the_columns_of_usual_exports_are_recognised(header: str, fields: dict[str, str]) -> None:
+    names = header.split(";")
+
+    found = recognised(names).places
+
+    assert {field: names[place] for field, (place, *_) in found.items()} == fields
+
+
 def test_columns_that_are_not_used_are_named() -> None:
     header = ["Kundenr", "Firma", "Saldo", "Husnr", "Gade"]
 

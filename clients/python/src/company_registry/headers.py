@@ -14,7 +14,9 @@ _ADDRESSES: Final = (
     " forretningsadresseadresse fadresse adressetekst"
 )
 #: The first of several lines.
-_FIRST_LINES: Final = "addressline1 address1 adresselinje1 adresse1 adrlinje1 adr1 addressline"
+_FIRST_LINES: Final = (
+    "addressline1 address1 adresselinje1 adresse1 adrlinje1 adr1 addr1 addressline"
+)
 _STREETS: Final = "vejnavn vej gadenavn gade gatenavn gate veinavn vei streetname street"
 
 #: Headers in lower case without spaces and punctuation. The first type that a file has is looked
@@ -38,7 +40,7 @@ HEADERS: Final[dict[str, str]] = {
     " firmanavn firma virksomhedsnavn virksomhed selskabsnavn selskab selskapsnavn selskap"
     " foretaksnavn foretak bedriftsnavn bedrift organisasjonsnavn organisationsnavn"
     " kundenavn leverandørnavn debitornavn kreditornavn navnpåvirksomhed"
-    " name navn name1 navn1",
+    " name navn name1 navn1 kontaktnavn",
     "address": f"{_ADDRESSES} {_FIRST_LINES}"
     f" {_STREETS} postadresse postaladdress mailingaddress fakturaadresse"
     " faktureringsadresse billingaddress",
@@ -50,9 +52,9 @@ TYPES: Final = (*get_args(SearchType), SEARCH)
 #: Further headers of records to be matched, by their field.
 _OF_RECORDS: Final = {
     "postal_code": "postalcode postcode zip zipcode postnr postnummer postkode poststednr"
-    " forretningsadressepostnummer fadrpostnr",
+    " forretningsadressepostnummer fadrpostnr fakturapostnr fakturapostnummer",
     "city": "city town postaltown by bynavn byby postby poststed postdistrikt sted stednavn"
-    " forretningsadressepoststed fadrpoststed"
+    " forretningsadressepoststed fadrpoststed fakturaby fakturapoststed"
     " postnrby postnrogby postnummerby postnummerogby postnrsted postnrogsted postnrpoststed"
     " postnummerpoststed postnummerogpoststed postcodecity zipcity",
     "email": "email emailaddress mail epost epostadresse mailadresse companyemail firmamail",
@@ -73,7 +75,7 @@ _PARTS: Final = (
     "bogstav bogstavfra husbogstav bokstav husbokstav",
     "etage etasje floor",
     "dør sidedør sidedoer door",
-    "addressline2 address2 adresselinje2 adresse2 adrlinje2 adr2",
+    "addressline2 address2 adresselinje2 adresse2 adrlinje2 adr2 addr2",
     "addressline3 address3 adresselinje3 adresse3 adrlinje3 adr3",
 )
 
