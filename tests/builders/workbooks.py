@@ -4,6 +4,7 @@ import io
 import struct
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
+from zipfile import ZipFile
 
 import xlsxwriter
 
@@ -34,6 +35,17 @@ def a_workbook(
         for sheet in book.worksheets():
             if sheet.name in hidden:
                 sheet.hide()
+    return file.getvalue()
+
+
+def an_encrypted_ods() -> bytes:
+    """An ODS file with a password, as far as its contents say so."""
+    file = io.BytesIO()
+    with ZipFile(file, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        entry = '<manifest:file-entry manifest:full-path="content.xml"><manifest:encryption-data/>'
+        archive.writestr("META-INF/manifest.xml", f"<manifest:manifest>{entry}")
+        archive.writestr("content.xml", b"\x00\x11")
     return file.getvalue()
 
 

@@ -9,7 +9,7 @@ from company_registry.errors import InvalidParameter
 from company_registry.headers import type_of
 from company_registry.spreadsheets import Row, country_of, read_sheet, term_of
 from company_registry.streams import Lookup
-from tests.builders.workbooks import a_workbook, an_encrypted_workbook
+from tests.builders.workbooks import a_workbook, an_encrypted_ods, an_encrypted_workbook
 
 TEXT = "kunde;land;navn\r\nA17;Danmark;Prøvefabrikken ApS\r\n"
 
@@ -101,7 +101,9 @@ def test_headers_are_unique() -> None:
         (b"PK\x03\x04\x14\x00", "cannot be read as a workbook"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "cannot be read as a workbook"),
         (an_encrypted_workbook(), "is protected by a password"),
-        (b"PK\x03\x04...Index/Document.iwa", "is a Numbers document"),
+        (b"PK\x03\x04...Index/Document.iwa", "is a document of Numbers"),
+        (b"PK\x03\x04...word/document.xml", "is a text document"),
+        (an_encrypted_ods(), "is protected by a password"),
         (b"\r\n<HTML>\n<body><table><tr><td>Navn", "is a web page \\(HTML\\), whatever its name"),
         ("\ufeff<!DOCTYPE html><table>".encode("utf-16"), "is a web page"),
         (b'<?xml version="1.0"?><html><table>', "is a web page"),

@@ -1,8 +1,10 @@
 """Workbooks: the rows of a sheet of an XLSX, XLS, XLSB or ODS file, and what such files are not."""
 
 import io
+import zlib
 from collections.abc import Iterator
 from typing import Final, NamedTuple
+from zipfile import BadZipFile, ZipFile
 
 _ZIP: Final = b"PK\x03\x04"
 #: The container of Office files until 2003, and of encrypted ones since.
@@ -22,7 +24,14 @@ _OTHERS: Final = (
     ((b"%pdf",), "is a PDF, and no spreadsheet"),
     ((b"{\\rtf",), "is a text document (RTF): save its table as XLSX or CSV"),
 )
-_NUMBERS: Final = b"Index/Document.iwa"
+#: What an archive is, by the name of a file in it.
+_ARCHIVES: Final = {
+    b"Index/Document.iwa": "is a document of Numbers or Pages: export it as XLSX or CSV",
+    b"word/document.xml": "is a text document (DOCX): save its table as XLSX or CSV",
+}
+#: The contents of an ODS file, which say whether they are encrypted.
+_MANIFEST: Final = "META-INF/manifest.xml"
+_MANIFEST_READ: Final = 100_000
 _SAMPLE: Final = 4096
 #: Bytes of marks of encodings.
 _MARKS: Final = b"\xef\xbb\xbf\xff\xfe"
@@ -71,10 +80,7 @@ def read_workbook(data: bytes, name: str | None = None) -> Grid:
         raise ValueError(
             "is a workbook: install company-registry[xlsx], or save it as CSV"
         ) from None
-    if data.startswith(_OLE) and _ENCRYPTED in data:
-        raise ValueError(_LOCKED)
-    if data.startswith(_ZIP) and _NUMBERS in data:
-        raise ValueError("is a Numbers document: export it as XLSX or CSV")
+    _refuse_locked(data)
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
@@ -96,6 +102,23 @@ def read_workbook(data: bytes, name: str | None = None) -> Grid:
         return Grid("", tuple(visible), iter(()))
     rows = (_trimmed([text_of(cell) for cell in row]) for row in sheet.iter_rows())
     return Grid(sheet.name, tuple(visible), rows)
+
+
+def _refuse_locked(data: bytes) -> None:
+    """Raises ValueError for a workbook with a password, and for what no workbook is."""
+    if data.startswith(_OLE) and _ENCRYPTED in data:
+        raise ValueError(_LOCKED)
+    if not data.startswith(_ZIP):
+        return
+    for name, reason in _ARCHIVES.items():
+        if name in data:
+            raise ValueError(reason)
+    try:
+        with ZipFile(io.BytesIO(data)) as archive, archive.open(_MANIFEST) as manifest:
+            if b"encryption-data" in manifest.read(_MANIFEST_READ):
+                raise ValueError(_LOCKED)
+    except (BadZipFile, KeyError, OSError, RuntimeError, NotImplementedError, zlib.error):
+        return  # It is no ODS file, or it cannot be read for another reason.
 
 
 def text_of(value: object) -> str:
