@@ -230,7 +230,7 @@ def _document(sheet: Sheet, row: Row, result: _Kept) -> dict[str, Any]:
     document: dict[str, Any] = {"input": dict(zip(sheet.header, row.cells, strict=True))}
     if result["problem"] is not None:
         return {**document, "problem": result["problem"]}
-    more = {name: result[name] for name in _MORE if name in result}
+    more: dict[str, Any] = {name: result[name] for name in _MORE if name in result}
     decision, candidates = result["decision"], result["candidates"]
     return {**document, "decision": decision, **more, "candidates": candidates}
 
