@@ -167,6 +167,15 @@ async def test_an_unknown_part_is_refused_before_any_request(shell: Shell) -> No
     assert "'rolls' is not one of owners, roles" in done.stderr
 
 
+async def test_a_removed_company_is_not_found_and_its_day_is_said(shell: Shell) -> None:
+    detail = "the company was removed on 2026-03-02"
+    shell.answers["/api/vat"] = [a_problem("company_removed", 410, detail, removed_on="2026-03-02")]
+
+    done = await shell.run("lookup", "dk", "12345674")
+
+    assert (done.exit_code, detail in done.stderr) == (3, True)
+
+
 async def test_a_name_that_many_companies_share_leads_to_the_command_that_lists_them(
     shell: Shell,
 ) -> None:

@@ -13,10 +13,18 @@ from structlog.testing import capture_logs
 from common.contracts.lookup import LookupReply
 from common.contracts.traces import TraceContext
 from gateway.access.keys import Rate, write_key
+from gateway.problems import CompanyRemoved
 from tests.builders.keys import NOON, a_presented_key
 from tests.builders.openapi import example
 from tests.delivery.waiting import eventually
-from tests.fakes.gateway import A_REPLY, Gateway, code_of, database_unavailable, problem_of
+from tests.fakes.gateway import (
+    A_REPLY,
+    FakeLookups,
+    Gateway,
+    code_of,
+    database_unavailable,
+    problem_of,
+)
 from tests.fakes.gateway import gateway as a_gateway
 
 LOOKUP = "/api?country=dk&vat=12345674"
@@ -697,3 +705,27 @@ async def test_requests_under_way_are_shown(gateway: Gateway) -> None:
         gateway.lookups.gate.set()
 
     assert under_way == 1
+
+
+async def test_the_number_of_a_removed_company_is_gone_with_its_day_in_every_form() -> None:
+    removed = CompanyRemoved("it was removed on 2026-03-02", removed_on="2026-03-02")
+    path = "/api/companies/dk/12345674"
+    async with a_gateway(lookups=FakeLookups(answer=removed)) as gateway:
+        key = gateway.issue()
+        paths = (LOOKUP, "/api/vat?country=dk&q=12345674", path)
+        answers = [await gateway.get(each, headers=key) for each in paths]
+        head = await gateway.client.head(path, headers=key)
+        in_xml = await gateway.get(f"{path}?format=xml", headers=key)
+        batch = await gateway.client.post(
+            "/api/batch", json={"lookups": [{"country": "dk", "vat": "12345674"}]}, headers=key
+        )
+
+        problems = [await answer.json(content_type=None) for answer in answers]
+        [result] = (await batch.json())["results"]
+        text = await in_xml.text()
+
+    for problem in (*problems, result["problem"]):
+        assert (problem["status"], problem["code"]) == (410, "company_removed")
+        assert problem["removed_on"] == "2026-03-02"
+    assert (head.status, in_xml.status) == (410, 410)
+    assert "<removed_on>2026-03-02</removed_on>" in text

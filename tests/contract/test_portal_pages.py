@@ -250,6 +250,20 @@ async def test_a_company_is_in_words_with_links(portal: Portal) -> None:
     assert re.findall(r'href="([^"]+)"', drawing) == ["/companies/dk/12345682"]
 
 
+async def test_a_removed_company_is_a_page_with_its_day_alone(portal: Portal) -> None:
+    portal.api.fail("/api/vat", 410, "company_removed", removed_on="2026-03-02")
+    portal.api.fail("/api", 410, "company_removed", removed_on="2026-03-02")
+
+    answer = await portal.get("/companies/dk/12345674")
+    searched = await portal.shown("/?q=12345674&country=dk")
+
+    text = await answer.text()
+    assert answer.status == 410
+    assert "<h1>Removed</h1>" in text
+    for page in (text, searched):
+        assert "Its register had this company removed on 2026-03-02." in page
+
+
 async def test_production_units_are_pages_with_their_total(portal: Portal) -> None:
     unit = {"number": "1012345670", "name": "Prøve Aarhus", "status": "active"}
     page = {"production_units": [unit], "total": 8000, "cursor": "u2"}

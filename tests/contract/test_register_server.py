@@ -109,12 +109,21 @@ async def test_lists_by_number_omit_ended_and_removed_entries(interface: Interfa
 async def test_deleted_gone_and_unknown_are_three_answers(interface: Interface) -> None:
     interface.served.registers.no.entities.remove(COMPANY)
 
-    assert await interface.get(f"enheter/{ENDED}") == (
-        410,
-        {"organisasjonsnummer": ENDED, "slettedato": "2023-11-27"},
-    )
-    assert await interface.get(f"enheter/{COMPANY}") == (410, {"organisasjonsnummer": COMPANY})
-    assert (await interface.get("enheter/987654321"))[0] == 404
+    deleted, told = await interface.get(f"enheter/{ENDED}")
+    gone, least = await interface.get(f"enheter/{COMPANY}")
+    unknown, _ = await interface.get("enheter/987654321")
+
+    assert (deleted, gone, unknown) == (200, 410, 404)
+    assert told.pop("navn")
+    assert told.pop("_links")
+    assert least.pop("_links")
+    assert told == {
+        "respons_klasse": "SlettetEnhet",
+        "organisasjonsnummer": ENDED,
+        "organisasjonsform": {"kode": "AS", "beskrivelse": "Aksjeselskap", "links": []},
+        "slettedato": "2023-11-27",
+    }
+    assert least == {"organisasjonsnummer": COMPANY, "slettedato": "2026-11-02"}
 
 
 async def test_the_feed_starts_at_an_id_or_a_time(

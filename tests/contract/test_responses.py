@@ -16,7 +16,13 @@ from gateway.lookups.code_lists import CODES_PATH
 from gateway.lookups.finding import FIND_PATH
 from gateway.lookups.handlers import COMPANY_PATH, PART_PATHS
 from gateway.lookups.matching import MATCH_PATH
-from gateway.problems import CompanyNotFound, EventNotFound, LookupTimeout, ServiceUnavailable
+from gateway.problems import (
+    CompanyNotFound,
+    CompanyRemoved,
+    EventNotFound,
+    LookupTimeout,
+    ServiceUnavailable,
+)
 from gateway.reconcile.handlers import PREVIEW_PATH, PROPOSALS_PATH, RECONCILE_PATH
 from gateway.reconcile.queries import MAX_QUERIES
 from gateway.reconcile.suggestions import ENTITIES_PATH, NAMES_PATH, TYPES_PATH
@@ -75,6 +81,10 @@ COMMON: dict[int, dict[str, Any]] = {
 CAUSES: dict[tuple[str, int], dict[str, Any]] = {
     ("/api", 400): {"query": "?country=dk"},
     ("/api", 404): {"failure": CompanyNotFound("no company matches")},
+    **{
+        (path, 410): {"failure": CompanyRemoved("it was removed", removed_on="2026-03-02")}
+        for path in ("/api", PREVIEW_PATH, *PART_PATHS.values())
+    },
     **{
         (path, 404): {"failure": CompanyNotFound("no company matches")}
         for path in PART_PATHS.values()

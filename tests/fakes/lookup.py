@@ -64,6 +64,9 @@ class FakeRegister(StoredRegister):
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         return {key: self.rows[key] for key in keys if key in self.rows}
 
+    async def removed(self, _keys: Collection[CompanyKey]) -> Mapping[CompanyKey, str]:
+        return {}
+
     async def companies_of_phones(
         self, country: Country, phones: Collection[str], limit: int = 1
     ) -> Mapping[str, Sequence[CompanyKey]]:
@@ -111,6 +114,12 @@ class FakeSearches(IndexSearches):
     ) -> Sequence[SearchHit]:
         self.clients.append(client)
         return self.addresses.get(address, ())[:limit]
+
+    async def match_candidates(
+        self, _country: Country, _record: ReadRecord, *, client: str = ""
+    ) -> list[CompanyKey]:
+        self.clients.append(client)
+        return []
 
     async def by_contact(
         self, _country: Country, contact: str, limit: int = 1, *, client: str = ""

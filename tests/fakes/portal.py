@@ -77,8 +77,8 @@ class Api:
     def give(self, path: str, body: Any, status: int = 200) -> None:
         self.answers[path] = (status, body)
 
-    def fail(self, path: str, status: int, code: str) -> None:
-        self.give(path, {"code": code, "detail": f"it is {code}"}, status)
+    def fail(self, path: str, status: int, code: str, **members: Any) -> None:
+        self.give(path, {"code": code, "detail": f"it is {code}", **members}, status)
 
 
 def _problem(status: int, code: str) -> web.Response:

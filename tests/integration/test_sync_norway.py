@@ -114,8 +114,8 @@ async def test_a_deleted_company_has_ended_and_keeps_its_fields(world: World) ->
     assert await world.events() == [("company.status_changed", f"no:{COMPANY}")]
 
 
-@pytest.mark.parametrize("entry", ["Fjernet", "Endring"])
-async def test_a_company_that_the_feed_removes_or_that_is_gone_without_a_last_day_is_purged(
+@pytest.mark.parametrize("entry", ["Fjernet", "Endring", "Sletting"])
+async def test_a_company_that_the_feed_removes_or_that_is_gone_is_purged(
     world: World, entry: str
 ) -> None:
     await world.sync(*NORWAY)

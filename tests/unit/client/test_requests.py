@@ -18,7 +18,7 @@ from company_registry import (
     WebhookFilter,
 )
 from company_registry import webhook_operations as webhooks
-from company_registry.errors import CompanyNotFound, FieldError
+from company_registry.errors import CompanyNotFound, CompanyRemoved, FieldError
 from company_registry.http import Outcome, Request, Response, Unanswered
 from company_registry.operations import event_page, event_types, find_page, lookup, perform, search
 from company_registry.retries import exchange, retry_after
@@ -113,6 +113,16 @@ def test_a_problem_is_raised_as_the_type_of_its_code() -> None:
         transport.run(perform(lookup("dk", "12345674"), Retries()))
 
     assert raised.value.status == 404
+
+
+def test_a_removed_company_has_the_day_of_its_removal() -> None:
+    document = a_problem("company_removed", 410, removed_on="2026-03-02")
+    transport = FakeTransport([answer(document, 410)])
+
+    with pytest.raises(CompanyRemoved) as raised:
+        transport.run(perform(lookup("dk", "12345674"), Retries()))
+
+    assert (raised.value.status, raised.value.removed_on) == (410, "2026-03-02")
 
 
 def test_invalid_parameters_are_named() -> None:

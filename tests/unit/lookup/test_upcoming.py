@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from common.contracts.company import Company, Status
+from common.domain.days import day_of
 from lookup.changes.companies import plan_companies
 from lookup.changes.states import ApplyContext, Known, Plan, Verdict
 from lookup.changes.units import plan_units
 from lookup.records.records import CompanyRecord, Raw, SourceVersion, UnitRecord
 from lookup.records.source import parse
-from lookup.records.upcoming import MAX_UPCOMING, as_of, day_of
+from lookup.records.upcoming import MAX_UPCOMING, as_of
 from tests.builders.companies import (
     MONDAY,
     TODAY,

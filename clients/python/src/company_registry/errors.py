@@ -98,6 +98,17 @@ class CompanyNotFound(ApiError):
     code = "company_not_found"
 
 
+class CompanyRemoved(ApiError):
+    """The company was removed by order of its register, and nothing of it is told."""
+
+    code = "company_removed"
+
+    @property
+    def removed_on(self) -> str:
+        """The day of the removal, such as 2026-03-02."""
+        return _text(self.problem, "removed_on")
+
+
 class WebhookNotFound(ApiError):
     """The owner of the key has no webhook with this id."""
 

@@ -59,6 +59,15 @@ class CompanyNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """No company matches, or too many have the words of the name; answered with 404."""
 
 
+class CompanyRemoved(Problem, status=HTTPStatus.GONE):
+    """The company was removed by order of its register, and only the day is told; 410."""
+
+    def __init__(self, detail: str, *, removed_on: str) -> None:
+        """`removed_on` is the day of the removal, `YYYY-MM-DD`."""
+        super().__init__(detail)
+        self.removed_on = removed_on
+
+
 class WebhookNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """The webhook does not exist or belongs to another owner; answered with 404."""
 
@@ -196,6 +205,8 @@ def problem_of(failure: Failure, *, deadline: type[Problem] = LookupTimeout) -> 
             return ServiceUnavailable()
         case FailureCode.INTERNAL:
             return InternalError()
+        case FailureCode.COMPANY_NOT_FOUND if failure.removed_on is not None:
+            return CompanyRemoved(failure.detail, removed_on=failure.removed_on)
         case FailureCode.ROTATION_PENDING:
             return RotationPending(failure.detail, possible_from=failure.possible_from)
         case code:

@@ -99,7 +99,7 @@ class Session:
                 raise
             self.fail(f"{error.filename}: {error.strerror}", Exit.USAGE)
         except errors.ApiError as error:
-            self.fail(_explained(error), _STATUS.get(error.status, Exit.FAILED))
+            self.fail(_explained(error), _exit_of(error))
         except errors.NoResponse as error:
             self.fail(str(error), Exit.UNAVAILABLE)
         except errors.CompanyRegistryError as error:
@@ -138,6 +138,12 @@ class Session:
         if not self.err.is_terminal or not typer.get_text_stream("stdin").isatty():
             self.fail("give --yes: there is no terminal to ask at", Exit.USAGE)
         typer.confirm(question, abort=True, err=True)
+
+
+def _exit_of(error: errors.ApiError) -> Exit:
+    if isinstance(error, errors.CompanyRemoved):
+        return Exit.NOT_FOUND
+    return _STATUS.get(error.status, Exit.FAILED)
 
 
 def _explained(error: errors.ApiError) -> str:

@@ -64,3 +64,6 @@ class Failure(Contract):
     errors: tuple[FieldError, ...] = ()
     #: With `rotation_pending`: when the operation becomes possible.
     possible_from: Timestamp | None = None
+    #: With `company_not_found`: the day on which the company with this number was removed, as
+    #: `YYYY-MM-DD`. A gateway of the release before answers 404, one of this release 410.
+    removed_on: str | None = None

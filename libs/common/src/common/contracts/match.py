@@ -84,6 +84,9 @@ class WeighedRecord(Contract):
     assumed_number: str | None = None
     #: Set if the record alone could not be matched, such as for a search that takes too long.
     failure: FailureCode | None = None
+    #: As in a `Failure`.
+    detail: str = ""
+    removed_on: str | None = None
 
 
 class MatchReply(Contract):

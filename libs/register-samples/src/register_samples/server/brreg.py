@@ -44,8 +44,8 @@ class Section:
     stamps: Stamps
     #: By number, including deleted entries.
     documents: dict[str, Document] = field(default_factory=dict)
-    #: Numbers of entries that were removed for legal reasons.
-    removed: set[str] = field(default_factory=set)
+    #: The days on which entries were removed for legal reasons, by number.
+    removed: dict[str, date] = field(default_factory=dict)
     #: Well-formed numbers that the register rejects as invalid.
     refused: set[str] = field(default_factory=set)
     #: The feed in its order, which is that of `oppdateringsid` unless a test disturbs it.
@@ -78,9 +78,13 @@ class Section:
 
     def remove(self, number: str) -> None:
         """Removes an entry for legal reasons."""
-        self.documents.pop(number, None)
-        self.removed.add(number)
+        self.withdraw(number)
         self.tell(number, "Fjernet")
+
+    def withdraw(self, number: str) -> None:
+        """Removes an entry without one of the feed."""
+        self.documents.pop(number, None)
+        self.removed[number] = self.stamps.now().date()
 
     def tell(self, number: str, kind: str) -> Document:
         """Adds an entry to the feed, also for an unknown number."""
@@ -108,22 +112,30 @@ class Section:
             raise BadRequest(f"{number} is not an organisation number")
 
     def absence(self, number: str) -> web.Response | None:
-        """Returns the answer for a number without a record: ended, removed or unknown."""
-        document = self.documents.get(number)
+        """Returns the answer for a number without a record: removed or unknown."""
         if number in self.removed:
-            return json_answer({_NUMBER: number}, status=410)
-        if document is None:
+            # Its day looks like that of an end; only the status tells them apart.
+            gone = {_NUMBER: number, "slettedato": str(self.removed[number])}
+            return json_answer(self._linked(gone), status=410)
+        if number not in self.documents:
             return json_answer({"status": 404, "feil": "Not Found"}, status=404)
-        if "slettedato" in document:
-            ended = {_NUMBER: number, "slettedato": document["slettedato"]}
-            return json_answer(ended, status=410)
         return None
+
+    def _remains(self, document: Document) -> Document:
+        """Returns what is told of a deleted entry, or a whole one."""
+        if "slettedato" not in document:
+            return document
+        told = (_NUMBER, "navn", "organisasjonsform", "slettedato")
+        deleted = {"enhet": "SlettetEnhet", "underenhet": "SlettetUnderEnhet"}[self.entry]
+        return {"respons_klasse": deleted, **{name: document[name] for name in told}}
 
     async def _one(self, request: web.Request) -> web.Response:
         read(request)
         [number] = _numbers(request.match_info["number"])
         self.check(number)
-        return self.absence(number) or json_answer(self._linked(self.documents[number]))
+        if absence := self.absence(number):
+            return absence
+        return json_answer(self._linked(self._remains(self.documents[number])))
 
     async def _list(self, request: web.Request) -> web.Response:
         asked = read(request, organisasjonsnummer=_numbers, size=_SIZE)

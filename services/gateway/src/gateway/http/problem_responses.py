@@ -40,6 +40,8 @@ def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
         document["errors"] = [
             {"parameter": error.parameter, "message": error.message} for error in problem.errors
         ]
+    if isinstance(problem, problems.CompanyRemoved):
+        document["removed_on"] = problem.removed_on
     if isinstance(problem, problems.CursorExpired):
         document["oldest"] = problem.oldest
     if isinstance(problem, problems.RotationPending) and problem.possible_from is not None:

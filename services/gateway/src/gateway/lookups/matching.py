@@ -103,7 +103,8 @@ class MatchAll:
 def _answer(record: WeighedRecord) -> WeighedRecord | Problem:
     if record.failure is None:
         return record
-    return problem_of(Failure(code=record.failure), deadline=LookupTimeout)
+    failure = Failure(code=record.failure, detail=record.detail, removed_on=record.removed_on)
+    return problem_of(failure, deadline=LookupTimeout)
 
 
 def _result(

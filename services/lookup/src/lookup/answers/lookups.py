@@ -25,7 +25,7 @@ from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
 from common.messaging.rpc import Asked, Result
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
-from lookup.answers.rendering import Candidate, Extras, answer, not_found
+from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed
 from lookup.search.hits import SearchHit
 from lookup.search.searcher import IndexSearches
 from lookup.search.turns import Turns
@@ -74,12 +74,15 @@ class AnswerLookups:
         candidates = await self._find_all(requests)
         extras = await self._extras(requests, candidates)
         shared = await self._shared(requests, candidates)
+        gone = await self._removed(requests, candidates)
         replies: list[LookupReply | Failure] = []
         size = 0
-        for request, ranked, extra, is_shared in zip(
-            requests, candidates, extras, shared, strict=True
+        for request, ranked, extra, is_shared, removed_on in zip(
+            requests, candidates, extras, shared, gone, strict=True
         ):
-            if not ranked:
+            if removed_on is not None:
+                replies.append(removed(removed_on))
+            elif not ranked:
                 replies.append(not_found(request, is_shared=is_shared))
             elif request.include and size > MAX_SIZE:
                 replies.append(Failure(code=FailureCode.BATCH_TOO_LARGE))
@@ -131,6 +134,18 @@ class AnswerLookups:
         if ranked or not names:
             return False
         return await self.searches.many_share(request.country, names[0], client=request.client)
+
+    async def _removed(
+        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
+    ) -> Sequence[str | None]:
+        """Returns for each that found nothing the day on which the company was removed, if so."""
+        numbers = [
+            None if ranked else _number(request)
+            for request, ranked in zip(requests, candidates, strict=True)
+        ]
+        wanted = {number for number in numbers if number is not None}
+        days = await self.register.removed(wanted) if wanted else {}
+        return [None if number is None else days.get(number) for number in numbers]
 
     async def _rows(self, keys: Iterable[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         wanted = set(keys)
@@ -227,6 +242,12 @@ def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
         return parse_participant(identifier).holder
     except InvalidIdentifier:
         return None
+
+
+def _number(request: LookupRequest) -> CompanyKey | None:
+    """Returns the company whose registration number a request has; None for another search."""
+    numbers = (one.term for one in request.questions if one.type is SearchType.VAT)
+    return next((CompanyKey(request.country, number) for number in numbers), None)
 
 
 def _group(request: LookupRequest, turn: int) -> Group:

@@ -7,8 +7,9 @@ from math import exp
 from typing import NamedTuple
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from common.contracts.failures import FailureCode
+from common.contracts.failures import Failure, FailureCode
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
+from lookup.answers.rendering import removed
 from lookup.search.match.evidence import Known
 from lookup.search.match.record import ReadRecord, read_record
 from lookup.search.match.weighing import CandidateCompany
@@ -57,7 +58,17 @@ class AnswerMatches:
                 for record, found in zip(records, keys, strict=True)
             )
         )
-        return MatchReply(records=tuple(weighed))
+        given = [
+            CompanyKey(country, "" if record.is_assumed else record.number) for record in records
+        ]
+        missing = {key for key in given if key.number and key not in rows}
+        gone = await self.register.removed(missing) if missing else {}
+        return MatchReply(
+            records=tuple(
+                _failed(removed(gone[key])) if key in gone else answer
+                for key, answer in zip(given, weighed, strict=True)
+            )
+        )
 
     async def _numbers(self, country: Country, records: Sequence[ReadRecord]) -> _Numbers:
         phones = {phone for record in records for phone in record.phones}
@@ -113,3 +124,8 @@ class AnswerMatches:
         others = sum(exp(one.log_odds) for one in ranked[request.limit :])
         found = {"candidates": tuple(ranked[: request.limit]), "other_odds": others}
         return read.model_copy(update=found)
+
+
+def _failed(failure: Failure) -> WeighedRecord:
+    """Returns the answer to a record that a failure prevents."""
+    return WeighedRecord(failure=failure.code, detail=failure.detail, removed_on=failure.removed_on)

@@ -11,7 +11,7 @@ import orjson
 from common.contracts.company import CompanyKey
 from common.contracts.failures import Failure, FailureCode, FieldError
 from common.contracts.lookup import ListedPart, PartReply, PartRequest
-from lookup.answers.rendering import rendered_units
+from lookup.answers.rendering import removed, rendered_units
 from lookup.search.turns import Turns
 from lookup.store.documents import CompanyRow
 from lookup.store.einvoicing import EntryPosition
@@ -58,6 +58,8 @@ class AnswerPages:
             return _bad_cursor()
         row = (await self.register.companies([company])).get(company)
         if row is None:
+            if on := (await self.register.removed([company])).get(company):
+                return removed(on)
             detail = "no company in the register has this number"
             return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
         section, last = place.groups() if place else ("", "")

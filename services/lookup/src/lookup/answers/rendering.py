@@ -151,6 +151,12 @@ def not_found(request: LookupRequest, *, is_shared: bool) -> Failure:
     return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
 
 
+def removed(on: str) -> Failure:
+    """Returns the answer about the number of a removed company: its day and nothing else."""
+    detail = f"the company with this number was removed by order of its register on {on}"
+    return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail, removed_on=on)
+
+
 def shown(score: float) -> float:
     """Returns a score as in responses: `100`, `92.9`."""
     return round(score, 1) if score % 1 else int(score)

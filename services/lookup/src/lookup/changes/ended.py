@@ -14,8 +14,8 @@ from lookup.store.canonical_json import dump
 class Ended:
     """The register has deleted a company or unit after its end."""
 
-    #: The last day, `YYYY-MM-DD`.
-    on: str
+    #: The last day, `YYYY-MM-DD`; None if the register does not name it.
+    on: str | None
     #: The rest of the answer; mostly too little for a record.
     record: CompanyRecord | UnitRecord | None = None
     #: The register's word for the status.
@@ -50,7 +50,7 @@ def _ended_company(state: CompanyState, core: bytes, ended: Ended) -> CompanyRec
     )
 
 
-def _ended_unit(key: UnitKey, state: UnitState, on: str) -> UnitRecord:
+def _ended_unit(key: UnitKey, state: UnitState, on: str | None) -> UnitRecord:
     last = ProductionUnit.model_validate_json(state.core)
     # A unit that closed before it was deleted keeps the day on which it closed.
     end = {"status": Status.ENDED, "ended": last.ended or on}

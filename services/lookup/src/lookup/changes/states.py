@@ -7,10 +7,10 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from common.contracts.company import CompanyKey, UnitKey
+from common.domain.days import day_of
 from lookup.events.event import OutboxEvent, PendingEvent
 from lookup.records.digests import Part
 from lookup.records.records import CompanyRecord, SourceVersion, UnitRecord
-from lookup.records.upcoming import day_of
 
 
 class Conflict(Exception):

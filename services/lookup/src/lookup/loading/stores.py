@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Self
 
 from common.contracts.company import CompanyKey, UnitKey
+from common.domain.days import day_of
 from common.mongo import Database
 from lookup.changes.apply import ApplyRecords
 from lookup.changes.parts import StoredParts
@@ -14,7 +15,6 @@ from lookup.changes.transaction import StoredRegisterWriter
 from lookup.changes.units import plan_unit_removal
 from lookup.loading.progress import StoredCursors, StoredLoadStates
 from lookup.records.records import SourceVersion
-from lookup.records.upcoming import day_of
 
 Clock = Callable[[], datetime]
 

@@ -1,14 +1,10 @@
-"""What a document says about later days: the records as which it will read from then on (ADR 0068).
-
-The day is the registers': it begins at midnight in Denmark and Norway.
-"""
+"""What a document says about later days: the records as which it will read then (ADR 0068)."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date
 from typing import Final, TypeVar
-from zoneinfo import ZoneInfo
 
 from lookup.records.records import CompanyRecord, Parser, Raw, UnitRecord
 
@@ -18,14 +14,6 @@ Changing = TypeVar("Changing", CompanyRecord, UnitRecord)
 #: known when the document is read again.
 MAX_UPCOMING: Final = 10
 _MAX_BYTES: Final = 8 << 20
-
-#: Oslo's clocks are the same.
-_COPENHAGEN: Final = ZoneInfo("Europe/Copenhagen")
-
-
-def day_of(moment: datetime) -> date:
-    """Returns the day in Denmark and Norway at a time."""
-    return moment.astimezone(_COPENHAGEN).date()
 
 
 def with_upcoming(record: Changing, parser: Parser, raw: Raw) -> Changing:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from common.contracts.company import CompanyKey, Country, UnitKey
+from common.domain.days import day_of
 from common.mongo_reads import Reads
 from lookup.store.documents import (
     COMPANIES,
@@ -56,6 +57,17 @@ class StoredRegister:
         wanted = {"_id": {"$in": list(keys)}, "core": {"$ne": None}}
         found = await self._companies.find(wanted, {"_id": 1}, batch_size=len(keys) + 1)
         return {CompanyKey.parse(document["_id"]) for document in found}
+
+    async def removed(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, str]:
+        """Returns the day on which each was removed by order of its register, if it was."""
+        # The number of a removed unit is no company's.
+        found = await self._tombstones.find(
+            {"_id": {"$in": list(keys)}, "is_unit": {"$ne": True}}, {"removed_at": 1}
+        )
+        return {
+            CompanyKey.parse(stone["_id"]): day_of(stone["removed_at"]).isoformat()
+            for stone in found
+        }
 
     async def companies_of_units(self, units: Collection[UnitKey]) -> Mapping[UnitKey, CompanyKey]:
         """Returns the company of each stored or listed unit."""

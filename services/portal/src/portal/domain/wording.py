@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from company_registry.errors import ApiError, FieldError
+from company_registry.errors import ApiError, CompanyRemoved, FieldError
 
 NO_RESPONSE: Final = "The company registry does not respond. Try again in a moment."
 
@@ -16,7 +16,9 @@ _DETAILS: Final = {
     "service_unavailable": "The service cannot answer at the moment. Try again in {wait}.",
     "lookup_timeout": "The search took too long. Try again, or search for fewer words.",
     "internal_error": "The service failed. Its operator can find the request as {request_id}.",
-    "company_not_found": "No company has this number, or its register has had it removed.",
+    "company_not_found": "No company has this number.",
+    "company_removed": "Its register had this company removed on {removed_on}. "
+    "Nothing else of it may be shown.",
     "watchlist_not_found": "You have no such watchlist. It may have been deleted.",
     "webhook_not_found": "You have no such webhook. It may have been deleted.",
     "delivery_not_found": "This webhook has no such delivery, or it is no longer kept.",
@@ -87,7 +89,9 @@ def detail(error: ApiError) -> str:
         return sentence(error.detail)
     seconds = max(1, round(error.retry_after or 0))
     wait = "a moment" if error.retry_after is None else f"{seconds} second{'s'[: seconds > 1]}"
-    return text.format(wait=wait, request_id=error.request_id or "unknown")
+    removed_on = error.removed_on if isinstance(error, CompanyRemoved) else ""
+    request_id = error.request_id or "unknown"
+    return text.format(wait=wait, request_id=request_id, removed_on=removed_on)
 
 
 def faults(errors: Sequence[FieldError], given: Mapping[str, Sequence[str]]) -> dict[str, str]:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Final
 
+from pydantic import Field
+
 from lookup.changes.ended import Ended
 from lookup.following.register_client import Answer, Call, RegisterClient
 from lookup.following.responses import PAGE, RegisterFault
 from lookup.records.digests import Part
-from lookup.records.fields import Day, Document, read_document
+from lookup.records.fields import Day, Document, Text, read_document
 from lookup.records.records import CompanyRecord, OwnersRecord, Raw, RecordRejected, UnitRecord
 from lookup.records.source import RegisterSource, parse
 from lookup.registers.brreg.documents import OrganisationNumber
@@ -60,9 +62,16 @@ _REFUSED: Final = Unusable("the register refuses the number")
 
 
 class End(Document):
-    """The last day of an entity or unit that the register has deleted."""
+    """The end of an entity or unit, if the register has deleted it."""
 
+    #: `SlettetEnhet` or `SlettetUnderEnhet` of a deleted one.
+    respons_klasse: Text = Field(default=None, alias="respons_klasse")
     slettedato: Day = None
+
+    @property
+    def is_deleted(self) -> bool:
+        """True if the register has deleted the entity or unit after its end."""
+        return self.slettedato is not None or (self.respons_klasse or "").startswith("Slettet")
 
 
 class Subject(Document):
@@ -111,25 +120,22 @@ class BrregEntities:
         # The feed of companies reports whether a company with roles was removed.
         if answer.status == 404 or (are_roles and not (answer.status == 200 and is_document)):
             return Unknown()
-        raw = {**(answer.content if is_document else {}), _NUMBER: number}
-        if answer.status == 410 and not raw.get("slettedato"):
+        if answer.status == 410:
+            # Its body may have a `slettedato`, as that of a deleted one, which is a 200.
             return Gone()
-        return self._meaning(raw, is_gone=answer.status == 410)
+        return self._meaning({**(answer.content if is_document else {}), _NUMBER: number})
 
-    def _meaning(self, raw: Raw, *, is_gone: bool = False) -> AboutNumber:
-        """Returns the answer of a document, whose subject may have ended.
-
-        That of a subject that is gone may contain little more than its last day.
-        """
-        end: str | None = None
+    def _meaning(self, raw: Raw) -> AboutNumber:
+        """Returns the answer of a document; that of a deleted subject has little but its end."""
+        end: End | None = None
         try:
-            end = read_document(End, raw).slettedato
+            end = read_document(End, raw)
             record = parse(self.source.parse, raw, self.today())
         except RecordRejected as refusal:
-            return Ended(end) if is_gone and end else Unusable(str(refusal))
+            return Ended(end.slettedato) if end and end.is_deleted else Unusable(str(refusal))
         match record:
             case CompanyRecord() | UnitRecord():
-                return Present(record) if end is None else Ended(end, record)
+                return Ended(end.slettedato, record) if end.is_deleted else Present(record)
             case OwnersRecord():
                 return Present(record)
             case _:

@@ -10,7 +10,13 @@ from aiohttp import hdrs, web
 
 from common.runtime import tracing
 from common.runtime.public_port.reading import allow_body
-from company_registry import ApiError, CompanyRegistryError, NoResponse, Unauthorized
+from company_registry import (
+    ApiError,
+    CompanyRegistryError,
+    CompanyRemoved,
+    NoResponse,
+    Unauthorized,
+)
 from portal.adapters.http.context import DEPENDENCIES, REQUEST_ID, SIGNED_IN
 from portal.adapters.http.pages import error_page, page_without_session, redirect
 from portal.adapters.http.sessions import (
@@ -133,7 +139,8 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         return redirect(f"{SIGN_IN_PATH}?ended=key")
     except ApiError as error:
         status = error.status if error.status in _TITLES else HTTPStatus.BAD_GATEWAY
-        return await error_page(request, status, _title(status), detail(error))
+        title = "Removed" if isinstance(error, CompanyRemoved) else _title(status)
+        return await error_page(request, status, title, detail(error))
     except NoResponse:
         return await error_page(request, 503, _title(503), NO_RESPONSE)
     except LimitReached as limit:

@@ -12,6 +12,7 @@ from company_registry import (
     AsyncClient,
     Company,
     CompanyNotFound,
+    CompanyRemoved,
     CompanySummary,
     InvalidParameter,
     NoResponse,
@@ -122,6 +123,8 @@ async def _found_in(registry: AsyncClient, country: Country, text: str) -> Found
         best = await registry.search(country, text)
     except CompanyNotFound:
         best = None
+    except CompanyRemoved as error:
+        return Found(country, fault=detail(error))
     except InvalidParameter as error:
         return Found(country, fault=" ".join(faults(error.errors, {}).values()))
     alternatives = () if best is None else best.alternatives or ()
