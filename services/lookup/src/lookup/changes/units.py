@@ -67,21 +67,28 @@ def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
     return [
         record
         for record in records
-        if (stored := known.units.get(record.key)) is None or stored.company != record.company
+        if (stored := known.units.get(record.key)) is None
+        or stored.company != _company(record, stored)
     ]
+
+
+def _company(record: UnitRecord, stored: UnitState | None) -> CompanyKey | None:
+    """Returns the company of a unit; that which is stored if its source cannot tell it."""
+    return stored.company if stored and "company" in record.unknown else record.company
 
 
 def _unit(
     record: UnitRecord, known: Known, context: ApplyContext
 ) -> Decision[PartWrite[UnitKey, UnitState]]:
-    if not {record.key, record.company}.isdisjoint(known.tombstones):
-        return Verdict.REMOVED, None
     stored = known.units.get(record.key)
+    company = _company(record, stored)
+    if not {record.key, company}.isdisjoint(known.tombstones):
+        return Verdict.REMOVED, None
     read = UnitState(
         1,
         record.core if stored is None else kept(record, stored.core),
-        record.company,
-        record.phones,
+        company,
+        stored.phones if stored and "phones" in record.unknown else record.phones,
         record.version or context.file_version,
         record.digest,
         upcoming_digest(record.upcoming),

@@ -190,7 +190,7 @@ class UnitRecord:
     phones: tuple[str, ...]
     version: SourceVersion | None
     digest: bytes | None = field(default=None, compare=False)
-    #: As those of a `CompanyRecord`; `unknown` has fields of `ProductionUnit`.
+    #: As those of a `CompanyRecord`; `unknown` has fields of `ProductionUnit`, and `company`.
     next_day: date | None = None
     upcoming: "tuple[tuple[date, UnitRecord], ...]" = ()
     unknown: frozenset[str] = frozenset()

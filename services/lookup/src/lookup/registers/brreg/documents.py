@@ -69,6 +69,7 @@ _LINE_END: Final = re.compile(r"\n|/n(?=c/o\b|[^a-zæøå\s])|, ")
 #: The class of a document in the present format; that of a deleted one has little but its end.
 _CLASS: Final = "respons_klasse"
 _DELETED: Final = "Slettet"
+_REGISTERED: Final = "registreringsdatoEnhetsregisteret"
 #: Members of every JSON document; rows of CSV files have none of them.
 _LINKS: Final = frozenset(("links", "_links"))
 #: A cell of the CSV files tells only whether there are remarks.
@@ -259,8 +260,13 @@ def next_day(days: Iterable[str | None], today: str) -> date | None:
 
 
 def is_deleted(raw: Raw) -> bool:
-    """Returns True for a deleted entity or unit: little but its name and its end is left."""
-    return str(raw.get(_CLASS)).startswith(_DELETED)
+    """Returns True for a deleted entity or unit: little but its name and its end is left.
+
+    Before it was a class of its own, only the members that every other document has were missing.
+    """
+    if str(raw.get(_CLASS)).startswith(_DELETED):
+        return True
+    return bool(raw.get("slettedato")) and _REGISTERED not in raw
 
 
 def untold(

@@ -285,8 +285,8 @@ def company_record(raw: Raw, today: date) -> CompanyRecord:
         raise RecordRejected(
             f"organisasjonsform.kode: {entity.form.code} is a unit's, not an entity's"
         )
-    company = _company(entity, today.isoformat(), deleted=is_deleted(raw))
     unknown = untold(raw, _TOLD_BY, _ADDED)
+    company = _company(entity, today.isoformat(), unknown, deleted=is_deleted(raw))
     if company.status_since is None and company.status is not Status.ACTIVE:
         unknown |= {"status_since"}
     return CompanyRecord.of(
@@ -301,7 +301,7 @@ def company_record(raw: Raw, today: date) -> CompanyRecord:
     )
 
 
-def _company(entity: Entity, today: str, *, deleted: bool) -> Company:
+def _company(entity: Entity, today: str, unknown: frozenset[str], *, deleted: bool) -> Company:
     status, status_text, since = _status(entity, today)
     if deleted:
         status, status_text = Status.ENDED, _CONDITIONS[0].word
@@ -331,14 +331,14 @@ def _company(entity: Entity, today: str, *, deleted: bool) -> Company:
         shares=None if entity.kapital is None else entity.kapital.antall_aksjer,
         purpose=entity.vedtektsfestet_formaal,
         activity=entity.aktivitet,
-        audit_waived=_audit_waived(entity, today),
+        audit_waived=None if "audit_waived" in unknown else _audit_waived(entity, today),
         articles_dated=entity.vedtektsdato,
         vat_registered=is_vat_registered,
         vat_registered_since=None if is_vat_registered is False else entity.vat_since,
         registrations=_registrations(entity),
         sector=public_code(entity.institusjonell_sektorkode),
         in_group=entity.er_i_konsern,
-        language=_LANGUAGES.get(entity.maalform or ""),
+        language=_language(entity),
         home_register=_home_register(entity),
         remarks=tuple(
             Remark(type=one.infotype, text=one.tekst, since=one.innfoert_dato)
@@ -372,6 +372,13 @@ def _audit_waived(entity: Entity, today: str) -> bool | None:
     if entity.audit_waived_on is not None and entity.audit_waived_on <= today:
         return True
     return False if entity.form is not None and entity.form.code == _AUDITED else None
+
+
+def _language(entity: Entity) -> str | None:
+    language = _LANGUAGES.get(entity.maalform or "")
+    if entity.maalform and language is None:
+        entity.odd.append("maalform")
+    return language
 
 
 def _capital(given: ShareCapital | None) -> Capital | None:

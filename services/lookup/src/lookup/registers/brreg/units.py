@@ -18,8 +18,9 @@ from lookup.registers.brreg.documents import (
     untold,
 )
 
-#: The members that tell each field of `ProductionUnit`.
+#: The members that tell each field of `ProductionUnit`, and its company.
 _TOLD_BY: Final = {
+    "company": ("overordnetEnhet",),
     "former_names": ("historiskeNavn",),
     "address": ("beliggenhetsadresse",),
     "postal_address": ("postadresse",),
