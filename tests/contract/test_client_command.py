@@ -533,23 +533,34 @@ COMPANIES = "/api/watchlists/wl_1/companies"
 
 
 def a_change(**fields: Any) -> dict[str, Any]:
-    return {"added": 0, "present": 0, "removed": 0, "size": 0, "unknown": [], **fields}
+    return {
+        "added": 0,
+        "present": 0,
+        "removed": 0,
+        "size": 0,
+        "unknown": [],
+        "invalid": [],
+        **fields,
+    }
 
 
 @pytest.mark.parametrize(
-    "content",
+    "content, sent",
     [
-        "dk:12345674\nDK:12345674\n\nno:123456785\n",
-        "company\ndk:12345674\nno:123456785\n",
-        "Land;CVR;Navn\nDanmark;12 34 56 74;Alfa\nNorge;123456785;Beta\n;;\n",
-        "country,company_vat,error\ndk,12345674,\nno,123456785,\n",
-        "decision,company_country,company_vat\nmatch,dk,12345674\nreview,dk,10000009\nnone,,\n"
-        "match,no,123456785\n",
+        ("dk:12345674\nDK 12345674\n\nno:123456785\n", "dk:12345674 DK_12345674 no:123456785"),
+        ("company\ndk:12345674\nno:123456785\n", "dk:12345674 no:123456785"),
+        ("Kunder\nDK12345674\ndk:12345674\nDK12345674\n", "DK12345674 dk:12345674"),
+        ("Land;CVR;Navn\nDanmark;12 34 56 74;Alfa\n", "Danmark:12_34_56_74"),
+        ("country,company_vat,error\ndk,12345674,\nno,123456785,\n", "dk:12345674 no:123456785"),
+        ("decision,company_country,company_vat\nmatch,dk,12345674\nreview,dk,10000009\nnone,,\n"
+         "match,no,123456785\n", "dk:12345674 no:123456785"),
+        ("navn;cvr;orgnr\nA;;NO 310 345 679 MVA\nB;12345674.0;\n",
+         "NO_310_345_679_MVA 12345674.0"),
     ],
-    ids=["lines", "column", "spreadsheet", "result", "matches"],
-)
-async def test_companies_of_a_file_are_added_to_a_watchlist(
-    shell: Shell, tmp_path: Path, content: str
+    ids=["lines", "column", "words", "spreadsheet", "result", "matches", "columns"],
+)  # fmt: skip
+async def test_companies_of_a_file_are_added_to_a_watchlist_as_they_are_written(
+    shell: Shell, tmp_path: Path, content: str, sent: str
 ) -> None:
     (tmp_path / "customers.csv").write_text(content)
     shell.answers[COMPANIES] = [a_change(added=2, size=2)]
@@ -557,8 +568,39 @@ async def test_companies_of_a_file_are_added_to_a_watchlist(
     done = await shell.run("watchlists", "add", "wl_1", "--file", "customers.csv")
 
     assert (done.exit_code, shell.requests[0].method) == (0, "PATCH")
-    assert shell.bodies == [{"add": ["dk:12345674", "no:123456785"], "remove": []}]
+    companies = [each.replace("_", " ") for each in sent.split()]
+    assert shell.bodies == [{"add": companies, "remove": [], "skip_invalid": True}]
     assert "2 added, 0 there before, 0 removed; the list has 2." in done.stderr
+
+
+async def test_a_row_that_names_no_company_is_printed_and_the_rest_is_added(
+    shell: Shell, tmp_path: Path
+) -> None:
+    rows = "Liste\n\nland;cvr\nDK;12345674\nSverige;12345674\n;4,10000E+07\nDK;\n"
+    (tmp_path / "k.csv").write_text(rows)
+    bad = [
+        {"parameter": "add[1]", "value": "Sverige:12345674", "message": "is neither"},
+        {"parameter": "add[2]", "value": "4,10000E+07", "message": "digits are lost"},
+    ]
+    shell.answers[COMPANIES] = [a_change(added=1, size=1, invalid=bad)] * 2
+    command = ("watchlists", "add", "wl_1", "--file", "k.csv", "--country", "dk")
+
+    done, as_json = await shell.run(*command), await shell.run("--json", *command)
+
+    added = ["DK:12345674", "Sverige:12345674", "4,10000E+07"]
+    assert shell.bodies[0] == {
+        "add": added, "remove": [], "country": "dk", "skip_invalid": True,
+    }  # fmt: skip
+    assert done.exit_code == as_json.exit_code == 1
+    assert "1 added" in done.stderr
+    assert done.stdout.splitlines() == [
+        "k.csv row 5: Sverige:12345674 – is neither",
+        "k.csv row 6: 4,10000E+07 – digits are lost",
+        "k.csv row 7:  – the row has no registration number",
+    ]
+    assert json.loads(as_json.stdout)["invalid"][0] == {
+        "file": "k.csv", "row": 5, "value": "Sverige:12345674", "message": "is neither",
+    }  # fmt: skip
 
 
 async def test_many_companies_are_added_by_several_requests(shell: Shell) -> None:
@@ -577,14 +619,11 @@ async def test_many_companies_are_added_by_several_requests(shell: Shell) -> Non
 
 async def test_a_file_without_companies_is_refused(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "names.csv").write_text("Navn\nAlfa\n")
-    (tmp_path / "numbers.csv").write_text("CVR\n12345674\n")
 
     names = await shell.run("watchlists", "add", "wl_1", "--file", "names.csv")
-    numbers = await shell.run("watchlists", "add", "wl_1", "--file", "numbers.csv")
 
-    assert (names.exit_code, numbers.exit_code, shell.requests) == (2, 2, [])
+    assert (names.exit_code, shell.requests) == (2, [])
     assert "no column of registration numbers" in names.stderr
-    assert "give --country" in numbers.stderr
 
 
 async def test_a_watchlist_is_created_listed_shown_and_deleted(shell: Shell) -> None:

@@ -152,8 +152,9 @@ async def test_companies_are_added_and_removed_and_the_unknown_are_named(portal:
     )
 
     assert portal.api.bodies[-1] == {
-        "add": ["dk:12345682", "no:999999999"],
+        "add": ["DK 12345682", "no:999999999"],
         "remove": ["dk:12345674"],
+        "skip_invalid": True,
     }
     assert response.headers["Location"] == "/watchlists/wl_1"
     assert "1 added, 1 removed. In no register, and not added: no:999999999." in (

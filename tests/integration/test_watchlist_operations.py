@@ -132,7 +132,8 @@ async def test_a_change_counts_what_it_adds_finds_and_removes(
         world, watchlist_id, add=["DK:12345674", C, C, D], remove=[B, "dk:11111111"]
     )
 
-    assert changed == {"added": 1, "present": 1, "removed": 1, "size": 2, "unknown": [D]}
+    counts = {"added": 1, "present": 1, "removed": 1, "size": 2}
+    assert changed == {**counts, "unknown": [D], "invalid": []}
     assert await watched(world, watchlist_id) == [A, C]
     shown = read(await world.do(Operation.GET_WATCHLIST, watchlist_id=watchlist_id))
     assert shown["size"] == 2
@@ -155,8 +156,8 @@ async def test_replacement_leaves_the_given_companies_alone(
 
     reply = await world.do(Operation.REPLACE_WATCHED, watchlist_id=watchlist_id, body=body)
 
-    expected = {"added": 1, "present": 1, "removed": 1, "size": 2, "unknown": []}
-    assert read(reply) == expected
+    counts = {"added": 1, "present": 1, "removed": 1, "size": 2}
+    assert read(reply) == {**counts, "unknown": [], "invalid": []}
     assert await watched(world, watchlist_id) == [B, C]
 
 
@@ -198,6 +199,10 @@ async def test_companies_are_listed_in_pages(world: World, watchlist_id: str) ->
         ({"add": [A], "remove": [A]}, "add"),
         ({"add": [A] * 10_001}, "add"),
         ({"added": [A]}, "added"),
+        ({"add": ["Sverige:12345674"], "country": "dk"}, "add[0]"),
+        ({"add": [A], "country": "se"}, "country"),
+        ({"add": [A], "skip_invalid": "yes"}, "skip_invalid"),
+        ({"add": [A, 7], "skip_invalid": True}, "add[1]"),
     ],
 )
 async def test_a_malformed_change_names_what_is_wrong(
@@ -209,6 +214,24 @@ async def test_a_malformed_change_names_what_is_wrong(
 
     assert failure.code is FailureCode.INVALID_BODY
     assert [error.parameter for error in failure.errors] == [parameter]
+
+
+async def test_entries_are_read_as_written_and_those_that_name_no_company_are_skipped(
+    world: World, watchlist_id: str
+) -> None:
+    written = [f"CVR-nr. {A[3:]}", "SE:12345674", "4,10000E+07", "5501431.0", "NO 12345674"]
+    body = {"add": written, "country": "dk", "skip_invalid": True}
+
+    answer = read(
+        await world.do(Operation.CHANGE_WATCHED, watchlist_id=watchlist_id, body=orjson.dumps(body))
+    )
+
+    assert answer["added"] == 1
+    assert [(one["parameter"], one["value"]) for one in answer["invalid"]] == [
+        (f"add[{place}]", text) for place, text in enumerate(written) if place
+    ]
+    assert "05501431" in answer["invalid"][2]["message"]
+    assert await watched(world, watchlist_id) == [A]
 
 
 @pytest.mark.parametrize("limits", [{"max_companies_in_list": 2}, {"max_companies_of_owner": 3}])

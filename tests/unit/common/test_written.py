@@ -179,6 +179,7 @@ def test_a_company_is_of_the_country_that_it_names(
         ("310345679", DK, "Norwegian one"),
         ("5501431.0", None, "first zero of 05501431"),
         ("", DK, "no single number"),
+        ("31034567", None, "name its country"),
     ],
 )
 def test_a_company_that_cannot_be_read_is_of_no_country(

@@ -9,8 +9,13 @@ from portal.domain.watched import companies_in, effect
 @pytest.mark.parametrize(
     "text, companies",
     [
-        ("dk:12345674, NO 310345679;DK12345682", ["dk:12345674", "no:310345679", "dk:12345682"]),
-        ("NO 310 345 679\n12345674 310345679", ["no:310345679", "dk:12345674"]),
+        ("dk:12345674, NO 310345679;DK12345682", ["dk:12345674", "NO 310345679", "DK12345682"]),
+        ("NO 310 345 679\n12345674 310345679", ["NO 310 345 679", "12345674", "310345679"]),
+        (
+            "CVR-nr. 12345674, Org.nr. 310 345 679 MVA",
+            ["CVR-nr. 12345674", "Org.nr. 310 345 679 MVA"],
+        ),
+        ("12 34 56 74 12 34 56 82 x", ["12 34 56 74", "12 34 56 82", "x"]),
         ("dk:12345674 dk:12345674", ["dk:12345674"]),
         ("se:12345674 rubbish 1", ["se:12345674", "rubbish", "1"]),
         (" ,;\n", []),
@@ -28,6 +33,15 @@ def test_companies_are_read_as_they_are_pasted(text: str, companies: list[str]) 
         (
             {"added": 0, "present": 0, "removed": 1, "unknown": [f"no:{n}" for n in range(7)]},
             "1 removed. In no register, and not added: no:0, no:1, no:2, no:3, no:4 and 2 more.",
+        ),
+        (
+            {
+                "added": 1,
+                "present": 0,
+                "removed": 0,
+                "invalid": [{"parameter": "add[0]", "value": "se:1", "message": "not covered"}],
+            },
+            "1 added. Not read: se:1 (not covered).",
         ),
     ],
 )

@@ -39,6 +39,20 @@ class WatchedPage(Model):
     cursor: str | None = None
 
 
+class InvalidCompany(Model):
+    """An entry of a change that names no company."""
+
+    #: Its place, such as `add[3]`.
+    parameter: str
+    value: str
+    message: str
+
+    @property
+    def place(self) -> int:
+        """Its place in the list, from 0."""
+        return int(self.parameter.partition("[")[2].rstrip("]"))
+
+
 class WatchlistChange(Model):
     """The effect of a change of the companies of a watchlist."""
 
@@ -51,3 +65,5 @@ class WatchlistChange(Model):
     size: int
     #: Companies that no register has; they were not added.
     unknown: tuple[str, ...] = ()
+    #: Entries that cannot be read, if they are skipped.
+    invalid: tuple[InvalidCompany, ...] = ()

@@ -60,18 +60,27 @@ def watched_page(
     return Operation(get(_companies(watchlist_id), query), WatchedPage.model_validate_json)
 
 
-def change_watched(
+def change_watched(  # noqa: PLR0913 (the members of the body)
     watchlist_id: str,
     *,
     add: Iterable[str] = (),
     remove: Iterable[str] = (),
+    country: str | None = None,
+    skip_invalid: bool = False,
     idempotency_key: str | None = None,
 ) -> Operation[WatchlistChange]:
-    """Adds and removes companies, `<country>:<registration number>`, at most 10,000 together.
+    """Adds and removes companies, at most 10,000 together.
 
-    `unknown` of the answer names those that no register has. Raises WatchlistLimitReached.
+    They are `<country>:<registration number>`, or as people write them; those without a country
+    are of `country`. `unknown` of the answer names those that no register has, and `invalid`, with
+    `skip_invalid`, those that cannot be read. Without it one of them raises InvalidBody.
+    Raises WatchlistLimitReached.
     """
-    body = {"add": list(add), "remove": list(remove)}
+    body: dict[str, object] = {"add": list(add), "remove": list(remove)}
+    if country is not None:
+        body["country"] = str(country)
+    if skip_invalid:
+        body["skip_invalid"] = True
     headers = idempotency(idempotency_key)
     return _change(Request("PATCH", _companies(watchlist_id), body=body, headers=headers))
 

@@ -1,19 +1,19 @@
 """`watchlists`: keep lists of companies, which webhooks and `events follow` select by."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import typer
 
 from company_registry.cli.files import HeaderRow, SheetName, read_file
 from company_registry.cli.options import App
-from company_registry.cli.output import Column
+from company_registry.cli.output import Column, as_json, plain, printable
 from company_registry.cli.session import Country, Exit, Session
 from company_registry.client import Client
-from company_registry.spreadsheets import Row, Sheet, country_of, term_of
+from company_registry.spreadsheets import Row, Sheet, term_of
 from company_registry.watchlist_models import Watchlist, WatchlistChange
 from company_registry.watchlist_operations import MAX_CHANGED
 
@@ -39,10 +39,25 @@ OfCountry = Annotated[
 Description = Annotated[str | None, typer.Option(help="A word for yourself.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
+#: A column without a known header is recognised by these, an only column also by a bare number.
 _KEY: Final = re.compile(r"(?i)(dk|no):[0-9]{8,9}")
+_NUMBER: Final = re.compile(r"(?:[0-9][ .-]?){7,}")
 #: Columns that this package writes.
 _OWN: Final = ("company_vat", "vat")
 _OWN_COUNTRY: Final = ("company_country",)
+
+
+class _Entry(NamedTuple):
+    """A company as it is written, for the service to read."""
+
+    text: str
+    #: Where it is written: the file and its row; empty for an argument.
+    file: str = ""
+    row: int = 0
+
+
+#: What is wrong with an entry.
+_Fault = dict[str, str | int]
 
 
 @app.add("list")
@@ -98,12 +113,16 @@ def add(  # noqa: PLR0913 (the command's options)
     sheet: SheetName = None,
     header_row: HeaderRow = None,
 ) -> None:
-    """Add companies in any number. The exit status is 1 if no register has some of them."""
+    """Add companies in any number, as people write them.
+
+    A row that names no company is printed, and the rest is added. The exit status is 1 for such a
+    row, and if no register has some of the companies.
+    """
 
     def change(client: Client, part: Sequence[str]) -> WatchlistChange:
-        return client.change_watched(watchlist, add=part)
+        return client.change_watched(watchlist, add=part, country=country, skip_invalid=True)
 
-    read = (_read(session, file, country, sheet, header_row) for file in files)
+    read = (_read(session, file, sheet, header_row) for file in files)
     _change(session, companies, read, change)
 
 
@@ -121,9 +140,9 @@ def remove(  # noqa: PLR0913 (the command's options)
     """Remove companies in any number; those that the list does not have change nothing."""
 
     def change(client: Client, part: Sequence[str]) -> WatchlistChange:
-        return client.change_watched(watchlist, remove=part)
+        return client.change_watched(watchlist, remove=part, country=country, skip_invalid=True)
 
-    read = (_read(session, file, country, sheet, header_row) for file in files)
+    read = (_read(session, file, sheet, header_row) for file in files)
     _change(session, companies, read, change)
 
 
@@ -139,20 +158,58 @@ def delete(session: Session, watchlist: WatchlistId, *, yes: Yes = False) -> Non
 def _change(
     session: Session,
     companies: Sequence[str],
-    read: Iterable[Iterator[str]],
+    read: Iterable[Iterable[_Entry]],
     change: Callable[[Client, Sequence[str]], WatchlistChange],
 ) -> None:
     """Changes a list by as many requests as it takes, and prints the sum of their effects."""
-    found = list(dict.fromkeys((*companies, *chain.from_iterable(read))))
+    given = [*map(_Entry, companies), *chain.from_iterable(read)]
+    # The first of equal ones, and each that is empty.
+    first: dict[object, _Entry] = {}
+    for each in given:
+        first.setdefault(each.text or each, each)
+    found = list(first.values())
     if not found:
         session.fail("give companies, such as dk:12345674, or --file", Exit.USAGE)
+    faults = [_fault(each, _NO_NUMBER) for each in found if not each.text]
     done = WatchlistChange(added=0, present=0, removed=0, size=0)
     with session.client() as client:
-        for first in range(0, len(found), MAX_CHANGED):
-            done = _sum(done, change(client, found[first : first + MAX_CHANGED]))
-    session.show(done, lambda: _show_change(session, done))
-    if done.unknown:
+        for part in _parts([each for each in found if each.text]):
+            changed = change(client, [each.text for each in part])
+            faults += [_fault(part[one.place], one.message) for one in changed.invalid]
+            done = _sum(done, changed)
+    faults.sort(key=lambda one: (one["file"], one["row"]))
+    session.show(_document(done, faults), lambda: _show_change(session, done, faults))
+    if done.unknown or faults:
         raise typer.Exit(Exit.FAILED)
+
+
+_NO_NUMBER: Final = "the row has no registration number"
+#: Bytes of the companies of a request; the service takes 256 KiB.
+_MAX_BYTES: Final = 200_000
+
+
+def _parts(entries: Sequence[_Entry]) -> Iterator[list[_Entry]]:
+    """Yields the entries of each request."""
+    part: list[_Entry] = []
+    size = 0
+    for each in entries:
+        length = len(as_json(each.text).encode()) + 1
+        if part and (len(part) == MAX_CHANGED or size + length > _MAX_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(each)
+        size += length
+    if part:
+        yield part
+
+
+def _fault(entry: _Entry, message: str) -> _Fault:
+    return {"file": entry.file, "row": entry.row, "value": entry.text, "message": message}
+
+
+def _document(done: WatchlistChange, faults: Sequence[_Fault]) -> dict[str, object]:
+    """What was done as JSON; of the entries that name no company, where they are."""
+    return {**plain(done), "invalid": list(faults)}
 
 
 def _sum(before: WatchlistChange, more: WatchlistChange) -> WatchlistChange:
@@ -165,52 +222,59 @@ def _sum(before: WatchlistChange, more: WatchlistChange) -> WatchlistChange:
     )
 
 
-def _show_change(session: Session, done: WatchlistChange) -> None:
+def _show_change(session: Session, done: WatchlistChange, faults: Sequence[_Fault]) -> None:
     session.note(
         f"{done.added} added, {done.present} there before, {done.removed} removed; "
         f"the list has {done.size}."
     )
+    if faults:
+        session.note(f"{len(faults)} cannot be read:")
+    for one in faults:
+        place = f"{one['file']} row {one['row']}: " if one["row"] else ""
+        typer.echo(printable(f"{place}{one['value']} – {one['message']}"))
     if done.unknown:
         session.note(f"{len(done.unknown)} are in no register:")
     for company in done.unknown:
         typer.echo(company)
 
 
-def _read(
-    session: Session,
-    file: Path,
-    country: Country | None,
-    name: str | None,
-    header_row: int | None,
-) -> Iterator[str]:
-    """The companies in a file: keys anywhere in it, else the rows of a spreadsheet."""
+def _read(session: Session, file: Path, name: str | None, header_row: int | None) -> list[_Entry]:
+    """The companies in a file: of a column of registration numbers, or of lines."""
     sheet = read_file(session, file, name, header_row)
-    cells = (*sheet.header, *(cell for row in sheet.rows for cell in row.cells))
-    keys = [cell.strip().lower() for cell in cells if _KEY.fullmatch(cell.strip())]
-    return iter(keys) if keys else _of_rows(session, file, sheet, country)
-
-
-def _of_rows(session: Session, file: Path, sheet: Sheet, country: Country | None) -> Iterator[str]:
     own = {name: place for place, name in enumerate(sheet.header)}
     numbers = [*(own[name] for name in _OWN if name in own), *sheet.places("vat")]
-    if not numbers:
-        session.fail(f"{file} has no company and no column of registration numbers", Exit.USAGE)
+    if numbers:
+        return list(_of_rows(file, sheet, numbers, own))
+    lines = [Row(sheet.header, number=sheet.header_row), *sheet.rows]
+    form = _NUMBER if len(sheet.header) == 1 else _KEY
+    for place in range(len(sheet.header)):
+        if any(form.search(line.cells[place]) for line in lines):
+            return list(_of_lines(file, lines, place))
+    return session.fail(f"{file} has no company and no column of registration numbers", Exit.USAGE)
+
+
+def _of_lines(file: Path, lines: Sequence[Row], place: int) -> Iterator[_Entry]:
+    """The companies of a column without a known header, which may have one of its own."""
+    for line in lines:
+        text = term_of(line.cells[place])
+        if text and (line is not lines[0] or any(map(str.isdigit, text))):
+            yield _Entry(text, str(file), line.number)
+
+
+def _of_rows(
+    file: Path, sheet: Sheet, numbers: Sequence[int], own: Mapping[str, int]
+) -> Iterator[_Entry]:
+    """The companies of rows: their numbers as they are written, each behind its country."""
     countries = [*(own[name] for name in _OWN_COUNTRY if name in own), *sheet.places("country")]
-    if country is None and not countries:
-        session.fail(f"{file} has no column of countries: give --country", Exit.USAGE)
     decision = own.get("decision")
     for row in sheet.rows:
         # A row that a person has yet to review is no customer.
         if decision is not None and row.cells[decision] != "match":
             continue
-        number = "".join(filter(str.isdigit, term_of(row.cells[numbers[0]])))
-        place = _country(row, countries) or country
-        if number and place is not None:
-            yield f"{place}:{number}"
-
-
-def _country(row: Row, places: Sequence[int]) -> str | None:
-    return country_of(row.cells[places[0]]) if places else None
+        number = next(filter(None, (term_of(row.cells[place]) for place in numbers)), "")
+        country = next(filter(None, (term_of(row.cells[place]) for place in countries)), "")
+        text = f"{country}:{number}" if country and number else number
+        yield _Entry(text, str(file), row.number)
 
 
 def _show(session: Session, watchlist: Watchlist) -> None:

@@ -51,6 +51,16 @@ class WatchedCompanies(Contract):
     cursor: str | None = None
 
 
+class InvalidCompany(Contract):
+    """An entry of a change that names no company."""
+
+    #: Its place, such as `add[3]`.
+    parameter: str
+    #: As it was sent, cut to 100 characters.
+    value: str
+    message: str
+
+
 class WatchlistChange(Contract):
     """The effect of a request that adds or removes companies."""
 
@@ -63,6 +73,8 @@ class WatchlistChange(Contract):
     size: int
     #: Companies that no register has; they are not added.
     unknown: tuple[CompanyKeyText, ...]
+    #: Entries that cannot be read, if the request skips them.
+    invalid: tuple[InvalidCompany, ...] = ()
 
 
 class KnownRequest(Contract):

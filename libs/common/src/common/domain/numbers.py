@@ -237,8 +237,8 @@ def _divided(text: str, country: Country) -> list[str]:
 def read_company(text: str, default: Country | None = None) -> CompanyKey:
     """Returns the company of `dk:12345674`, `DK 12345674`, `NO 310 345 679 MVA` and the like.
 
-    A number that names no country is of the default one; without a default its length decides.
-    Raises InvalidIdentifier.
+    A number that names no country is of the default one; without a default its length decides, and
+    its check digit must be right. Raises InvalidIdentifier.
     """
     named, colon, number = plain(text).partition(":")
     if colon and (country := read_country(named)):
@@ -252,9 +252,14 @@ def read_company(text: str, default: Country | None = None) -> CompanyKey:
         if colon and named and not any(map(str.isdigit, named)):
             raise InvalidIdentifier(f"{named[:40]} is neither Denmark nor Norway") from None
         raise
+    if country := written.country or default:
+        return CompanyKey(country, parse_registration_number(text, country))
     of_length = (each for each, row in FORMATS.items() if row.vat_digits == len(written.digits))
-    country = written.country or default or next(of_length, Country.DK)
-    return CompanyKey(country, parse_registration_number(text, country))
+    country = next(of_length, Country.DK)
+    number = parse_registration_number(text, country)
+    if not registration_number_checks(number, country):
+        raise InvalidIdentifier("name its country: the check digit fits neither")
+    return CompanyKey(country, number)
 
 
 def registered_phone(text: str, country: Country) -> str | None:

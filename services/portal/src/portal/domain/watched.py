@@ -1,38 +1,43 @@
 """Companies of watchlists, as people write them, and the effect of a change in words."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
-from company_registry.spreadsheets import country_of
+from common.domain.numbers import InvalidIdentifier, read_company
 from company_registry.watchlist_models import WatchlistChange
 
-#: `dk:12345674`, and how it is pasted: `DK 12345674`, `DK12345674`, `NO-310345679`.
-_COMPANY: Final = re.compile(r"([A-Za-z]{2})[\s:-]*((?:\d[ .]?){7,8}\d)(?!\d)")
-_BARE: Final = re.compile(r"[\s,;]+")
+_BETWEEN: Final = re.compile(r"[,;\t\n\r]+")
 
+#: Maximum words of a company: `Org.nr. NO 310 345 679 MVA`, each digit apart.
+_MAX_WORDS: Final = 14
 #: Unknown companies that a sentence names.
 _NAMED: Final = 5
 
 
 def companies_in(text: str) -> list[str]:
-    """Returns the companies of a text; words that are none are left for the API to name.
-
-    A number without a country is Danish with eight digits, and Norwegian with nine.
-    """
+    """Returns the companies of a text; words that are none are left for the API to name."""
     found: list[str] = []
-
-    def take(match: re.Match[str]) -> str:
-        country = country_of(match[1])
-        if country is None:
-            return match[0]
-        found.append(f"{country}:{re.sub(r'[ .]', '', match[2])}")
-        return " "
-
-    rest = _COMPANY.sub(take, text)
-    for word in filter(None, _BARE.split(rest)):
-        country = {8: "dk:", 9: "no:"}.get(len(word), "") if word.isdecimal() else ""
-        found.append(f"{country}{word}")
+    for part in _BETWEEN.split(text):
+        words = part.split()
+        while words:
+            count = next(filter(lambda size: _is_company(words[:size]), _sizes(words)), 1)
+            found.append(" ".join(words[:count]))
+            words = words[count:]
     return list(dict.fromkeys(found))
+
+
+def _sizes(words: list[str]) -> range:
+    """Returns the numbers of words that may be one company, the most first."""
+    return range(min(len(words), _MAX_WORDS), 0, -1)
+
+
+def _is_company(words: list[str]) -> bool:
+    try:
+        read_company(" ".join(words))
+    except InvalidIdentifier:
+        return False
+    return True
 
 
 def effect(change: WatchlistChange) -> str:
@@ -47,8 +52,14 @@ def effect(change: WatchlistChange) -> str:
         if count
     ]
     said = f"{', '.join(parts).capitalize() or 'Nothing changed'}."
-    if not change.unknown:
-        return said
-    named = ", ".join(change.unknown[:_NAMED])
-    more = f" and {len(change.unknown) - _NAMED:,} more" if len(change.unknown) > _NAMED else ""
-    return f"{said} In no register, and not added: {named}{more}."
+    if change.unknown:
+        said = f"{said} In no register, and not added: {_listed(change.unknown)}."
+    if change.invalid:
+        faults = [f"{one.value} ({one.message})" for one in change.invalid]
+        said = f"{said} Not read: {_listed(faults)}."
+    return said
+
+
+def _listed(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + more

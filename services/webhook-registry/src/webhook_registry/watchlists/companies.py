@@ -126,6 +126,7 @@ class ManageWatched:
             removed=len(removed),
             size=size,
             unknown=tuple(sorted(unknown)),
+            invalid=changes.invalid,
         )
 
     async def _check_limits(self, watchlist: Watchlist, more: int) -> None:

@@ -78,12 +78,14 @@ async def change_companies(request: web.Request) -> web.Response:
     add = companies_in(str(posted.get("add", "")))
     remove = [str(each) for each in posted.getall("remove", [])]
     try:
-        changed = await registry_of(request).change_watched(watchlist_id, add=add, remove=remove)
+        changed = await registry_of(request).change_watched(
+            watchlist_id, add=add, remove=remove, skip_invalid=True
+        )
     except (InvalidBody, WatchlistLimitReached) as error:
         found = faults(error.errors, {"add": add, "remove": remove})
         told = {"add": " ".join(found.values()) or detail(error)}
         return await _page(request, {"add": str(posted.get("add", ""))}, told, error.status)
-    await add_note(request, effect(changed), is_error=bool(changed.unknown))
+    await add_note(request, effect(changed), is_error=bool(changed.unknown or changed.invalid))
     return redirect(f"{HERE}/{watchlist_id}")
 
 
