@@ -404,7 +404,12 @@ async def test_properties_and_the_type_are_suggested_by_words_of_their_names(
     none = await gateway.get(f"{DK}/suggest/type?prefix=person")
 
     found = (await body_of(properties, "suggest-properties-response"))["result"]
-    assert [one["id"] for one in found] == ["postal_code", "form_code", "industry_code"]
+    assert [one["id"] for one in found] == [
+        "postal_code",
+        "municipality_code",
+        "form_code",
+        "industry_code",
+    ]
     assert len((await body_of(type_, "suggest-types-response"))["result"]) == 1
     assert (await body_of(none, "suggest-types-response"))["result"] == []
 
