@@ -210,6 +210,29 @@ async def test_a_result_says_how_the_text_was_understood(
     assert text.count("Prøve ApS</a>") == 1
 
 
+@pytest.mark.parametrize(
+    "match, said",
+    [
+        ({"type": "name", "score": 100, "others": 10}, "11 companies have this name"),
+        ({"type": "name", "score": 91, "others": 1}, "2 companies match this name equally well"),
+        ({"type": "phone", "score": 100, "others": 1}, "2 companies have this phone number"),
+        ({"type": "address", "score": 100, "others": 1200}, "1,201 companies are at this address"),
+    ],
+    ids=str,
+)
+async def test_a_result_that_is_one_of_several_says_so(
+    portal: Portal, match: dict[str, object], said: str
+) -> None:
+    other = a_summary(name="Anden ApS")
+    portal.api.give("/api", {**COMPANY, "match": match, "alternatives": [other]})
+    portal.api.give("/api/suggest", {"suggestions": []})
+
+    text = await portal.shown("/?q=Torggate+16&country=dk")
+
+    assert f"<strong>{said}</strong>; this is one of them." in text
+    assert "Anden ApS" in text
+
+
 async def test_an_identifier_leads_to_its_company(portal: Portal) -> None:
     portal.api.give("/api", COMPANY)
 

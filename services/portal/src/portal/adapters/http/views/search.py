@@ -72,7 +72,7 @@ class Found:
 
 
 async def search(request: web.Request) -> web.Response:
-    """Returns the companies that a text names; an identifier leads to its company."""
+    """Returns the companies that a text names; an identifier of one leads to its company."""
     text = request.query.get("q", "").strip()[:_MAX_TEXT]
     country, after = request.query.get("country", ""), request.query.get("after", "")
     found: list[Found] = []
@@ -87,7 +87,7 @@ async def search(request: web.Request) -> web.Response:
             raise
         outage = detail(error)
     matches = [one.best for one in found if one.best is not None]
-    if len(matches) == 1 and matches[0].match.type in _IDENTIFIERS:
+    if len(matches) == 1 and _names_one(matches[0]):
         [company] = matches
         await add_note(request, f"Searched as {_IDENTIFIERS[company.match.type]}.")
         return redirect(company_path(company.country, company.vat))
@@ -105,6 +105,11 @@ async def search(request: web.Request) -> web.Response:
         understood=_understood(text, matches),
         fault=next((one.fault for one in found if one.fault), ""),
     )
+
+
+def _names_one(company: Company) -> bool:
+    """Returns True if an identifier led to the company, and to no other."""
+    return company.match.type in _IDENTIFIERS and not company.match.others
 
 
 async def _found(
