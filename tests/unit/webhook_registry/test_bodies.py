@@ -177,6 +177,7 @@ def test_an_unknown_value_without_a_similar_one_gets_an_example() -> None:
         {"industries": ["00.000", "980000", "999999", "01.1"]},
         {"municipalities": ["OSLO", "tana", "Deatnu - Tana", "ÅRHUS", "Aarhus", "SØLLERØD"]},
         {"municipalities": ["Skedsmo", "LONGYEARBYEN"], "countries": ["no"]},
+        {"municipalities": ["1515", "0301", "101", "Herøy"]},
         {"companies": ["dk:12345674", "no:123456785"], "countries": ["no"]},
     ],
 )

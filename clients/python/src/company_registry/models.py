@@ -383,6 +383,7 @@ class CompanyFilter(Model):
     q: str | None = None
     #: Beginnings of the main industry's code.
     industry: tuple[str, ...] = ()
+    #: Names, or codes.
     municipality: tuple[str, ...] = ()
     city: tuple[str, ...] = ()
     #: `1000`, or a range such as `1000-1499`.
@@ -438,6 +439,16 @@ class Codes(Model):
     codes: tuple[Code, ...]
 
 
+class AmbiguousName(Model):
+    """A name that several municipalities have: those of all of them are listed or counted."""
+
+    #: `municipality` of a filter, or `facets` of a counted value.
+    parameter: str
+    value: str
+    #: The codes of the municipalities, which a filter takes as well.
+    codes: tuple[str, ...]
+
+
 class CompanyPage(Model):
     """Companies that fit filters, their number, and where the next page begins."""
 
@@ -448,6 +459,8 @@ class CompanyPage(Model):
     cursor: str | None = None
     #: By field, the most frequent value first; None unless requested.
     facets: dict[str, tuple[FacetCount, ...]] | None = None
+    #: Names of the filter and of the facets that several municipalities have.
+    ambiguous: tuple[AmbiguousName, ...] = ()
 
 
 class UnitPage(Model):

@@ -116,7 +116,7 @@ _TEXTS: Final = {
     ),
     "municipalities": (
         re.compile(r"\S(.{0,98}\S)?"),
-        "give the name of a municipality as addresses have it",
+        "give the name or the code of a municipality as addresses have it",
     ),
     "fields": (
         re.compile(rf"({'|'.join(sorted(FIELDS))})(\.[a-z_]{{1,40}}){{0,3}}"),
