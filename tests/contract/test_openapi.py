@@ -87,7 +87,9 @@ async def test_every_public_path_and_method_is_described(gateway: Gateway) -> No
     undescribed = {
         (path, method)
         for path, method in served
-        if method in ("head", "options") or path.startswith(("/docs/", "/guides")) or path == "/"
+        if method in ("head", "options")
+        or path.startswith(("/docs/", "/guides"))
+        or path.endswith("/")
     }
 
     assert served - undescribed == {(path, method) for path, method, _ in operations()}

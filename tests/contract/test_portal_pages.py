@@ -287,6 +287,18 @@ async def test_a_removed_company_is_a_page_with_its_day_alone(portal: Portal) ->
         assert "Its register had this company removed on 2026-03-02." in page
 
 
+async def test_a_number_that_no_company_can_have_is_said_to_be_none(portal: Portal) -> None:
+    portal.api.fail("/api", 404, "company_not_found")
+    mistyped = await portal.shown("/?q=DK99999999")
+    message = "a Danish registration number is 8 digits; this is a Norwegian one: give country=no"
+    portal.api.give("/api", an_invalid("search", message), 400)
+    elsewhere = await portal.shown("/?q=NO+310+345+679+MVA&country=dk")
+
+    assert "DK99999999 is no valid registration number: its check digit is wrong." in mistyped
+    assert "No company matches" not in mistyped
+    assert "this is a Norwegian one: choose Norway" in elsewhere
+
+
 async def test_production_units_are_pages_with_their_total(portal: Portal) -> None:
     unit = {"number": "1012345670", "name": "Prøve Aarhus", "status": "active"}
     page = {"production_units": [unit], "total": 8000, "cursor": "u2"}

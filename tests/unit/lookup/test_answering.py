@@ -301,6 +301,19 @@ async def test_not_found_names_the_inferred_types_and_suggestions_for_shared_wor
         assert "suggest" not in failure.detail
 
 
+async def test_a_number_whose_check_digit_is_wrong_is_said_to_be_none() -> None:
+    wrong, right, either = (
+        asking(vat="99999999"),
+        asking(vat="12345674"),
+        asking(vat="99999999", phone="99999999", inferred=True),
+    )
+
+    failures = await AnswerLookups(FakeRegister(), FakeSearches())([wrong, right, either])
+
+    details = [failure.detail for failure in failures if isinstance(failure, Failure)]
+    assert ["check digit" in detail for detail in details] == [True, False, False]
+
+
 async def test_a_site_is_looked_up_as_a_domain_and_then_as_a_name() -> None:
     request = asking(domain="proeven.example", name="proeven.example", inferred=True)
     register = FakeRegister(rows(1, 2))

@@ -104,6 +104,12 @@ def test_an_unknown_pattern_is_named_by_its_index(pattern: object) -> None:
     assert faults_of_draft(events=["*", pattern]).keys() == {"events[1]"}
 
 
+def test_a_misspelt_pattern_gets_the_nearest_one() -> None:
+    [fault] = faults_of_draft(events=["einvoicing.chnaged"]).values()
+
+    assert fault.endswith("did you mean einvoicing.changed?")
+
+
 def test_a_pattern_given_twice_counts_once() -> None:
     assert read_draft(a_draft(events=["*", "*"])).events == ("*",)
 

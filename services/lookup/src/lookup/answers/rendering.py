@@ -11,7 +11,9 @@ import orjson
 
 from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitKey
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, SearchType
+from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, Question, SearchType
+from common.domain.countries import Country
+from common.domain.numbers import registration_number_checks
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow, completed
@@ -153,15 +155,25 @@ def not_found(
     of the name.
     """
     detail = "no company in the register matches"
+<<<<<<< HEAD
     if others:
         named = (_named(one.row.core) for one in others[:_MAX_NAMED])
         detail += f"; with another number, numeral or letter in the name: {', '.join(named)}"
+=======
+    if all(_is_mistyped(request.country, question) for question in request.questions):
+        detail = "this is no valid registration number: its check digit is wrong"
+>>>>>>> 0cbff56 (Say what a misspelt value, a number of the other country and a wrong check digit are)
     if is_shared:
         detail = "many companies have these words in their names; GET /api/suggest lists them"
     if request.inferred:
         types = (_SEARCHED_AS[question.type] for question in request.questions)
         detail += f"; searched as {', then as '.join(types)}"
     return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
+
+
+def _is_mistyped(country: Country, question: Question) -> bool:
+    is_number = question.type is SearchType.VAT
+    return is_number and not registration_number_checks(question.term, country)
 
 
 def removed(on: str) -> Failure:

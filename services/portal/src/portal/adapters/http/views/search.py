@@ -23,7 +23,7 @@ from company_registry.models import Country
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import PASSING, company_path, page, redirect
 from portal.adapters.http.sessions import add_note
-from portal.domain.pasted import countries_of, has_letters, readings_of
+from portal.domain.pasted import countries_of, fault_of, has_letters, in_words, readings_of
 from portal.domain.wording import NO_RESPONSE, detail, faults
 
 COUNTRIES: Final[dict[str, str]] = {"dk": "Denmark", "no": "Norway"}
@@ -127,11 +127,13 @@ async def _found_in(registry: AsyncClient, country: Country, text: str) -> Found
     try:
         best = await registry.search(country, text)
     except CompanyNotFound:
+        if fault := fault_of(text, country):
+            return Found(country, fault=fault)
         best = None
     except CompanyRemoved as error:
         return Found(country, fault=detail(error))
     except InvalidParameter as error:
-        return Found(country, fault=" ".join(faults(error.errors, {}).values()))
+        return Found(country, fault=in_words(" ".join(faults(error.errors, {}).values())))
     alternatives = () if best is None else best.alternatives or ()
     if best is not None and best.match.type != "name":
         return Found(country, best, alternatives)
