@@ -29,8 +29,7 @@ Industries = Annotated[
     typer.Option("--industry", help="Only industry codes that begin so, 62; repeatable."),
 ]
 Municipalities = Annotated[
-    list[str],
-    typer.Option("--municipality", help="Only this municipality, name or code; repeatable."),
+    list[str], typer.Option("--municipality", help="Only this municipality; repeatable.")
 ]
 Fields = Annotated[
     list[str],

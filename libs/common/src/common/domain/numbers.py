@@ -34,6 +34,10 @@ _BETWEEN_PHONES = re.compile(
     re.IGNORECASE,
 )
 _NOT_A_DIGIT = re.compile(r"[^0-9]+")
+#: Marks and words between two numbers in one text, or the next number's plus sign.
+_BETWEEN_PHONES = re.compile(r"[/,;&|]|\b(?:og|eller|and|or)\b|(?<=\d)\s+(?=\+)", re.IGNORECASE)
+#: Digits of a number on its own; those after a mark may be an extension.
+_PHONE_LENGTHS = range(6, 16)
 _COMPANY = re.compile(
     "|".join(f"{country}:[0-9]{{{row.vat_digits}}}" for country, row in FORMATS.items())
 )
@@ -209,10 +213,7 @@ def _phone(text: str, country: Country) -> str:
     if match is None:
         raise InvalidIdentifier(form)
     label, plus, rest = match.groups()
-    digits, theirs = _read(f"{label} {rest}", NumberType.PHONE, form)
-    # `DK 12345674` is a registration number, whose digits may be those of a phone elsewhere.
-    if theirs is not None and (theirs is not country or not plus):
-        raise InvalidIdentifier(form)
+    digits, _ = _read(f"{label} {rest}", NumberType.PHONE, form)
     if plus:
         digits = f"00{digits}"
     if is_digits(digits, formats.phone_digits) and not plus:
@@ -281,6 +282,24 @@ def registered_phone(text: str, country: Country) -> str | None:
     if foreign and digits:
         return f"+{digits}"
     return digits or None
+
+
+def registered_phones(text: str, country: Country) -> tuple[str, ...]:
+    """Returns the phone numbers in a free text, each once: `22334455/22334456` has two."""
+    whole, digits = registered_phone(text, country), FORMATS[country].phone_digits
+    if whole is None or len(whole) <= digits:
+        return () if whole is None else (whole,)
+    if len(whole) == 2 * digits and whole.isdecimal():
+        return tuple(dict.fromkeys((whole[:digits], whole[digits:])))
+    first, *others = _BETWEEN_PHONES.split(text)
+    if not _may_be_phone(first):
+        return (whole,)
+    found = (registered_phone(part, country) for part in (first, *others) if _may_be_phone(part))
+    return tuple(dict.fromkeys(number for number in found if number is not None))
+
+
+def _may_be_phone(text: str) -> bool:
+    return len(_NOT_A_DIGIT.sub("", text)) in _PHONE_LENGTHS
 
 
 def searchable_phones(phones: Sequence[str], country: Country) -> tuple[str, ...]:

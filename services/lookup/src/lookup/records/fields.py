@@ -17,7 +17,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from common.contracts.company import CodedText, Country, LegalForm
-from common.domain.numbers import is_digits, registered_phone
+from common.domain.numbers import is_digits, registered_phones
 from lookup.records.records import Raw, RecordRejected
 
 #: The range of integers that MongoDB and API clients can hold.
@@ -69,7 +69,8 @@ def read_document(model: type[AnyDocument], raw: Raw) -> AnyDocument:
         except ValidationError as error:
             raw = _without_errors(raw, error.errors(include_url=False), odd)
         else:
-            document.odd.extend(odd)
+            if odd:
+                document.odd.extend(odd)
             return document
 
 
@@ -127,7 +128,7 @@ def country_code(code: str | None) -> str | None:
 
 def phones(texts: Iterable[str | None], country: Country) -> tuple[str, ...]:
     """Returns the phone numbers in a register's texts, each once."""
-    return each_once(registered_phone(text, country) for text in texts if text)
+    return each_once(phone for text in texts if text for phone in registered_phones(text, country))
 
 
 def required(value: str | None, field: str) -> str:
@@ -138,6 +139,8 @@ def required(value: str | None, field: str) -> str:
 
 
 def _line(value: object, *, breaks: re.Pattern[str] = _BREAKS, kept: str = " ") -> object:
+    if value is None:
+        return None
     if not isinstance(value, str):
         return str(value) if type(value) is int else value
     if not value.isprintable():
@@ -149,22 +152,31 @@ def _lines(value: object) -> object:
     return _line(value, breaks=_LINE_BREAK, kept="\n")
 
 
+@lru_cache(maxsize=1 << 15)
+def _iso_day(text: str) -> str | None:
+    """Returns the day that a text begins with; None if it has none. A register repeats its days."""
+    try:
+        return date.fromisoformat(text[:10]).isoformat()
+    except ValueError:
+        return None
+
+
 def _day(value: object) -> object:
     if not isinstance(value, str):
         return value
-    try:
-        return date.fromisoformat(value[:10]).isoformat() if value else None
-    except ValueError:
-        raise PydanticCustomError("day", "not a date") from None
+    if not value:
+        return None
+    if (day := _iso_day(value)) is None:
+        raise PydanticCustomError("day", "not a date")
+    return day
 
 
 def _last_day(value: object) -> object:
-    try:
-        if isinstance(value, str | None):
-            return _day(value)
-    except PydanticCustomError:
-        pass
-    raise PydanticCustomError("last_day", "not a date")
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or (day := _iso_day(value)) is None:
+        raise PydanticCustomError("last_day", "not a date")
+    return day
 
 
 def _moment(value: object) -> datetime | None:

@@ -1,14 +1,16 @@
 """Texts of addresses, for both registers, and Danish names of countries."""
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Final
 
 #: Postal codes other than four to six digits, by country.
 _BRITISH: Final = r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}"
+_BRITISH_ISLES: Final = ("GB", "GG", "IM", "JE")
 _SWEDISH: Final = r"\d{3} ?\d{2}"
 _POSTAL_CODES: Final = {
-    **dict.fromkeys(("GB", "GG", "IM", "JE"), _BRITISH),
+    **dict.fromkeys(_BRITISH_ISLES, _BRITISH),
     **dict.fromkeys(("CZ", "GR", "SE", "SK"), _SWEDISH),
     **dict.fromkeys(("FO", "IS"), r"\d{3}"),
     "BR": r"\d{5}-?\d{3}",
@@ -26,7 +28,15 @@ _DIGITS: Final = r"\d{4,6}"
 #: Maximum length of a town line; a long hostile one would be slow to match.
 _MAX_TOWN_LINE: Final = 100
 
+#: Countries whose towns have their state before the code: `New York, NY 10001`.
+_WITH_STATES: Final = frozenset({"AU", "CA", "US"})
+_STATE: Final = re.compile(r"[A-Z]{2,3}")
+#: Town lines are searched for in the last parts of a line, up to this many.
+_MAX_TOWN_PARTS: Final = 3
+
 _CARE_OF = re.compile(r"c/o[\s:.]*|c\s?/\s?o\s+", re.IGNORECASE)
+#: A name that states itself how it is meant: `v/Hans`, `Att.: Anna`.
+_ADDRESSED = re.compile(r"(?:v\s?/|att\b)", re.IGNORECASE)
 
 
 def care_of(line: str) -> str | None:
@@ -39,7 +49,8 @@ def on_one_line(
     co: str | None, street: str | None, district: str | None, town: str, country: str | None
 ) -> str:
     """Returns an address as on a letter, its lines joined by commas; may be empty."""
-    lines = (f"c/o {co}" if co else None, street, district, town, country)
+    named = co if co is None or _ADDRESSED.match(co) else f"c/o {co}"
+    lines = (named, street, district, town, country)
     return ", ".join(line for line in lines if line)
 
 
@@ -64,16 +75,101 @@ def town_abroad(line: str, country: str) -> tuple[str | None, str | None]:
     return None, line
 
 
+def split_abroad(
+    lines: Sequence[str], country: str
+) -> tuple[list[str], str | None, str | None] | None:
+    """Returns street lines, postal code and city of an address in another country.
+
+    None where they cannot be told apart: no end of the last line is a town with its postal code.
+    """
+    *before, last = lines
+    parts = [part for part in (part.strip() for part in last.split(",")) if part]
+    found = None
+    for count in range(1, min(len(parts), _MAX_TOWN_PARTS) + 1):
+        code, city = town_abroad(", ".join(parts[-count:]), country)
+        is_state = country in _WITH_STATES and city is not None and _STATE.fullmatch(city)
+        if code is not None and (found is None or city is not None):
+            found = [*before, *([", ".join(parts[:-count])] if parts[:-count] else [])], code, city
+            if city is not None and not is_state:
+                break
+    return found
+
+
+def without_country(lines: Sequence[str], country: str | None) -> list[str]:
+    """Returns the lines without those, and the ends of those, that only name the country."""
+    names = _names_of(country) if country else frozenset()
+    kept = []
+    for line in lines:
+        parts = line.split(",")
+        while parts and parts[-1].strip(" .").casefold() in names:
+            parts.pop()
+        kept.append(",".join(parts).strip(" ,"))
+    return [line for line in kept if line]
+
+
 @cache
 def _town_lines(country: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Returns patterns with the code first and last, there perhaps before a British nation."""
     code = rf"(?P<code>{_POSTAL_CODES.get(country, _DIGITS)})"
-    prefix = rf"(?:{re.escape(country)}[- ]+)?"
+    nation = rf"{re.escape(country)}[- ]+"
+    # The code may follow the letters of the country's cars: `D-20095`, `FIN-00100`.
+    marked = rf"(?:{nation}|[A-Z]{{1,3}}-)?{code}"
+    end = r"(?:[ ,]+(?P<nation>\D+))?" if country in _BRITISH_ISLES else r"(?P<nation>)"
     flags = re.IGNORECASE | re.ASCII
     return (
-        re.compile(rf"{prefix}{code}(?:[ ,]+(?P<city>\D.*))?", flags),
-        re.compile(rf"{prefix}(?P<city>\D.*?)[ ,]+{code}(?:[ ,]+(?P<nation>\D+))?", flags),
+        re.compile(rf"{marked}(?:[ ,]+(?P<city>\D.*))?", flags),
+        re.compile(rf"(?:{nation})?(?P<city>\D.*?)[ ,]+{marked}{end}", flags),
     )
+
+
+@cache
+def _names_of(country: str) -> frozenset[str]:
+    """Returns the names of a country in lower case: the Danish one, its code, and others."""
+    others = _OTHER_NAMES.get(country, "").split("|")
+    names = (country, DANISH.get(country, ""), *others)
+    return frozenset(name.strip(" .").casefold() for name in names if name)
+
+
+#: English names and the countries' own, of those that are in the registers most.
+_OTHER_NAMES: Final[dict[str, str]] = {
+    "AT": "Austria|Österreich",
+    "AU": "Australia",
+    "BE": "Belgium|België|Belgique",
+    "CA": "Canada",
+    "CH": "Switzerland|Schweiz|Suisse|Svizzera",
+    "CN": "China|P.R. China|PR China|People's Republic of China",
+    "CY": "Cyprus",
+    "CZ": "Czech Republic|Czechia",
+    "DE": "Germany|Deutschland",
+    "EE": "Estonia|Eesti",
+    "ES": "Spain|España",
+    "FI": "Suomi",
+    "FO": "Faroe Islands|Føroyar",
+    "FR": "France",
+    "GB": "UK|U.K|United Kingdom|Great Britain|England",
+    "GL": "Greenland|Kalaallit Nunaat",
+    "HK": "Hong Kong",
+    "HU": "Hungary|Magyarország",
+    "IE": "Ireland|Éire",
+    "IN": "India",
+    "IS": "Iceland|Ísland",
+    "IT": "Italy|Italia",
+    "JP": "Japan",
+    "LI": "Liechtenstein",
+    "LT": "Lithuania|Lietuva",
+    "LU": "Luxembourg|Luxemburg",
+    "LV": "Latvia|Latvija",
+    "NL": "Netherlands|The Netherlands|Nederland|Holland",
+    "NO": "Norway|Noreg",
+    "PL": "Poland|Polska",
+    "PT": "Portugal",
+    "RO": "Romania|România",
+    "SE": "Sweden",
+    "SG": "Singapore",
+    "TR": "Turkey|Türkiye",
+    "UA": "Ukraine",
+    "US": "U.S.A|U.S|United States|United States of America",
+}
 
 
 _NAMES: Final = """

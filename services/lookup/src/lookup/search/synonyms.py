@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from lookup.search.abbreviations import FULL_WORD
-
 #: Danish forms of association that precede a name and are abbreviated with a slash. Source: the
 #: names in CVR, which has both spellings of each.
 SLASHED: Final = {
@@ -22,9 +20,18 @@ OWNER_MARK: Final = "ved"
 #: names in both registers, and their branches of foreign companies.
 CONNECTORS: Final = frozenset({"og", "and", "und", "et"})
 
-#: Equivalent words beside abbreviations.
+#: Equivalent words. Source: Retskrivningsordbogen (Dansk Sprognævn) for `kgl.`, `sct.`, `skt.`,
+#: `brdr.` and `eftf.`; the English ones are those of international groups in both registers.
 SAME_WORD: Final = {
-    **FULL_WORD,
+    "kgl": "kongelige",
+    "sct": "sankt",
+    "skt": "sankt",
+    "brdr": "brødrene",
+    "eftf": "efterfølger",
+    "ejerlejlighedsforeningen": "ejerforeningen",
+    "co": "company",
+    "intl": "international",
+    "bros": "brothers",
     # Numbers up to twelve are written as words or digits; `en` is also an article.
     "to": "2",
     "tre": "3",

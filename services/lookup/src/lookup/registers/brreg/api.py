@@ -68,11 +68,10 @@ class End(Document):
     respons_klasse: Text = Field(default=None, alias="respons_klasse")
     slettedato: Day = None
 
-    def is_past(self, today: date) -> bool:
-        """Returns True if the register has deleted the entity or unit, and not on a later day."""
-        if (self.respons_klasse or "").startswith("Slettet"):
-            return True
-        return self.slettedato is not None and self.slettedato <= today.isoformat()
+    @property
+    def is_deleted(self) -> bool:
+        """True if the register has deleted the entity or unit after its end."""
+        return self.slettedato is not None or (self.respons_klasse or "").startswith("Slettet")
 
 
 class Subject(Document):
@@ -128,15 +127,15 @@ class BrregEntities:
 
     def _meaning(self, raw: Raw) -> AboutNumber:
         """Returns the answer of a document; that of a deleted subject has little but its end."""
-        today, end = self.today(), End()
+        end: End | None = None
         try:
             end = read_document(End, raw)
-            record = parse(self.source.parse, raw, today)
+            record = parse(self.source.parse, raw, self.today())
         except RecordRejected as refusal:
-            return Ended(end.slettedato) if end.is_past(today) else Unusable(str(refusal))
+            return Ended(end.slettedato) if end and end.is_deleted else Unusable(str(refusal))
         match record:
             case CompanyRecord() | UnitRecord():
-                return Ended(end.slettedato, record) if end.is_past(today) else Present(record)
+                return Ended(end.slettedato, record) if end.is_deleted else Present(record)
             case OwnersRecord():
                 return Present(record)
             case _:

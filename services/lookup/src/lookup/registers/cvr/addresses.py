@@ -2,7 +2,14 @@
 
 from common.contracts.company import Address
 from lookup.records.fields import country_code
-from lookup.records.text import DANISH, care_of, on_one_line, town_abroad, town_line
+from lookup.records.text import (
+    DANISH,
+    care_of,
+    on_one_line,
+    split_abroad,
+    town_line,
+    without_country,
+)
 from lookup.registers.cvr.documents import CvrAddress
 
 
@@ -12,37 +19,34 @@ def public_address(given: CvrAddress | None) -> Address | None:
         return None
     co, country = _co(given), country_code(given.landekode)
     abroad = None if country is None or country == "DK" else DANISH.get(country)
-    lines = _free_lines(given, abroad)
+    lines = without_country(given.fritekst.split("\n"), country) if given.fritekst else []
     postal_code, city = given.postnummer, given.postdistrikt
     town = town_line(postal_code, city)
-    if country and lines and not town:
-        # A foreign address is free text; its last line is the town if it has a postal code.
-        postal_code, city = town_abroad(lines[-1], country)
-        if postal_code is None:
-            city = None
-        else:
-            town = lines.pop()
+    # An address abroad is free text.
+    is_free = bool(country and lines and not town)
+    if is_free and (parts := split_abroad(lines, country or "")):
+        lines, postal_code, city = parts
+        town = town_line(postal_code, city)
     street = _street(given, lines)
-    text = on_one_line(co, street, given.bynavn, town, abroad)
     if not (co or street or given.bynavn or town):
         return None
+    text = on_one_line(co, street, given.bynavn, town, abroad)
+    if is_free and abroad and not town:
+        # The parts cannot be told apart.
+        street = None
+    kommune = given.kommune
     return Address(
         street=street,
         co=co,
         postal_code=postal_code,
         city=city,
         district=given.bynavn,
-        municipality=None if given.kommune is None else given.kommune.kommune_navn,
+        municipality=None if kommune is None else kommune.kommune_navn,
+        municipality_code=None if kommune is None else kommune.kommune_kode,
+        id=given.adresse_id,
         country=country,
         text=text,
     )
-
-
-def _free_lines(given: CvrAddress, country: str | None) -> list[str]:
-    """Returns the lines of the free text, except one that only names the country."""
-    lines = [line.strip(" ,") for line in (given.fritekst or "").split("\n")]
-    named = country.casefold() if country else None
-    return [line for line in lines if line and line.casefold() != named]
 
 
 def _street(given: CvrAddress, lines: list[str]) -> str | None:

@@ -1,33 +1,36 @@
 """Common parts of companies and production units of the Danish register (CVR).
 
-A CVR document contains the whole history: each value has a period, and the current one has no end.
+A CVR document contains the whole history: each value has a period (`periods`).
 """
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from datetime import date
 from functools import cached_property
-from typing import Annotated, TypeVar
+from typing import Annotated, Self
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from common.contracts.company import CodedText, Country, Status
 from lookup.records.fields import (
     Count,
-    Day,
     Document,
     Flag,
-    LastDay,
     Lines,
     Many,
     Moment,
     Text,
-    Word,
     coded,
+    each_once,
+    first,
     phones,
+    read_document,
     required,
 )
 from lookup.records.records import Raw, RecordRejected, SourceVersion
-from lookup.registers.cvr.status import status_of
+from lookup.registers.cvr.industries import is_retired
+from lookup.registers.cvr.periods import AsOf, Dated, Value
+from lookup.registers.cvr.status import State, Word, state_of
 
 
 def _industry_code(value: object) -> object:
@@ -46,29 +49,6 @@ def _secrecy(value: object) -> object:
 Secret = Annotated[bool, BeforeValidator(_secrecy)]
 
 
-class Period(Document):
-    """The first and the last day of a value; a current one has no last day."""
-
-    gyldig_fra: Day = None
-    gyldig_til: LastDay = None
-
-
-class Dated(Document):
-    """A value with the period in which it held."""
-
-    periode: Period | None = None
-
-    @property
-    def since(self) -> str | None:
-        """The first day of the value; None if unknown."""
-        return None if self.periode is None else self.periode.gyldig_fra
-
-    @property
-    def until(self) -> str | None:
-        """The last day of the value; None while it holds."""
-        return None if self.periode is None else self.periode.gyldig_til
-
-
 class Name(Dated):
     """A name, with its period."""
 
@@ -78,13 +58,14 @@ class Name(Dated):
 class Contact(Dated):
     """A phone number, mail or web address, which may be secret."""
 
-    kontaktoplysning: Word = None
+    kontaktoplysning: Text = None
     hemmelig: Secret = False
 
 
 class Municipality(Document):
-    """A municipality, by its name."""
+    """A municipality, by its code and its name."""
 
+    kommune_kode: Text = None
     kommune_navn: Text = None
 
 
@@ -94,17 +75,18 @@ class CvrAddress(Dated):
     landekode: Text = None
     fritekst: Lines = None
     vejnavn: Text = None
-    husnummer_fra: Word = None
-    husnummer_til: Word = None
+    husnummer_fra: Text = None
+    husnummer_til: Text = None
     bogstav_fra: Text = None
     bogstav_til: Text = None
-    etage: Word = None
-    sidedoer: Word = None
+    etage: Text = None
+    sidedoer: Text = None
     conavn: Text = None
-    postboks: Word = None
+    postboks: Text = None
     bynavn: Text = None
     postnummer: Annotated[Text, BeforeValidator(_postal_code)] = None
     postdistrikt: Text = None
+    adresse_id: Text = None
     kommune: Municipality | None = None
 
 
@@ -126,26 +108,18 @@ class Employment(Document):
     aar: Count | None = None
     kvartal: Count | None = None
     maaned: Count | None = None
-    antal_ansatte: Count | None = None
+    antal_ansatte: Count = None
     interval_kode_antal_ansatte: Text = None
+    antal_aarsvaerk: Annotated[float | None, Field(ge=0)] = None
+    interval_kode_antal_aarsvaerk: Text = None
 
 
-Value = TypeVar("Value", bound=Dated)
+class Insolvency(Dated):
+    """A decree of a court on a company's insolvency, or its end, with its period."""
 
-
-def current(values: Sequence[Value]) -> list[Value]:
-    """Returns the values without an end, the newest first."""
-    lasting = [value for value in values if value.until is None]
-    return sorted(lasting, key=lambda value: value.since or "", reverse=True)
-
-
-def latest(values: Sequence[Value]) -> Value | None:
-    """Returns the current value, or else the last one."""
-    return max(
-        values,
-        key=lambda value: (value.until is None, value.until or "", value.since or ""),
-        default=None,
-    )
+    statuskode: Text = None
+    kreditoplysningkode: Text = None
+    kreditoplysningtekst: Text = None
 
 
 class Metadata(Document):
@@ -157,7 +131,9 @@ class Metadata(Document):
     nyeste_erst_maanedsbeskaeftigelse: Employment | None = None
     nyeste_maanedsbeskaeftigelse: Employment | None = None
     nyeste_kvartalsbeskaeftigelse: Employment | None = None
+    nyeste_erst_aarsbeskaeftigelse: Employment | None = None
     nyeste_aarsbeskaeftigelse: Employment | None = None
+    nyeste_status: Insolvency | None = None
     sammensat_status: Text = None
 
     @property
@@ -167,6 +143,7 @@ class Metadata(Document):
             self.nyeste_erst_maanedsbeskaeftigelse,
             self.nyeste_maanedsbeskaeftigelse,
             self.nyeste_kvartalsbeskaeftigelse,
+            self.nyeste_erst_aarsbeskaeftigelse,
             self.nyeste_aarsbeskaeftigelse,
         )
         return [count for count in given if count is not None]
@@ -182,14 +159,34 @@ class CvrDocument(Document):
     elektronisk_post: Many[Contact] = ()
     livsforloeb: Many[Dated] = ()
     hovedbranche: Many[Industry] = ()
+    bibranche1: Many[Industry] = ()
+    bibranche2: Many[Industry] = ()
+    bibranche3: Many[Industry] = ()
+    postadresse: Many[CvrAddress] = ()
     aarsbeskaeftigelse: Many[Employment] = ()
+    erst_aarsbeskaeftigelse: Many[Employment] = ()
     kvartalsbeskaeftigelse: Many[Employment] = ()
     maanedsbeskaeftigelse: Many[Employment] = ()
     erst_maanedsbeskaeftigelse: Many[Employment] = ()
+    #: None if the register does not say.
+    reklamebeskyttet: Flag = None
     #: The register has withdrawn the document as an error.
     fejl_registreret: Flag = None
     sidst_opdateret: Moment = None
     sidst_indlaest: Moment = None
+
+    @classmethod
+    def read(cls, raw: Raw, today: date) -> Self:
+        """Returns the document as of a day; raises RecordRejected."""
+        document = read_document(cls, raw)
+        # Where a cached property keeps its value: a private attribute takes ten times as long.
+        vars(document)["as_of"] = AsOf(today)
+        return document
+
+    @cached_property
+    def as_of(self) -> AsOf:
+        """The day as of which it is read."""
+        raise TypeError("read by `read`")
 
     @property
     @abstractmethod
@@ -197,36 +194,83 @@ class CvrDocument(Document):
         """The metadata, which may be empty."""
 
     @property
-    def words(self) -> tuple[str | None, ...]:
+    def words(self) -> tuple[Word, ...]:
         """The register's words for the status, the most significant first."""
-        return (self.newest.sammensat_status,)
+        return (Word(self.newest.sammensat_status, "sammensatStatus"),)
 
     @property
+    def insolvency(self) -> State | None:
+        """The status by the decrees of courts; None without one."""
+        return None
+
+    @cached_property
     def name(self) -> str:
         """The current name; raises RecordRejected if there is none."""
-        name = latest(self.navne) or self.newest.nyeste_navn
+        name = self.as_of.latest(self.navne) or self.newest.nyeste_navn
         return required(None if name is None else name.navn, "navne")
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        """The names before the current one, newest first, each once."""
+        if len(self.navne) < 2:
+            return ()
+        begun = [given for given in self.navne if self.as_of.has_begun(given)]
+        begun.sort(key=lambda given: given.since or "", reverse=True)
+        name = self.name
+        return each_once(given.navn for given in begun if given.navn != name)
 
     @property
     def address(self) -> CvrAddress | None:
         """The current address, or the newest one of the metadata."""
-        return latest(self.beliggenhedsadresse) or self.newest.nyeste_beliggenhedsadresse
+        found = self.as_of.latest(self.beliggenhedsadresse)
+        return found or self.newest.nyeste_beliggenhedsadresse
+
+    @property
+    def postal_address(self) -> CvrAddress | None:
+        """The current postal address."""
+        return first(self.current_or_last(self.postadresse))
 
     @property
     def industry(self) -> CodedText | None:
         """The current main industry, or the newest one of the metadata."""
-        given = latest(self.hovedbranche) or self.newest.nyeste_hovedbranche
+        newest = self.newest.nyeste_hovedbranche
+        given = self._industry(self.hovedbranche, newest) or newest
         return None if given is None else given.public
 
+    @property
+    def secondary_industries(self) -> tuple[CodedText, ...]:
+        """The current further industries."""
+        given = (self.bibranche1, self.bibranche2, self.bibranche3)
+        industries = (self._industry(self.current_or_last(each)) for each in given if each)
+        return each_once(industry.public for industry in industries if industry is not None)
+
+    def _industry(
+        self, given: Sequence[Industry], newest: Industry | None = None
+    ) -> Industry | None:
+        """Returns the current industry, of codes that begin on one day that of the newer list."""
+        held = self.as_of.current(given)
+        same_day = [one for one in held if one.since == held[0].since]
+        if len(same_day) < 2:
+            return held[0] if held else self.as_of.latest(given)
+        code = None if newest is None else newest.branchekode
+        return max(
+            same_day, key=lambda one: (not is_retired(one.branchekode), one.branchekode == code)
+        )
+
     @cached_property
-    def state(self) -> tuple[Status, str | None]:
-        """The public status, and the register's own word for it."""
-        return status_of(*self.words, ended=self.ended is not None)
+    def state(self) -> State:
+        """The public status, the register's own word for it, and since when it holds."""
+        state = state_of(self.words, ended=self.ended, living_since=self._living_since)
+        if state.status is Status.ACTIVE:
+            state = self.insolvency or state
+        if state.odd is not None:
+            self.odd.append(state.odd)
+        return state
 
     @property
     def dead(self) -> bool:
         """True if the company or unit has ended."""
-        return self.state[0] is Status.ENDED
+        return self.state.status is Status.ENDED
 
     @property
     def began(self) -> str | None:
@@ -234,10 +278,21 @@ class CvrDocument(Document):
         return min((life.since for life in self.livsforloeb if life.since), default=None)
 
     @property
+    def _living_since(self) -> str | None:
+        """The first day of its present life."""
+        alive = (life.since for life in self.livsforloeb if self.as_of.is_alive(life))
+        return max((since for since in alive if since), default=None)
+
+    @cached_property
     def ended(self) -> str | None:
         """The last day of its life; None while it exists."""
-        last = latest(self.livsforloeb)
-        return None if last is None else last.until
+        alive = [life for life in self.livsforloeb if self.as_of.is_alive(life)]
+        ends = (
+            life.until
+            for life in self.livsforloeb
+            if life.until is not None and life.until <= self.as_of.today
+        )
+        return None if alive else max(ends, default=None)
 
     @property
     def version(self) -> SourceVersion | None:
@@ -248,13 +303,15 @@ class CvrDocument(Document):
         at = self.sidst_indlaest or self.sidst_opdateret
         return None if at is None else SourceVersion(at)
 
-    def current_or_last(self, values: Sequence[Value]) -> list[Value]:
+    def current_or_last(self, values: Sequence[Value]) -> Sequence[Value]:
         """Returns the current values, newest first; after its end, the last ones."""
-        held = current(values)
+        if not values:
+            return values
+        held = self.as_of.current(values)
         if held or not self.dead:
             return held
-        end = max((value.until or "" for value in values), default="")
-        return [value for value in values if value.until == end]
+        over = self.as_of.past(values)
+        return [value for value in over if value.until == over[0].until]
 
     def contacts(self, *given: Sequence[Contact]) -> list[str]:
         """Returns public values; if the current one is secret, no older one replaces it."""

@@ -6,11 +6,12 @@ from typing import Annotated
 from common.contracts.company import Country, ProductionUnit, UnitKey
 from common.domain.countries import FORMATS
 from common.domain.numbers import searchable_phones
-from lookup.records.fields import Many, digits, first, read_document
+from lookup.records.fields import Many, digits, first
 from lookup.records.records import Raw, RegisteredInError, UnitRecord
 from lookup.registers.cvr.addresses import public_address
-from lookup.registers.cvr.documents import CvrDocument, Dated, Metadata, latest, unwrapped
+from lookup.registers.cvr.documents import CvrDocument, Metadata, unwrapped
 from lookup.registers.cvr.employees import employees_of
+from lookup.registers.cvr.periods import Dated
 
 CvrNumber = Annotated[str, digits(FORMATS[Country.DK].vat_digits)]
 
@@ -40,34 +41,41 @@ class CvrUnit(CvrDocument):
         return self.produktions_enhed_metadata or UnitMetadata()
 
 
-def unit_record(raw: Raw, _today: date) -> UnitRecord | RegisteredInError:
-    """Returns the record of a unit's document on a day; raises RecordRejected."""
-    unit = read_document(CvrUnit, unwrapped(raw, "VrproduktionsEnhed", "pNummer"))
+def unit_record(raw: Raw, today: date) -> UnitRecord | RegisteredInError:
+    """Returns the record of a unit's document; raises RecordRejected."""
+    unit = CvrUnit.read(unwrapped(raw, "VrproduktionsEnhed", "pNummer"), today)
     if unit.fejl_registreret:
         return RegisteredInError(UnitKey(Country.DK, unit.p_nummer), unit.version)
-    relation = latest(unit.virksomhedsrelation)
+    relation = unit.as_of.latest(unit.virksomhedsrelation)
     owner = unit.newest.nyeste_cvr_nummer_relation if relation is None else relation.cvr_nummer
+    public = _production_unit(unit)
+    # What is odd and the next day are known once everything has been read.
     return UnitRecord.of(
-        _production_unit(unit),
+        public,
         Country.DK,
         company=owner,
         phones=searchable_phones(unit.phones, Country.DK),
         version=unit.version,
+        next_day=unit.as_of.next_day,
         odd=unit.odd,
     )
 
 
 def _production_unit(unit: CvrUnit) -> ProductionUnit:
-    status, _ = unit.state
     return ProductionUnit(
         number=unit.p_nummer,
         name=unit.name,
-        status=status,
+        former_names=unit.former_names,
+        status=unit.state.status,
         address=public_address(unit.address),
+        postal_address=public_address(unit.postal_address),
         phone=first(unit.phones),
+        phones=unit.phones,
         email=first(unit.contacts(unit.elektronisk_post)),
         industry=unit.industry,
+        secondary_industries=unit.secondary_industries,
         employees=employees_of(unit),
         started=unit.began,
         ended=unit.ended,
+        advertising_protected=unit.reklamebeskyttet,
     )
