@@ -11,6 +11,7 @@ import gzip
 import json
 import operator
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -176,14 +177,33 @@ class Comparison:
                 yield query, self._right(query, None if label in UNREGISTERED else name)
 
     def _right(self, query: str, name: str | None) -> str | None:
-        """Returns the right result of a query: itself if it is a registered name."""
+        """Returns the right result of a query: itself if it is a registered name.
+
+        Another number or single letter makes another company.
+        """
         key = _key(query)
         if key in self._keys:
             return key
-        return None if name is None else _key(name)
+        return None if name is None or _has_other_figures(query, name) else _key(name)
 
     def _name(self, hit: SearchHit | None) -> str | None:
         return None if hit is None else _key(hit.matched_name or self._current[hit.key])
+
+
+def _has_other_figures(query: str, name: str) -> bool:
+    """Returns True if a number in a query is not the name's, or as many single letters are."""
+    (numbers, letters), (own_numbers, own_letters) = map(_figures, (query, name))
+    if numbers and numbers != own_numbers:
+        return True
+    return len(letters) == len(own_letters) and letters != own_letters
+
+
+def _figures(text: str) -> tuple[list[str], list[str]]:
+    """Returns the numbers and the single letters of a text."""
+    runs = re.findall(r"\d+|[^\W\d_]+", text.casefold())
+    return [one for one in runs if one.isdigit()], [
+        one for one in runs if len(one) == 1 and one.isalpha()
+    ]
 
 
 def _key(name: str) -> str:

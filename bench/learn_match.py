@@ -33,6 +33,8 @@ Array = npt.NDArray[Any]
 
 #: Steps of the descent, its rate, and the penalty of a weight's square.
 _STEPS, _RATE, _PENALTY = 3_000, 0.05, 1e-5
+#: Weights that are given, because few records have the feature.
+_GIVEN: Final = frozenset({"other_figures"})
 #: Decisions from these probabilities are compared on the training half.
 _THRESHOLDS: Final = (0.6, 0.7, 0.75, 0.8, 0.9)
 
@@ -202,6 +204,8 @@ def main() -> None:
     weights = np.array([WEIGHTS.get(name, 0.0) for name in names])
     if not arguments.only_measure:
         weights = Fit(learning, len(names)).learnt(np.zeros(len(names)))
+        for name in _GIVEN.intersection(names):
+            weights[names.index(name)] = WEIGHTS[name]
         for name, weight in zip(names, weights, strict=True):
             print(f'    "{name}": {weight:.2f},')
         # The rounded weights of the code are measured.

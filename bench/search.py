@@ -234,9 +234,14 @@ def _exactness(
         for each in _QUERY_TYPES:
             if each.exact is not None:
                 pairs = zip(queries[each.label][:count], results[each.label].hits, strict=False)
-                same = [scan.search_name(query) == hit for query, hit in pairs]
+                same = [scan.search_name(query) == _alone(hit) for query, hit in pairs]
                 name = f"{each.label}, result of the exhaustive scan, {scan.names:,} names"
                 yield at_least(name, sum(same) / len(same), "", each.exact)
+
+
+def _alone(hit: SearchHit | None) -> SearchHit | None:
+    """Returns a result without the number of others, which the scan does not count."""
+    return hit and hit._replace(others=0)
 
 
 def _stored_companies(client: MongoClient[dict[str, Any]]) -> Iterator[IndexedCompany]:

@@ -20,6 +20,7 @@ def some_facts(random: Random, number: int) -> Facts:
     values = (
         random.choice(["", "620100", "621000", "011100", "990000"]),
         random.choice(["", "Oslo", "OSLO", "Bergen", "Aarhus"]),
+        random.choice(["", "301", "4601"]),
         random.choice(["Oslo", "Bergen", ""]),
         random.choice(["0155", "1499", "5000", ""]),
         random.choice(["AS", "ENK", "80"]),
@@ -45,7 +46,7 @@ def some_request(random: Random) -> FindRequest:
         {
             "country": Country.NO,
             "industries": few("62", "0111"),
-            "municipalities": few("oslo"),
+            "municipalities": random.choice([(), (), ("oslo",), ("0301",), ("4601", "Aarhus")]),
             "cities": few("BERGEN"),
             "postal_codes": few(Between(first="0100", last="1499")),
             "forms": few("AS", "80"),
@@ -78,7 +79,9 @@ def fits(one: Facts, request: FindRequest) -> bool:
     return all(
         (
             not request.industries or value["industry"].startswith(request.industries),
-            _is_one(value["municipality"], request.municipalities),
+            not request.municipalities
+            or value["municipality"].casefold() in [n.casefold() for n in request.municipalities]
+            or value["municipality_code"] in [code.lstrip("0") for code in request.municipalities],
             _is_one(value["city"], request.cities),
             not request.postal_codes
             or any(_is_between(value["postal_code"], each) for each in request.postal_codes),

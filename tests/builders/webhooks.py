@@ -47,7 +47,8 @@ def is_for(webhook: Webhook, subject: Subject) -> bool:
     limits = webhook.filter or WebhookFilter()
     family = subject.event_type.split(".")[0]
     prefixes = [prefix.replace(".", "") for prefix in limits.industries]
-    towns = [name.lower() for name in limits.municipalities]
+    towns = [name.lower().lstrip("0") for name in limits.municipalities]
+    code = (subject.municipality_code or "-").lstrip("0")
     return (
         any(pattern in (subject.event_type, f"{family}.*", "*") for pattern in webhook.events)
         and (not limits.countries or subject.country in limits.countries)
@@ -61,7 +62,7 @@ def is_for(webhook: Webhook, subject: Subject) -> bool:
             not prefixes
             or any(code[: len(each)] == each for code in subject.industries for each in prefixes)
         )
-        and (not towns or (subject.municipality or "").lower() in towns)
+        and (not towns or (subject.municipality or "").lower() in towns or code in towns)
         and (
             not limits.fields
             or any(

@@ -29,6 +29,7 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "SuggestionList": models.SuggestionPage,
     "CompanyList": models.CompanyPage,
     "FacetCount": models.FacetCount,
+    "AmbiguousName": models.AmbiguousName,
     "Event": models.Event,
     "EventPage": models.EventPage,
     "Webhook": webhook_models.Webhook,

@@ -316,6 +316,24 @@ async def test_a_terminal_that_cannot_show_a_letter_shows_another(shell: Shell) 
     assert shown.startswith("Name\t??d? M?ller ApS\n")
 
 
+@pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["people", "programs"])
+async def test_a_company_that_is_one_of_several_is_noted(
+    shell: Shell, as_json: tuple[str, ...]
+) -> None:
+    match = {"type": "name", "score": 100, "others": 10}
+    found = a_found_company(match=match)
+    listed = {**found, "alternatives": [a_summary()]}
+    shell.answers["/api"] = [found, listed, a_found_company()]
+    note = "11 companies have this name; this is one of them."
+
+    one, with_others, alone = [
+        (await shell.run("search", "dk", "Bjarne", *as_json)).stderr for _ in range(3)
+    ]
+
+    assert one == f"{note} --include alternatives lists others.\n"
+    assert (with_others, alone) == (f"{note}\n", "")
+
+
 @pytest.mark.parametrize("program", ["bash", "zsh"])
 async def test_the_shell_completes_options_after_the_commands_name(
     shell: Shell, program: str

@@ -148,6 +148,7 @@ async def test_a_stream_that_connects_again_does_not_begin_at_its_time_again(
         (f"after={FIRST}&after={FIRST}", "after"),
         ("types=company", "types"),
         ("types=company.updated,", "types"),
+        ("types=company.chnaged", "types"),
         ("countries=se", "countries"),
         ("companies=12345674", "companies"),
         ("companies=dk:123456789", "companies"),
@@ -168,6 +169,12 @@ async def test_an_invalid_parameter_is_named(
     problem = await json_of(answer)
     assert (answer.status, problem["code"]) == (400, "invalid_parameter")
     assert [error["parameter"] for error in problem["errors"]] == [parameter]
+
+
+async def test_a_misspelt_type_gets_the_nearest_one(gateway: Gateway, key: dict[str, str]) -> None:
+    answer = await gateway.get("/api/events?types=company.udpated", headers=key)
+
+    assert "did you mean company.updated?" in (await json_of(answer))["detail"]
 
 
 async def test_a_waiting_request_is_answered_when_an_event_arrives(

@@ -143,6 +143,20 @@ async def test_postal_codes_have_the_zeros_that_spreadsheets_drop(
     assert [(each.first, each.last) for each in asked] == codes
 
 
+async def test_a_name_of_several_municipalities_is_said_to_be_one(gateway: Gateway) -> None:
+    gateway.finds.answer = a_reply(facets={"municipality": {"VÅLER": 2, "OSLO": 3}})
+
+    named = await shown(gateway, "?country=no&municipality=herøy,oslo&facets=municipality")
+    coded = await shown(gateway, "?country=no&municipality=1515,0301,101")
+
+    assert named["ambiguous"] == [
+        {"parameter": "municipality", "value": "herøy", "codes": ["1515", "1818"]},
+        {"parameter": "facets", "value": "VÅLER", "codes": ["3114", "3419"]},
+    ]
+    assert gateway.finds.asked[-1].municipalities == ("1515", "0301", "101")
+    assert "ambiguous" not in coded
+
+
 async def test_words_are_sorted_by_relevance(gateway: Gateway) -> None:
     await shown(gateway, "?q=nordlys")
     await shown(gateway, "?q=nordlys&sort=name")

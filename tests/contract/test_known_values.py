@@ -3,7 +3,7 @@
 import pytest
 
 from common.contracts.company import Country
-from common.domain.known_values import is_known
+from common.domain.known_values import is_known, municipality_key, sharing
 from register_samples.registers import REGISTERS
 
 
@@ -12,9 +12,19 @@ def test_the_values_of_a_register_are_known(country: Country) -> None:
     register = REGISTERS[country]
     values = [
         *(("municipalities", place["municipality"]) for place in register.places),
+        *(("municipalities", place["municipality_code"]) for place in register.places),
         *(("forms", form["code"]) for form in register.forms),
         *(("industries", industry["code"]) for industry in register.industries),
     ]
 
     assert values
     assert [value for value in values if not is_known(*value, (country,))] == []
+
+
+def test_a_name_that_municipalities_share_is_one_of_norways() -> None:
+    shared = [name for name in ("Herøy", "VÅLER", "Oslo", "Bø") if sharing(name)]
+
+    assert shared == ["Herøy", "VÅLER"]
+    assert all(is_known("municipalities", name, (Country.NO,)) for name in shared)
+    assert {municipality_key(code) for code in ("0301", "301")} == {"301"}
+    assert municipality_key("HERØY") == "herøy"

@@ -193,6 +193,15 @@ async def test_a_number_that_one_register_reads_is_read(gateway: Gateway) -> Non
     assert (second["decision"], second["unread"]) == ("match", ["number"])
 
 
+async def test_a_byte_order_mark_before_the_records_is_skipped(gateway: Gateway) -> None:
+    headers = {**gateway.issue(), "Content-Type": "application/json"}
+    data = b"\xef\xbb\xbf" + orjson.dumps({"records": [NAMED]})
+
+    answer = await gateway.client.post(PATH, data=data, headers=headers)
+
+    assert answer.status == 200
+
+
 async def test_an_assumed_number_is_for_review(gateway: Gateway) -> None:
     gateway.matches.of = {
         (Country.DK, "1"): WeighedRecord(

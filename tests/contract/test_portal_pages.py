@@ -210,6 +210,29 @@ async def test_a_result_says_how_the_text_was_understood(
     assert text.count("Prøve ApS</a>") == 1
 
 
+@pytest.mark.parametrize(
+    "match, said",
+    [
+        ({"type": "name", "score": 100, "others": 10}, "11 companies have this name"),
+        ({"type": "name", "score": 91, "others": 1}, "2 companies match this name equally well"),
+        ({"type": "phone", "score": 100, "others": 1}, "2 companies have this phone number"),
+        ({"type": "address", "score": 100, "others": 1200}, "1,201 companies are at this address"),
+    ],
+    ids=str,
+)
+async def test_a_result_that_is_one_of_several_says_so(
+    portal: Portal, match: dict[str, object], said: str
+) -> None:
+    other = a_summary(name="Anden ApS")
+    portal.api.give("/api", {**COMPANY, "match": match, "alternatives": [other]})
+    portal.api.give("/api/suggest", {"suggestions": []})
+
+    text = await portal.shown("/?q=Torggate+16&country=dk")
+
+    assert f"<strong>{said}</strong>; this is one of them." in text
+    assert "Anden ApS" in text
+
+
 async def test_an_identifier_leads_to_its_company(portal: Portal) -> None:
     portal.api.give("/api", COMPANY)
 
@@ -262,6 +285,18 @@ async def test_a_removed_company_is_a_page_with_its_day_alone(portal: Portal) ->
     assert "<h1>Removed</h1>" in text
     for page in (text, searched):
         assert "Its register had this company removed on 2026-03-02." in page
+
+
+async def test_a_number_that_no_company_can_have_is_said_to_be_none(portal: Portal) -> None:
+    portal.api.fail("/api", 404, "company_not_found")
+    mistyped = await portal.shown("/?q=DK99999999")
+    message = "a Danish registration number is 8 digits; this is a Norwegian one: give country=no"
+    portal.api.give("/api", an_invalid("search", message), 400)
+    elsewhere = await portal.shown("/?q=NO+310+345+679+MVA&country=dk")
+
+    assert "DK99999999 is no valid registration number: its check digit is wrong." in mistyped
+    assert "No company matches" not in mistyped
+    assert "this is a Norwegian one: choose Norway" in elsewhere
 
 
 async def test_production_units_are_pages_with_their_total(portal: Portal) -> None:

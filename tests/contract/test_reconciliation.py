@@ -209,6 +209,12 @@ async def test_queries_become_records_and_candidates_have_percent_and_features(
     assert asked.records == (MatchRecord(id="0", country=Country.DK, name="Prøvefabrikken"),)
 
 
+async def test_a_slash_behind_the_address_is_the_same_service(gateway: Gateway) -> None:
+    plain, slashed = await gateway.get(DK), await gateway.get(f"{DK}/")
+
+    assert (slashed.status, await slashed.read()) == (200, await plain.read())
+
+
 async def test_what_a_person_must_review_is_no_match(gateway: Gateway) -> None:
     record = WeighedRecord(candidates=(a_candidate(1.0), a_candidate(0.9, "12345682")))
     gateway.matches.of = {(Country.NO, "0"): record}
@@ -258,6 +264,36 @@ async def test_a_query_that_is_a_registration_number_is_one(gateway: Gateway) ->
         ("12345674", None),
         ("12345682", None),
     ]
+
+
+async def test_a_text_is_the_field_that_it_says(gateway: Gateway) -> None:
+    texts = ["CVR-nr. 12345674", "5501431.0", "tlf. 33445566", "+45 33445566", "1881",
+             "Anna <anna@example.com>", "?"]  # fmt: skip
+
+    await reconciled(gateway, {text: {"query": text} for text in texts})
+
+    [asked] = gateway.matches.asked
+    given = [
+        each.model_dump(exclude_none=True, exclude={"id", "country"}) for each in asked.records
+    ]
+    assert [list(each) for each in given] == [
+        ["number"], ["number"], ["phone"], ["phone"], ["name"], ["email"],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", ["Prøven", '{"query": "Prøven"}'])
+async def test_a_single_query_is_answered_with_its_result(gateway: Gateway, query: str) -> None:
+    gateway.matches.of = {(Country.DK, "0"): WeighedRecord(candidates=(a_candidate(99),))}
+    headers = gateway.issue()
+
+    got = await gateway.client.get(DK, params={"query": query}, headers=headers)
+    posted = await gateway.client.post(f"{DK}/", data={"query": query}, headers=headers)
+    both = await gateway.client.get(DK, params={"query": query, "queries": "{}"}, headers=headers)
+
+    for answer in (got, posted):
+        [found] = orjson.loads(await answer.read())["result"]
+        assert found["id"] == "12345674"
+    assert await code_of(both) == (400, "invalid_parameter")
 
 
 async def test_an_empty_cell_finds_nothing_and_the_others_are_found(gateway: Gateway) -> None:
@@ -404,7 +440,12 @@ async def test_properties_and_the_type_are_suggested_by_words_of_their_names(
     none = await gateway.get(f"{DK}/suggest/type?prefix=person")
 
     found = (await body_of(properties, "suggest-properties-response"))["result"]
-    assert [one["id"] for one in found] == ["postal_code", "form_code", "industry_code"]
+    assert [one["id"] for one in found] == [
+        "postal_code",
+        "municipality_code",
+        "form_code",
+        "industry_code",
+    ]
     assert len((await body_of(type_, "suggest-types-response"))["result"]) == 1
     assert (await body_of(none, "suggest-types-response"))["result"] == []
 

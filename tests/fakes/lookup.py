@@ -68,7 +68,7 @@ class FakeRegister(StoredRegister):
         return {}
 
     async def companies_of_phones(
-        self, country: Country, phones: Collection[str], limit: int = 1
+        self, country: Country, phones: Collection[str], limit: int = 1000
     ) -> Mapping[str, Sequence[CompanyKey]]:
         return {phone: self.phones.get(f"{country}:{phone}", ())[:limit] for phone in phones}
 

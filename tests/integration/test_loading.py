@@ -14,8 +14,8 @@ from lookup.changes.transaction import StoredRegisterWriter
 from lookup.loading.batches import Piece
 from lookup.loading.load import NotWhole, WrongSource
 from lookup.loading.progress import FileOrigin
-from lookup.records.records import FileBroken, Rejected, Stored
-from lookup.records.source import RegisterSource
+from lookup.records.records import CompanyRecord, FileBroken, Rejected, SourceVersion, Stored
+from lookup.records.source import MAX_STORED, RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
@@ -163,6 +163,22 @@ async def test_the_first_load_publishes_nothing_and_later_ones_their_changes(sto
 
     assert first == []
     assert await told(store) == [("company.created", 1), ("company.updated", 2)]
+
+
+async def test_a_change_of_the_largest_records_is_stored_with_its_events(store: Loader) -> None:
+    half = "x" * (MAX_STORED // 2 - 50_000)
+
+    def largest(letter: str, version: SourceVersion) -> CompanyRecord:
+        text = letter + half
+        owners = [an_owner(name=f"{letter} {n} {text[:900]}") for n in range(1_000)]
+        return a_company_record(a_company(purpose=text), owners=owners, version=version)
+
+    await store.load(largest("A", MONDAY))
+    await store.load(largest("B", TUESDAY))
+
+    assert await told(store) == [("company.updated", 2), ("owners.changed", 2)]
+    sizes = [len(row["body"]) async for row in store.database["outbox"].find()]
+    assert max(sizes) < 8 << 20, "MongoDB and RabbitMQ refuse more than 16 MB"
 
 
 async def test_the_next_file_does_not_restore_a_removed_company(store: Loader) -> None:

@@ -109,7 +109,12 @@ async def test_a_deleted_company_has_ended_and_keeps_its_fields(world: World) ->
 
     await world.sync(NO_ENTITIES)
 
-    end = {"status": "ended", "status_text": "Slettet", "ended": "2026-11-02"}
+    end = {
+        "status": "ended",
+        "status_text": "Slettet",
+        "status_since": "2026-11-02",
+        "ended": "2026-11-02",
+    }
     assert await world.stored_company(COMPANY) == {**before, **end}
     assert await world.events() == [("company.status_changed", f"no:{COMPANY}")]
 

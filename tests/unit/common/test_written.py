@@ -145,6 +145,12 @@ def test_a_cell_may_have_several_phone_numbers(text: str, numbers: tuple[str, ..
     assert parse_phone_numbers(text, DK) == numbers
 
 
+def test_letters_of_a_country_make_no_phone_number() -> None:
+    for text, country in (("DK 12345674", DK), ("DK12345674", NO), ("+4512345674 DK", NO)):
+        with pytest.raises(InvalidIdentifier):
+            parse_phone_number(text, country)
+
+
 def test_a_phone_number_of_the_other_country_is_said_to_be_one() -> None:
     for text in ("+47 22 33 44 55", "0047 22334455", "tel:+4722334455"):
         with pytest.raises(OtherNumber, match="Norwegian one: give country=no"):

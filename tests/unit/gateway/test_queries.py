@@ -22,7 +22,7 @@ from gateway.lookups.queries import (
     parse_suggestion,
     requested_search,
 )
-from gateway.problems import InvalidBody, Problem
+from gateway.problems import InvalidBody, InvalidParameter, Problem
 
 VAT = "country=dk&vat=12345674"
 GOOD = {"country": "dk", "vat": "12345674"}
@@ -87,6 +87,30 @@ def test_includes_come_once_each_and_in_a_fixed_order(include: str) -> None:
     assert asked.include == (Include.OWNERS, Include.EINVOICING)
 
 
+def test_a_misspelt_value_gets_the_nearest_one() -> None:
+    hints = {"include=owner": "owners", "include=roels": "roles", "format=xlm": "xml"}
+    for query, hint in hints.items():
+        with pytest.raises(InvalidParameter, match=f"did you mean {hint}\\?"):
+            lookup(f"{VAT}&{query}")
+
+
+@pytest.mark.parametrize(
+    "country, vat, message",
+    [
+        ("dk", "NO+310+345+679+MVA", "Norwegian one: give country=no"),
+        ("no", "CVR+12345674", "Danish one: give country=dk"),
+        ("dk", "5501431", "dropped the first zero of 05501431"),
+        ("dk", "4,10000E%2B07", "its last digits are lost"),
+    ],
+)
+def test_a_number_that_is_none_of_the_country_says_what_it_is(
+    country: str, vat: str, message: str
+) -> None:
+    for query in (f"country={country}&vat={vat}", f"country={country}&search={vat}"):
+        with pytest.raises(InvalidParameter, match=message):
+            lookup(query)
+
+
 INVALID, MISSING, MULTIPLE = "invalid_parameter", "missing_parameter", "multiple_search_parameters"
 
 
@@ -114,7 +138,7 @@ INVALID, MISSING, MULTIPLE = "invalid_parameter", "missing_parameter", "multiple
         (f"{VAT}&include=owners&include=b", INVALID, "include"),
         (f"{VAT}&include=owners&include=", INVALID, "include"),
         (f"{VAT}&format=", INVALID, "format"),
-        (f"{VAT}&format=XML", INVALID, "format"),
+        (f"{VAT}&format=xlm", INVALID, "format"),
         ("country=dk&name=K%F8benhavn", INVALID, "name"),
         ("country=dk&name=x", INVALID, "name"),
         ("country=dk&search=x", INVALID, "search"),
@@ -155,7 +179,7 @@ def test_a_typed_endpoint_takes_q_and_no_other_search(query: str, code: str, fau
         ("format=xml", "", Format.XML),
         ("format=json", "", Format.JSON),
         ("", "", Format.JSON),
-        ("format=XML", "", Format.JSON),
+        ("format=XML", "", Format.XML),
         ("format=xml&format=xml", "", Format.JSON),
         ("", "application/xml", Format.XML),
         ("format=json", "application/xml", Format.JSON),

@@ -143,6 +143,77 @@ async def test_other_companies_with_the_phone_number_are_alternatives() -> None:
     body = await answered(asking(Include.ALTERNATIVES, phone="33369696"), register)
 
     assert numbers(body) == [1, 2]
+    assert body["match"]["others"] == 1
+
+
+@pytest.mark.parametrize(
+    "request_,others",
+    [
+        (asking(vat="00000001"), 0),
+        (asking(phone="33369696"), 2),
+        (asking(name="prøven"), 10),
+        (asking(address="prøvevej 1"), 7),
+        (asking(inferred=True, address="prøven", name="prøven"), 10),
+        (asking(inferred=True, name="torggate 16", address="torggate 16"), 5),
+    ],
+    ids=["number", "phone", "name", "address", "second type", "better type"],
+)
+async def test_the_companies_that_match_as_well_are_counted(
+    request_: LookupRequest, others: int
+) -> None:
+    def first(score: float, count: int) -> list[SearchHit]:
+        return [SearchHit(key(1), score, others=count)]
+
+    body = await answered(
+        request_,
+        FakeRegister(rows(1, 2, 3), {"dk:33369696": [key(1), key(2), key(3)]}),
+        names={"prøven": first(100, 10), "torggate 16": first(70, 0)},
+        addresses={"prøvevej 1": first(100, 7), "torggate 16": first(95, 5)},
+    )
+
+    assert body["match"]["others"] == others
+
+
+async def test_the_etag_covers_the_number_of_others() -> None:
+    tags = set()
+    for others in range(3):
+        searches = FakeSearches({"prøven": [SearchHit(key(1), 100, others=others)]})
+        [reply] = await AnswerLookups(FakeRegister(rows(1)), searches)([asking(name="prøven")])
+        assert isinstance(reply, LookupReply)
+        tags.add(reply.tag)
+
+    assert len(tags) == 3
+
+
+async def test_a_name_with_another_figure_is_an_alternative_and_never_the_answer() -> None:
+    other = [SearchHit(key(number), 90, is_other=True) for number in (2, 3)]
+    names = {"team 7": [*hits((1, 80)), *other], "team 8": other}
+    lookups = AnswerLookups(FakeRegister(rows(1, 2, 3)), FakeSearches(names))
+    requests = [
+        asking(Include.ALTERNATIVES, name="team 7"),
+        asking(Include.ALTERNATIVES, inferred=True, name="team 8"),
+    ]
+
+    found, missing = await lookups(requests)
+
+    assert isinstance(found, LookupReply)
+    assert numbers(orjson.loads(found.body)) == [1, 2, 3]
+    assert isinstance(missing, Failure)
+    assert missing.code is FailureCode.COMPANY_NOT_FOUND
+    assert "Prøvefabrikken ApS (00000002), Prøvefabrikken ApS (00000003)" in missing.detail
+    assert missing.detail.endswith("; searched as a name")
+
+
+async def test_an_address_answers_where_only_a_name_with_another_figure_was_found() -> None:
+    request = asking(Include.ALTERNATIVES, inferred=True, name="sal 8", address="sal 8")
+    both = {
+        "names": {"sal 8": [SearchHit(key(n), 90, is_other=True) for n in (1, 2)]},
+        "addresses": {"sal 8": hits((2, 80))},
+    }
+
+    body = await answered(request, FakeRegister(rows(1, 2)), **both)
+
+    assert (body["match"]["type"], numbers(body)) == ("address", [2, 1])
 
 
 async def test_an_inferred_registration_number_may_also_be_the_phone_number_of_others() -> None:
@@ -162,7 +233,7 @@ async def test_the_next_inferred_type_is_tried_when_the_first_finds_nothing() ->
 
     body = await answered(asking(address=term, name=term), register, names={term: hits((1, 95))})
 
-    assert body["match"] == {"type": "name", "score": 95, "matched_name": None}
+    assert body["match"] == {"type": "name", "score": 95, "matched_name": None, "others": 0}
 
 
 async def test_the_matched_trade_or_former_name_is_returned() -> None:
@@ -170,7 +241,7 @@ async def test_the_matched_trade_or_former_name_is_returned() -> None:
 
     body = await answered(asking(name="prøven"), FakeRegister(rows(1)), names=found)
 
-    assert body["match"] == {"type": "name", "score": 98, "matched_name": "Prøven"}
+    assert body["match"] == {"type": "name", "score": 98, "matched_name": "Prøven", "others": 0}
 
 
 @pytest.mark.parametrize(
@@ -228,6 +299,19 @@ async def test_not_found_names_the_inferred_types_and_suggestions_for_shared_wor
         assert failure.detail.endswith(ending)
         assert ("searched" in failure.detail) == bool(ending)
         assert "suggest" not in failure.detail
+
+
+async def test_a_number_whose_check_digit_is_wrong_is_said_to_be_none() -> None:
+    wrong, right, either = (
+        asking(vat="99999999"),
+        asking(vat="12345674"),
+        asking(vat="99999999", phone="99999999", inferred=True),
+    )
+
+    failures = await AnswerLookups(FakeRegister(), FakeSearches())([wrong, right, either])
+
+    details = [failure.detail for failure in failures if isinstance(failure, Failure)]
+    assert ["check digit" in detail for detail in details] == [True, False, False]
 
 
 async def test_a_site_is_looked_up_as_a_domain_and_then_as_a_name() -> None:

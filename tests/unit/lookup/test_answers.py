@@ -37,7 +37,7 @@ def test_the_body_is_the_company_with_revision_match_and_source() -> None:
     bare = body()
 
     assert (bare["vat"], bare["revision"]) == ("12345674", 3)
-    assert bare["match"] == {"type": "vat", "score": 100, "matched_name": None}
+    assert bare["match"] == {"type": "vat", "score": 100, "matched_name": None, "others": 0}
     assert bare["source"] == {"register": "cvr", "updated_at": "2017-02-05T00:00:00Z"}
     assert body(score=91.2345)["match"]["score"] == 91.2
 

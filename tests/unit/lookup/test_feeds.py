@@ -10,12 +10,15 @@ from common.contracts.company import CompanyKey, Status, UnitKey
 from lookup.changes.ended import Ended, ended_record, has_ended
 from lookup.changes.states import CompanyState, Known, UnitState
 from lookup.loading.progress import BEGINNING, Cursor, Position
+from lookup.records.fields import read_document
 from lookup.records.records import CompanyRecord
+from lookup.registers.brreg.api import End
 from lookup.registers.brreg.change_feeds import ChangeNotice, FeedPage, after_page, split_notices
 from lookup.registers.peppol.sync import download_is_due
 from lookup.store.canonical_json import dump
 from tests.builders.companies import (
     MONDAY,
+    TODAY,
     a_company_record,
     a_norwegian_company,
     a_unit,
@@ -59,7 +62,12 @@ def test_an_ended_company_keeps_its_stored_fields() -> None:
     record = ended_record(COMPANY, Ended("2026-11-01"), known())
 
     assert isinstance(record, CompanyRecord)
-    end = {"status": "ended", "status_text": "Slettet", "ended": "2026-11-01"}
+    end = {
+        "status": "ended",
+        "status_text": "Slettet",
+        "status_since": "2026-11-01",
+        "ended": "2026-11-01",
+    }
     assert company_in(record) == a_norwegian_company().model_copy(update=end)
     assert record.phones == ("22334455",)
 
@@ -130,3 +138,20 @@ def test_a_feed_that_ends_with_unreadable_entries_is_not_read_to_its_end() -> No
 
     assert after_page(cursor, unreadable_tail, NOON).until == NOON - HOUR
     assert after_page(cursor, dated_ahead, NOON).until == NOON
+
+
+@pytest.mark.parametrize(
+    "document,is_past",
+    [
+        ({}, False),
+        ({"respons_klasse": "Enhet"}, False),
+        ({"respons_klasse": "Enhet", "slettedato": "2026-03-04"}, True),
+        ({"respons_klasse": "Enhet", "slettedato": "2026-03-05"}, False),
+        ({"respons_klasse": "SlettetEnhet"}, True),
+        ({"respons_klasse": "SlettetUnderEnhet", "slettedato": "2026-03-05"}, True),
+    ],
+)
+def test_an_answer_tells_whether_its_subject_was_deleted(
+    document: dict[str, str], *, is_past: bool
+) -> None:
+    assert read_document(End, document).is_past(TODAY) is is_past

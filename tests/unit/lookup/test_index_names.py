@@ -110,7 +110,7 @@ ONE_EDIT_AWAY = {
     "Sushi Nord ApS": [],
     "Ærø Handel A/S": ["Ærø HandelA/S"],
     "Rejsa AS": ["RejsaAS"],
-    "3B Media House AS": ["3Ø Media House AS"],
+    "3B Media House AS": ["3B Mædia House AS"],
     "Aida A/S": ["AidaA/S"],
     "Abiz AS": ["Abzi AS"],
 }  # fmt: skip
@@ -275,3 +275,127 @@ def test_names_that_are_equally_near_are_decided_by_rank(index: SearchIndex) -> 
     filled(index, small, large)
 
     assert found(index, "Hansen Byg") == large.key
+
+
+def counted(index: SearchIndex, name: str, limit: int = 1) -> tuple[str, int] | None:
+    first = next((hit for hit in index.search_names(name, limit) if not hit.is_other), None)
+    return first and (first.key, first.others)
+
+
+@pytest.mark.parametrize("namesakes", [1, 2, 8, 9, 300])
+def test_the_companies_with_the_same_name_are_counted_however_many_there_are(
+    index: SearchIndex, namesakes: int
+) -> None:
+    same = [
+        an_indexed_company(
+            "Bjarne Medier ApS" if n % 3 else "Bjarne Medier A/S",
+            number=n,
+            employees=n,
+            # A company with the name twice counts once.
+            trade_names=("BJARNE-MEDIER",),
+        )
+        for n in range(1, namesakes + 1)
+    ]
+    other = an_indexed_company("Bjarne Medie Holding", number=5000)
+    filled(index, *same, other)
+
+    asked = ("Bjarne Medier", "bjarne medier a/s", "Bjarne Medir", "Bjarnemedier")
+    counts = [counted(index, name) for name in asked]
+
+    assert [found and found[1] for found in counts] == [namesakes - 1] * len(asked)
+    # Alternatives begin with them.
+    listed = index.search_names("Bjarne Medier", 6)
+    assert [hit.score for hit in listed][: min(namesakes, 6)] == [100.0] * min(namesakes, 6)
+    assert counted(index, "Bjarne Medier", 6) == (same[-1].key, namesakes - 1)
+
+
+def test_companies_that_were_removed_or_sound_the_same_are_not_counted(index: SearchIndex) -> None:
+    filled(index, *(an_indexed_company("Moe AS", number=n, employees=n) for n in range(1, 21)))
+    filled(index, *(an_indexed_company("Mo AS", number=n, employees=n) for n in range(31, 60)))
+    index.apply((), [CompanyKey(Country.DK, "1"), CompanyKey(Country.DK, "2")])
+    index.commit(b"later")
+
+    assert counted(index, "Moe") == ("dk:20", 17)
+    assert counted(index, "Mø") == ("dk:59", 46)
+
+
+def test_similar_names_that_are_as_near_are_counted(index: SearchIndex) -> None:
+    names = ("Hansan Byg", "Hansin Byg", "Hansin Byg", "Hansyn Byg Holding")
+    filled(index, *(an_indexed_company(name, number=n) for n, name in enumerate(names, 1)))
+
+    assert counted(index, "Hansen Byg") == ("dk:1", 2)
+    assert counted(index, "Hansyn Byg Holding") == ("dk:4", 0)
+
+
+#: Registered names, and others that differ in a figure.
+OTHER_FIGURES = {
+    "Team 7 ApS": ["Team 8", "TEAM 8 ApS", "Team8", "Team 77", "Team 7B"],
+    "Fællesvirke 2000": ["Fællesvirke 2002", "Faellesvirke 2001"],
+    "1. maj Foreningen": ["2. maj Foreningen", "11. maj Foreningen"],
+    "Brunsø IV": ["Brunsø V", "Brunsø III ApS", "Brunsø VI"],
+    "III A/S": ["IIII", "IIII A/S"],
+    "Skovhuset 12A": ["Skovhuset 12B", "Skovhuset 14A"],
+    "Kilden Ejendomme A": ["Kilden Ejendomme B", "Kilden Ejendomme C ApS"],
+}
+
+
+def test_another_figure_is_proposed_and_not_found(index: SearchIndex) -> None:
+    registered = enumerate(OTHER_FIGURES, 1)
+    filled(index, *(an_indexed_company(name, number=n) for n, name in registered))
+
+    for number, (name, others) in enumerate(OTHER_FIGURES.items(), 1):
+        assert found(index, name) == f"dk:{number}"
+        for other in others:
+            hits = index.search_names(other, 1)
+            assert [(hit.key, hit.is_other) for hit in hits] == [(f"dk:{number}", True)], other
+            assert found(index, other) is None
+            assert f"dk:{number}" in [hit.key for hit in index.suggest(other, 5).hits], other
+
+
+def test_names_with_other_figures_follow_the_alternatives(index: SearchIndex) -> None:
+    names = ("Team 7 ApS", "Team 8 ApS", "Team 7 Holding")
+    filled(index, *(an_indexed_company(name, number=n) for n, name in enumerate(names, 1)))
+
+    listed = [(hit.key, hit.is_other) for hit in index.search_names("Team 7", 6)]
+
+    assert listed == [("dk:1", False), ("dk:3", False), ("dk:2", True)]
+
+
+@pytest.mark.parametrize("asked", ["Moller Fryseri", "C# Konsulenten"])
+def test_the_name_as_it_is_asked_is_found_behind_any_number_of_equal_ones(
+    index: SearchIndex, asked: str
+) -> None:
+    other = {"Moller Fryseri": "Møller Fryseri ApS", "C# Konsulenten": "C++ Konsulenten"}[asked]
+    filled(
+        index,
+        *(an_indexed_company(other, number=n, employees=9) for n in range(1, 40)),
+        an_indexed_company(f"{asked} ApS", number=77),
+    )
+
+    assert counted(index, asked) == ("dk:77", 39)
+
+
+def test_initials_keep_the_letters_of_a_form(index: SearchIndex) -> None:
+    names = ("TIS AS", "BIKS AS", "MBAS", "D/S Orionhav", "T Byg")
+    filled(index, *(an_indexed_company(name, number=n) for n, name in enumerate(names, 1)))
+
+    asked = ("T.I.S.", "B.I.K.S.", "M.B.A.S.", "D.S.B.V.", "T. I. S.")
+
+    assert [found(index, name) for name in asked] == ["dk:1", "dk:2", "dk:3", None, "dk:1"]
+
+
+def test_abbreviations_of_addresses_are_abbreviations_of_names(index: SearchIndex) -> None:
+    names = {
+        "Nørre Snede Kro": "Nr. Snede Kro",
+        "Sdr. Felding Smedje": "Sønder Felding Smedje",
+        "Gammel Skagen Kaffe": "Gl Skagen Kaffe",
+        "St. Hans Bageri": "Skt. Hans Bageri",
+        "Nordlyset Idrettslag": "Nordlyset IL",
+        "Fjellvik vgs": "Fjellvik videregående skole",
+        "Kbh. Lakridsfabrik": "Københavns Lakridsfabrik",
+    }
+    filled(index, *(an_indexed_company(name, number=n) for n, name in enumerate(names, 1)))
+
+    assert [found(index, name) for name in names.values()] == [
+        f"dk:{n}" for n in range(1, len(names) + 1)
+    ]

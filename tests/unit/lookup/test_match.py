@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 
 from common.contracts.company import Address, Company, Country, LegalForm, Status
-from common.contracts.match import MatchRecord, MatchReply, MatchRequest, WeighedRecord
+from common.contracts.match import (
+    MatchDecision,
+    MatchRecord,
+    MatchReply,
+    MatchRequest,
+    WeighedRecord,
+)
 from common.domain.contacts import Contacts, read_contacts
+from gateway.lookups.matching import decided
 from lookup.answers.matching import AnswerMatches
 from lookup.search.index import SearchIndex
 from lookup.search.indexed import indexed_core
@@ -204,6 +211,39 @@ async def test_the_company_that_is_meant_is_the_likeliest(
     index: SearchIndex, fields: dict[str, str], first: str
 ) -> None:
     assert (await ranked(index, **fields))[:1] == [first]
+
+
+#: A record of another company than Ulven Invest 2, 3, with evidence that sister companies share.
+ULVEN_4 = {
+    "name": "Ulven Invest 4 ApS",
+    "address": "Ulvevej 7",
+    "postal_code": "4000",
+    "city": "Roskilde",
+}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"name": "Ulven Invest 4"},
+        ULVEN_4,
+        {**ULVEN_4, "number": "DK 10000017", "country": "dk"},
+        {"name": "Svane & Holm 2", "phone": "33445566", "email": "post@svaneholm.example"},
+        {"name": "Svane & Holm V", "phone": "33445566"},
+        {"name": "Brinkens Tømrer B", "website": "brinkens.example", "phone": "11223344"},
+    ],
+)
+async def test_a_company_with_another_figure_in_its_name_is_a_candidate_and_no_match(
+    index: SearchIndex, fields: dict[str, str]
+) -> None:
+    asked = MatchRecord.model_validate({"id": "1", **fields})
+
+    [record] = await matched(index, asked)
+
+    result = decided(asked, {DK: record}, 5)
+    assert result.candidates
+    assert result.decision is not MatchDecision.MATCH
+    assert await ranked(index, **{**fields, "number": "10000007", "country": "dk"}) == ["7"]
 
 
 async def test_another_town_with_the_same_name_lowers(index: SearchIndex) -> None:

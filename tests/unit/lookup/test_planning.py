@@ -150,6 +150,17 @@ def test_a_name_that_was_stored_before_a_rename_is_held(
     assert again == Plan(verdicts=(Verdict.UNCHANGED,))
 
 
+def test_earlier_names_are_held_as_far_as_there_is_room() -> None:
+    register = PlannedRegister.of(a_company_record(a_company(name="A" * 20_000)))
+
+    for number, letter in enumerate("BCD", start=1):
+        version = SourceVersion(MONDAY.at, number)
+        renamed = a_company_record(a_company(name=letter * 20_000), version=version)
+        register.take(renamed)
+
+    assert [name[0] for name in register.company().held_names] == ["C"]
+
+
 def test_no_name_is_held_where_the_register_lists_former_names() -> None:
     register = PlannedRegister.of(a_company_record())
 

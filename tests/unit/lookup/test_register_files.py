@@ -14,13 +14,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.contracts.company import UnitKey
 from lookup.records.files import JsonRecords, csv_records, raw_records, stream
-from lookup.records.records import CompanyRecord, FileBroken, OwnersRecord, RecordRejected, Rejected
+from lookup.records.records import (
+    CompanyRecord,
+    FileBroken,
+    OwnersRecord,
+    RecordRejected,
+    Rejected,
+    Stored,
+)
+from lookup.records.source import parse as parse_record
 from lookup.records.source import read
 from lookup.records.xml_records import XmlRecords
 from lookup.registers.brreg.documents import DIALECT
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
-from tests.builders.companies import TODAY, parsed
+from tests.builders.companies import (
+    TODAY,
+    a_company,
+    a_company_record,
+    a_held_role,
+    a_participant_record,
+    a_unit,
+    a_unit_record,
+    an_owner,
+    an_owners_record,
+    parsed,
+)
 from tests.builders.registers import a_role, an_entity, roles
 
 RECORDS = [{"n": number, "text": '}{"[\\', "in": [{"n": 1}, []]} for number in range(3)]
@@ -394,7 +414,31 @@ def test_roles_of_one_entity_alone_have_the_number_of_the_file_name(file: File) 
     ] * 2
 
 
-def test_a_record_over_the_stored_size_is_refused() -> None:
+MANY = 40_000
+PHONES = tuple(f"{number:08}" for number in range(100_000))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        a_company_record(a_company(purpose="x" * (2 << 20))),
+        a_company_record(owners=[an_owner(name=f"Owner {n}") for n in range(MANY)]),
+        a_company_record(roles=[a_held_role(name=f"Member {n}") for n in range(MANY)]),
+        a_company_record(phones=PHONES),
+        a_company_record(units=tuple(UnitKey.parse(f"dk:{phone}") for phone in PHONES)),
+        an_owners_record(*(an_owner(name=f"Owner {n}") for n in range(MANY))),
+        a_unit_record(a_unit(name="x" * (2 << 20))),
+        a_unit_record(phones=PHONES),
+        a_participant_record(document_types=("x" * 200,) * 20_000),
+    ],
+    ids=lambda record: type(record).__name__,
+)
+def test_a_record_over_the_stored_size_is_refused_whatever_part_is_large(record: Stored) -> None:
+    with pytest.raises(RecordRejected, match="bytes to store"):
+        parse_record(lambda _raw, _today: record, {}, TODAY)
+
+
+def test_a_document_over_the_stored_size_is_refused() -> None:
     with pytest.raises(RecordRejected, match="bytes to store"):
         parsed(NO_ENTITIES, an_entity(navn="x" * (3 << 20)))
 

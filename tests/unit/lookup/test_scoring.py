@@ -55,6 +55,19 @@ def match(
         ("TopNordlys", "Top Nordlys A/S"),
         ("J K S A/S", "JKS A/S"),
         ("Nordlys Fem", "Nordlys 5"),
+        ("Nr. Nordlys", "Nørre Nordlys"),
+        ("Sdr. Nordlys", "Sønder Nordlys"),
+        ("Gl. Nordlys", "Gammel Nordlys"),
+        ("St. Nordlys", "Skt. Nordlys"),
+        ("Nordlys IL", "Nordlys Idrettslag"),
+        ("I.L. Nordlys", "IL Nordlys"),
+        ("Nordlys Vgs", "Nordlys videregående skole"),
+        ("Kbh. Nordlys", "København Nordlys"),
+        ("Chr. Nordlys", "Christian Nordlys"),
+        ("Nordlys brl", "Nordlys Borettslag"),
+        ("T.I.S.", "TIS AS"),
+        ("B.I.K.S.", "BIKS AS"),
+        ("M.B.A.S.", "MBAS"),
     ],
 )
 def test_spellings_of_a_name_are_exact(query: str, name: str) -> None:
@@ -154,6 +167,64 @@ def test_a_slipped_space_is_nearer_than_a_typo_and_this_than_one_without_its_spa
     assert EXACT > slipped.score > typo.score >= without_spaces.score
 
 
+@pytest.mark.parametrize(
+    "query,name",
+    [
+        ("Team 8", "Team 7"),
+        ("Team8", "Team7"),
+        ("Team 8", "Team"),
+        ("Fællesvirke 2002", "Fællesvirke 2000 ApS"),
+        ("Fællesvirke2002", "Fællesvirke2000"),
+        ("2. maj", "1. maj"),
+        ("2. maj Nordlys", "1. maj Nordlys"),
+        ("Tre Nordlys", "To Nordlys"),
+        ("Brunsø V", "Brunsø IV AS"),
+        ("Brunsø V AS", "Brunsø IV AS"),
+        ("IIII", "III AS"),
+        ("Nordlys II", "Nordlys"),
+        ("Nordlys Huset 12A", "Nordlys Huset 12B"),
+        ("3Ø Media House", "3B Media House"),
+        ("Nordlys Invest A", "Nordlys Invest B"),
+        ("Nordlys Invest B", "Nordlys Invest"),
+        ("Jens P Nordlys", "Jens K Nordlys"),
+        ("Brunsø V Danmark", "Brunsø X"),
+    ],
+)
+def test_another_figure_makes_another_name_that_is_proposed(query: str, name: str) -> None:
+    found = match(query, name)
+
+    assert (found.accepted, found.is_other) == (False, True)
+    assert match(query, query).exact
+
+
+@pytest.mark.parametrize(
+    "query,name",
+    [
+        ("Team", "Team 7"),
+        ("Nordlis 2000", "Nordlys 2000"),
+        ("Fælesvirke IV", "Fællesvirke IV"),
+        ("Brunsø Fiskeri Handel 4", "Brunsø Fiskeri Handel IV"),
+        ("Nordlys 5000", "Nordlys"),  # its postal code
+        ("Nordlys Odense C", "Nordlys Fiskeri"),
+        ("Nordlys i Vestfold", "Nordlys Vestfold"),
+        ("Vi i Nordlys", "Vi Nordlys"),
+        ("Back to Nordlys", "Back Nordlys"),
+        ("Jens P Nordlys", "Jens Peter Nordlys"),
+        ("Jens P Nordlys", "Jens Nordlys"),
+        ("Nordl s", "Nordlys"),  # a space that stands for a letter
+        ("N rdlys Fiskeri", "Nordlys Fiskeri"),
+        ("Nordlys S", "Nordlys AS"),
+    ],
+)
+def test_the_same_figures_and_none_do_not(query: str, name: str) -> None:
+    assert match(query, name, places="odense 5000").accepted
+
+
+def test_initials_with_the_letters_of_a_form_are_no_form() -> None:
+    assert not match("D.S.B.V.", "D/S Orionhav").accepted
+    assert not match("D.S.B.V.", "D/S Orionhav").is_other
+
+
 def test_the_town_of_the_company_raises_the_score() -> None:
     in_town = match("Nordlys Odense", "Nordlys Fiskeri", places="odense 5000")
     elsewhere = match("Nordlys Odense", "Nordlys Fiskeri", places="aarhus 8000")
@@ -188,12 +259,34 @@ def test_the_closest_name_comes_first() -> None:
 
 
 def test_among_equal_names_the_one_with_the_queried_spelling_comes_first() -> None:
-    in_order = ["ALLMOR A/S", "Allmor A/S", "ALLMOR AKTIESELSKAB", "ALLMOR ApS"]
+    in_order = [
+        "ALLMØR A/S", "Allmør A/S", "ALLMØR AKTIESELSKAB", "ALLMOER A/S", "ALLMØR ApS", "ALLMOER",
+    ]  # fmt: skip
 
-    found = [match("ALLMOR A/S", name) for name in in_order]
+    found = [match("ALLMØR A/S", name) for name in in_order]
 
     assert {one.score for one in found} == {EXACT}
-    assert [one.literal for one in found] == [3, 2, 1, 0]
+    assert found == sorted(found, reverse=True)
+    assert len({one.literal for one in found}) == len(found)
+
+
+@pytest.mark.parametrize(
+    "query,others",
+    [
+        ("Moller Fryseri", ["Møller Fryseri", "Møller Fryseri ApS"]),
+        ("Moeller Fryseri", ["Møller Fryseri"]),
+        ("C# Konsulenten", ["C++ Konsulenten", "C Konsulenten ApS"]),
+        ("Nordlys & Skov", ["Nordlys og Skov", "Nordlys Skov"]),
+        ("Gl. Nordlys", ["Gammel Nordlys", "Gamle Nordlys ApS"]),
+    ],
+)
+def test_the_name_that_is_written_as_queried_comes_first_with_any_form(
+    query: str, others: list[str]
+) -> None:
+    found = [match(query, name) for name in others]
+
+    assert {one.score for one in found} == {EXACT}
+    assert all(match(query, f"{query} ApS") > one for one in found)
 
 
 def test_current_names_come_before_trade_names_and_these_before_former_ones() -> None:

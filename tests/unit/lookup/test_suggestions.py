@@ -2,13 +2,15 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.contracts.company import Status
+from common.contracts.company import Country, Status
 from common.contracts.lookup import SUGGEST_CURSOR
 from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
@@ -243,6 +245,101 @@ def test_a_trade_or_former_name_that_matches_is_shown(index: SearchIndex) -> Non
         (2, "Nordlysene"),
         (1, "Nordlyset I/S"),
     ]
+
+
+@pytest.mark.parametrize(
+    "name,second,typed",
+    [
+        ("Nordlys Handel", "Nordlys", "nordlys"),
+        ("Prøvefabrikken", "Prøven", "prøve"),
+        ("Kroen i Nord", "Nord", "nord"),
+        ("Nordlys Handel", "Nordlys", "nord"),
+    ],
+)
+def test_a_second_name_is_shown_only_if_the_current_one_does_not_fit(
+    index: SearchIndex, name: str, second: str, typed: str
+) -> None:
+    filled(
+        index,
+        an_indexed_company(name, number=1, trade_names=(second,), former_names=(f"{second} ApS",)),
+        an_indexed_company("Borealis", number=2, trade_names=(second,)),
+    )
+
+    found = index.suggest(typed, 10).hits
+
+    assert {int(one.key.vat): one.matched_name for one in found} == {1: None, 2: second}
+
+
+COMPANIES = {
+    12345674: "Prøvefabrikken",
+    12345682: "Prøveholding",
+    12399999: "Nordlys",
+    12400005: "1239 Byg",
+    99123456: "Sidste",
+}
+
+
+@pytest.mark.parametrize(
+    "typed,expected",
+    [
+        ("12", [12400005, 12345674, 12345682, 12399999]),
+        ("123", [12400005, 12345674, 12345682, 12399999]),
+        ("1239", [12400005, 12399999]),
+        ("12 34", [12345674, 12345682]),
+        ("DK12345", [12345674, 12345682]),
+        ("dk 12.345.6", [12345674, 12345682]),
+        ("12345682", [12345682]),
+        ("CVR-nr. 1234", [12345674, 12345682]),
+        ("991", [99123456]),
+        ("13", []),
+        ("123456821", []),
+        ("NO1234", []),
+    ],
+)
+def test_the_beginning_of_a_registration_number_suggests_companies_in_order(
+    index: SearchIndex, typed: str, expected: list[int]
+) -> None:
+    filled(index, *(an_indexed_company(name, number=n) for n, name in COMPANIES.items()))
+
+    found = index.suggest(typed, 10)
+
+    assert numbers(found.hits) == expected
+    assert found.cursor is None
+    scores = [one.score for one in found.hits]
+    assert scores == sorted(scores, reverse=True)
+    paged = [page for page in pages(index, typed, 1) if page]
+    assert [number for page in paged for number in page] == expected
+
+
+def test_norwegian_numbers_have_nine_digits(tmp_path: Path) -> None:
+    with closing(SearchIndex.open(tmp_path, Country.NO)) as index:
+        companies = [(310345679, "Prøve"), (310999999, "Nordlys"), (810345679, "Sørlys")]
+        filled(
+            index,
+            *(an_indexed_company(name, number=n, country=Country.NO) for n, name in companies),
+        )
+
+        found = [index.suggest(typed, 5).hits for typed in ("310 3", "310", "NO 310345679", "8103")]
+
+    assert [[one.key for one in hits] for hits in found] == [
+        ["no:310345679"],
+        ["no:310345679", "no:310999999"],
+        ["no:310345679"],
+        ["no:810345679"],
+    ]
+
+
+def test_a_whole_number_is_before_the_names_with_it_and_all_names_before_other_numbers(
+    index: SearchIndex,
+) -> None:
+    names = [an_indexed_company(f"2000 Byg {n}", number=n + 50_000_000) for n in range(25)]
+    by_number = [an_indexed_company(f"Firma {n}", number=20_000_000 + n) for n in range(25)]
+    filled(index, *names, *by_number, an_indexed_company("20000003 Byg", number=60_000_000))
+
+    assert suggested(index, "20000003") == [20_000_003, 60_000_000]
+    listed = [number for page in pages(index, "2000", 4) for number in page]
+    assert sorted(listed[:26]) == [*range(50_000_000, 50_000_025), 60_000_000]
+    assert listed[26:] == list(range(20_000_000, 20_000_025))
 
 
 def pages(index: SearchIndex, text: str, limit: int) -> list[list[int]]:

@@ -229,3 +229,19 @@ def test_what_a_source_cannot_tell_of_a_unit_stays() -> None:
     plan = register.plan(blank)
 
     assert [c["field"] for e in told(plan) for c in e["data"]["changes"]] == ["email"]
+
+
+def test_a_status_that_turned_does_not_have_the_day_of_the_one_before() -> None:
+    bankrupt = a_company(status=Status.BANKRUPT, status_since="2026-02-01")
+    register = PlannedRegister.of(a_company_record(bankrupt))
+    still, ended = (
+        without(a_company_record(a_company(status=status)), "status_since")
+        for status in (Status.BANKRUPT, Status.ENDED)
+    )
+
+    same, turned = register.plan(still), register.plan(ended)
+
+    assert same == Plan(verdicts=(Verdict.UNCHANGED,))
+    [event] = told(turned)
+    fields = [change["field"] for change in event["data"]["changes"]]
+    assert (event["type"], fields) == ("company.status_changed", ["status", "status_since"])

@@ -12,7 +12,7 @@ from portal.domain.arrivals import arrivals
 from portal.domain.contacts import email_link, phone_link, website_link
 from portal.domain.event_filter import read_filter
 from portal.domain.languages import formats_for
-from portal.domain.pasted import countries_of, has_letters, readings_of
+from portal.domain.pasted import countries_of, fault_of, has_letters, in_words, readings_of
 from portal.domain.webhook_form import form_of, read_form
 from portal.domain.wording import detail, faults, sentence, without_members
 from tests.builders.answers import a_webhook
@@ -136,8 +136,8 @@ def test_a_typed_time_is_of_the_zone() -> None:
     [
         (("dk", "no"), ["prøvefabrikken", "12345674", "Norsk Prøve 12", "5790000000005", ""]),
         (("dk",), ["DK12345674", "DK 12 34 56 74", "+45 12 34 56 78", "1012345670"]),
-        (("dk",), ["0184:12345674"]),
-        (("no",), ["NO 310 345 679 MVA", "310345679", "310 345 679 MVA", "0047 22334455"]),
+        (("dk",), ["0184:12345674", "CVR-nr. 12345674", "P-nr 1012345670", "tel:+4512345678"]),
+        (("no",), ["NO 310 345 679 MVA", "310345679", "Org.nr. 310 345 679 MVA", "0047 22334455"]),
         (("no",), ["0192:310345679"]),
     ],
 )
@@ -146,6 +146,14 @@ def test_the_register_of_a_pasted_text_is_recognised(
 ) -> None:
     for text in texts:
         assert (text, countries_of(text)) == (text, countries)
+
+
+def test_a_number_that_no_company_can_have_is_said_to_be_none() -> None:
+    assert "check digit is wrong" in fault_of("DK99999999", "dk")
+    assert [fault_of(text, "dk") for text in ("DK12345674", "Prøven", "310345679")] == [""] * 3
+    assert in_words("this is a Norwegian one: give country=no") == (
+        "this is a Norwegian one: choose Norway"
+    )
 
 
 @pytest.mark.parametrize(

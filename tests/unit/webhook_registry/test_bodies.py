@@ -104,6 +104,12 @@ def test_an_unknown_pattern_is_named_by_its_index(pattern: object) -> None:
     assert faults_of_draft(events=["*", pattern]).keys() == {"events[1]"}
 
 
+def test_a_misspelt_pattern_gets_the_nearest_one() -> None:
+    [fault] = faults_of_draft(events=["einvoicing.chnaged"]).values()
+
+    assert fault.endswith("did you mean einvoicing.changed?")
+
+
 def test_a_pattern_given_twice_counts_once() -> None:
     assert read_draft(a_draft(events=["*", "*"])).events == ("*",)
 
@@ -177,6 +183,7 @@ def test_an_unknown_value_without_a_similar_one_gets_an_example() -> None:
         {"industries": ["00.000", "980000", "999999", "01.1"]},
         {"municipalities": ["OSLO", "tana", "Deatnu - Tana", "ÅRHUS", "Aarhus", "SØLLERØD"]},
         {"municipalities": ["Skedsmo", "LONGYEARBYEN"], "countries": ["no"]},
+        {"municipalities": ["1515", "0301", "101", "Herøy"]},
         {"companies": ["dk:12345674", "no:123456785"], "countries": ["no"]},
     ],
 )

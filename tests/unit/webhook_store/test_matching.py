@@ -39,7 +39,7 @@ FILTERS = st.builds(
     companies=some(COMPANIES),
     forms=some(st.sampled_from(["80", "AS"])),
     industries=some(st.sampled_from(["62", "62.01", "620100", "41"])),
-    municipalities=some(st.sampled_from(["Oslo", "KØBENHAVN"])),
+    municipalities=some(st.sampled_from(["Oslo", "KØBENHAVN", "0301", "101"])),
     fields=some(FIELDS),
     watchlists=some(LISTS),
 )
@@ -56,6 +56,7 @@ SUBJECTS = st.builds(
     form=st.none() | st.sampled_from(["80", "AS", "ENK"]),
     industries=some(st.sampled_from(["620100", "62010", "412000"])),
     municipality=st.none() | st.sampled_from(["OSLO", "København"]),
+    municipality_code=st.none() | st.sampled_from(["0301", "0101"]),
     fields=some(FIELDS),
     watchlists=some(LISTS),
 )
@@ -115,6 +116,26 @@ def test_a_filter_that_never_matches_has_no_keys() -> None:
     limits = WebhookFilter(countries=(Country.NO,), companies=(CompanyKey.parse("dk:12345674"),))
 
     assert match_keys(a_webhook(filter=limits)) == []
+
+
+def test_a_webhook_stored_by_name_and_one_by_code_are_both_found() -> None:
+    """Index keys of names are those that earlier releases stored."""
+    event = Subject(
+        EventType.COMPANY_UPDATED,
+        Country.NO,
+        "123456785",
+        municipality="HERØY",
+        municipality_code="1515",
+    )
+    herøy, code, other = (
+        a_webhook(filter=WebhookFilter(municipalities=(value,)))
+        for value in ("Herøy", "1515", "1818")
+    )
+
+    assert match_keys(herøy) == ["municipality:herøy|*"]
+    assert match_keys(code) == ["municipality:1515|*"]
+    assert {"municipality:herøy|*", "municipality:1515|*"} <= set(event_keys(event))
+    assert not set(match_keys(other)) & set(event_keys(event))
 
 
 def test_a_webhook_with_many_pairs_is_indexed_under_its_industries() -> None:

@@ -24,31 +24,41 @@ CREATE TABLE IF NOT EXISTS companies (
     revision INTEGER NOT NULL,
     body TEXT NOT NULL,
     copy INTEGER NOT NULL,
-    name TEXT GENERATED ALWAYS AS (json_extract(body, '$.name')),
-    status TEXT GENERATED ALWAYS AS (json_extract(body, '$.status')),
-    form TEXT GENERATED ALWAYS AS (json_extract(body, '$.form.code')),
-    industry TEXT GENERATED ALWAYS AS (json_extract(body, '$.industry.code')),
-    municipality TEXT GENERATED ALWAYS AS (json_extract(body, '$.address.municipality')),
-    postal_code TEXT GENERATED ALWAYS AS (json_extract(body, '$.address.postal_code')),
-    city TEXT GENERATED ALWAYS AS (json_extract(body, '$.address.city')),
-    employees INTEGER GENERATED ALWAYS AS
-        (coalesce(json_extract(body, '$.employees.exact'), json_extract(body, '$.employees.min'))),
-    founded TEXT GENERATED ALWAYS AS (json_extract(body, '$.founded')),
-    ended TEXT GENERATED ALWAYS AS (json_extract(body, '$.ended')),
-    phone TEXT GENERATED ALWAYS AS (json_extract(body, '$.phone')),
-    email TEXT GENERATED ALWAYS AS (json_extract(body, '$.email')),
-    website TEXT GENERATED ALWAYS AS (json_extract(body, '$.website')),
     PRIMARY KEY (country, vat)
 );
-CREATE INDEX IF NOT EXISTS companies_name ON companies (name COLLATE NOCASE);
-CREATE INDEX IF NOT EXISTS companies_industry ON companies (industry);
-CREATE INDEX IF NOT EXISTS companies_postal_code ON companies (postal_code);
 CREATE TABLE IF NOT EXISTS mirrors (
     country TEXT PRIMARY KEY,
     copy INTEGER NOT NULL,
     cursor TEXT,
     copied_until TEXT
 );
+"""
+#: Columns by the paths of their values in a company; a file of an earlier release gets new ones.
+_COLUMNS: Final = {
+    "name": "$.name",
+    "status": "$.status",
+    "form": "$.form.code",
+    "industry": "$.industry.code",
+    "municipality": "$.address.municipality",
+    "postal_code": "$.address.postal_code",
+    "city": "$.address.city",
+    "founded": "$.founded",
+    "ended": "$.ended",
+    "phone": "$.phone",
+    "email": "$.email",
+    "website": "$.website",
+    "status_since": "$.status_since",
+    "form_short": "$.form.short",
+    "municipality_code": "$.address.municipality_code",
+    "activity": "$.activity",
+    "sector": "$.sector.code",
+    # The first of these that is known.
+    "employees": ("$.employees.exact", "$.employees.min"),
+}
+_INDEXES: Final = """
+CREATE INDEX IF NOT EXISTS companies_name ON companies (name COLLATE NOCASE);
+CREATE INDEX IF NOT EXISTS companies_industry ON companies (industry);
+CREATE INDEX IF NOT EXISTS companies_postal_code ON companies (postal_code);
 """
 
 _STORE: Final = """
@@ -58,6 +68,14 @@ SET revision = excluded.revision, body = excluded.body, copy = excluded.copy
 """
 #: Of an event, which may be of before the stored row.
 _APPLY: Final = f"{_STORE} WHERE excluded.revision >= companies.revision"
+
+
+def _column(name: str) -> str:
+    paths = _COLUMNS[name]
+    if isinstance(paths, str):
+        return f"{name} TEXT GENERATED ALWAYS AS (json_extract(body, '{paths}'))"
+    values = ", ".join(f"json_extract(body, '{path}')" for path in paths)
+    return f"{name} INTEGER GENERATED ALWAYS AS (coalesce({values}))"
 
 
 class Place(NamedTuple):
@@ -89,6 +107,10 @@ class MirrorStore:
         self._database.execute("PRAGMA synchronous = NORMAL")
         self._database.create_function("fingerprint", 1, _fingerprint, deterministic=True)
         self._database.executescript(_SCHEMA)
+        known = {row[1] for row in self._database.execute("PRAGMA table_xinfo(companies)")}
+        for name in _COLUMNS.keys() - known:
+            self._database.execute(f"ALTER TABLE companies ADD COLUMN {_column(name)}")
+        self._database.executescript(_INDEXES)
 
     def close(self) -> None:
         """Closes the file."""

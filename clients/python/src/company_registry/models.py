@@ -25,6 +25,18 @@ Include = Literal[
 ]
 
 
+#: What the companies have in common that match as well as the one of a lookup, by its type.
+_SHARED = {
+    "name": "have this name",
+    "phone": "have this phone number",
+    "address": "are at this address",
+    "email": "have this e-mail address",
+    "domain": "have this domain",
+}
+_TYPES = {"phone": "phone number", "email": "e-mail address"}
+_EXACT = 100
+
+
 class Model(BaseModel):
     """The base of all models: immutable, and unknown fields are kept."""
 
@@ -229,6 +241,19 @@ class Match(Model):
     score: float
     #: The trade or former name that matched; None when the current name did.
     matched_name: str | None = None
+    #: The number of other companies that match with the same score: above 0, the answer is one of
+    #: several, and `include=["alternatives"]` lists others. 0 by number and in lists.
+    others: int = 0
+
+    @property
+    def of_several(self) -> str | None:
+        """Returns `11 companies have this name` or the like; None if no other matches as well."""
+        if not self.others:
+            return None
+        shared = _SHARED.get(self.type, "match equally well")
+        if self.score < _EXACT:
+            shared = f"match this {_TYPES.get(self.type, self.type)} equally well"
+        return f"{self.others + 1:,} companies {shared}"
 
 
 class CompanySummary(Model):
@@ -358,6 +383,7 @@ class CompanyFilter(Model):
     q: str | None = None
     #: Beginnings of the main industry's code.
     industry: tuple[str, ...] = ()
+    #: Names, or codes.
     municipality: tuple[str, ...] = ()
     city: tuple[str, ...] = ()
     #: `1000`, or a range such as `1000-1499`.
@@ -413,6 +439,16 @@ class Codes(Model):
     codes: tuple[Code, ...]
 
 
+class AmbiguousName(Model):
+    """A name that several municipalities have: those of all of them are listed or counted."""
+
+    #: `municipality` of a filter, or `facets` of a counted value.
+    parameter: str
+    value: str
+    #: The codes of the municipalities, which a filter takes as well.
+    codes: tuple[str, ...]
+
+
 class CompanyPage(Model):
     """Companies that fit filters, their number, and where the next page begins."""
 
@@ -423,6 +459,8 @@ class CompanyPage(Model):
     cursor: str | None = None
     #: By field, the most frequent value first; None unless requested.
     facets: dict[str, tuple[FacetCount, ...]] | None = None
+    #: Names of the filter and of the facets that several municipalities have.
+    ambiguous: tuple[AmbiguousName, ...] = ()
 
 
 class UnitPage(Model):

@@ -205,10 +205,12 @@ def _add_reconciliation(
         methods = FORM_METHODS if is_endpoint else ALLOWED_METHODS
         # The path of another country is not found.
         routed = path.replace("{country}", "{country:dk|no}")
-        router.add_get(routed, handler)
-        router.add_options(routed, options_handler(policy.cors_origin, methods))
-        if is_endpoint:
-            router.add_post(routed, service.post)
+        # Clients append a slash to the address of the service that they are given.
+        for each in (routed, f"{routed}/") if is_endpoint else (routed,):
+            router.add_get(each, handler)
+            router.add_options(each, options_handler(policy.cors_origin, methods))
+            if is_endpoint:
+                router.add_post(each, service.post)
 
 
 def _add_events(app: web.Application, dependencies: Dependencies, policy: Policy) -> None:
@@ -290,7 +292,10 @@ def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
             (SUGGEST_PATH, *PART_PATHS.values(), FIND_PATH, CODES_PATH), pages_of_lookups
         ),
         **dict.fromkeys((BATCH_PATH, MATCH_PATH), batch),
-        RECONCILE_PATH: replace(reconciling, access=replace(reconciling.access, anonymous=True)),
+        **dict.fromkeys(
+            (RECONCILE_PATH, f"{RECONCILE_PATH}/"),
+            replace(reconciling, access=replace(reconciling.access, anonymous=True)),
+        ),
         **dict.fromkeys((PREVIEW_PATH, ENTITIES_PATH), reconciling),
         **dict.fromkeys(
             (PROPOSALS_PATH, NAMES_PATH, TYPES_PATH),

@@ -82,6 +82,7 @@ def lookup(
             include=[each.value for each in include],
         )
     session.show(company, lambda: _show(session, company))
+    _note_others(session, company)
 
 
 def search(
@@ -98,6 +99,15 @@ def search(
             include=[each.value for each in include],
         )
     session.show(company, lambda: _show(session, company))
+    _note_others(session, company)
+
+
+def _note_others(session: Session, company: Company) -> None:
+    """Says that the company is one of several, also beside a document for programs."""
+    several = company.match.of_several
+    if several is not None:
+        rest = "" if company.alternatives else " --include alternatives lists others."
+        session.note(f"{several}; this is one of them.{rest}")
 
 
 def suggest(

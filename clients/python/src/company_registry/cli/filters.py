@@ -29,7 +29,8 @@ Industries = Annotated[
     typer.Option("--industry", help="Only industry codes that begin so, 62; repeatable."),
 ]
 Municipalities = Annotated[
-    list[str], typer.Option("--municipality", help="Only this municipality; repeatable.")
+    list[str],
+    typer.Option("--municipality", help="Only this municipality, name or code; repeatable."),
 ]
 Fields = Annotated[
     list[str],

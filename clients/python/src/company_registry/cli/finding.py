@@ -56,7 +56,7 @@ def find(  # noqa: PLR0913 (the filters)
     industry: Annotated[
         Texts, _set("Industry: the beginning of its code, 62, or words, software")
     ] = [],  # noqa: B006
-    municipality: Annotated[Texts, _set("Municipality")] = [],  # noqa: B006
+    municipality: Annotated[Texts, _set("Municipality, its name or code")] = [],  # noqa: B006
     city: Annotated[Texts, _set("Town")] = [],  # noqa: B006
     postal_code: Annotated[Texts, _set("Postal code, or a range, 1000-1499")] = [],  # noqa: B006
     form: Annotated[Texts, _set("Legal form, 80, ApS or AS")] = [],  # noqa: B006
@@ -96,6 +96,9 @@ def find(  # noqa: PLR0913 (the filters)
         else:
             _show(session, list(companies))
     session.note(f"{first.total} companies")
+    for name in first.ambiguous:
+        codes = ", ".join(name.codes)
+        session.note(f"Several municipalities have the name {name.value}; their codes are {codes}.")
 
 
 def _following(

@@ -16,11 +16,17 @@ _COLUMNS: Final[dict[str, _Read]] = {
     "company_vat": lambda company: company.vat,
     "company_name": lambda company: company.name,
     "company_status": lambda company: company.status,
+    "company_status_since": lambda company: company.status_since,
     "company_form": lambda company: company.form and company.form.code,
+    "company_form_short": lambda company: company.form and company.form.short,
     "company_address": lambda company: company.address and company.address.text,
+    "company_municipality_code": lambda company: (
+        company.address and company.address.municipality_code
+    ),
     "company_phone": lambda company: company.phone,
     "company_email": lambda company: company.email,
     "company_industry": lambda company: company.industry and company.industry.code,
+    "company_activity": lambda company: company.activity,
     "match_type": lambda company: company.match.type,
     "score": lambda company: f"{company.match.score:g}",
     "ambiguous": lambda company: "yes" if is_ambiguous(company) else "",

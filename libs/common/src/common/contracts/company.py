@@ -392,6 +392,8 @@ class Match(Contract):
     score: float
     #: The trade or former name that matched; absent when the current name did.
     matched_name: str | None = None
+    #: The number of other companies that match with the same score; 0 by number and in lists.
+    others: int = 0
 
 
 class CompanySummary(Contract):

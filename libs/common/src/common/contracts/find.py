@@ -63,7 +63,7 @@ class FindRequest(Contract):
     words: str | None = None
     #: Prefixes of the main industry's code.
     industries: tuple[str, ...] = ()
-    #: Regardless of case, like cities.
+    #: Names regardless of case, like cities, or codes.
     municipalities: tuple[str, ...] = ()
     cities: tuple[str, ...] = ()
     postal_codes: tuple[Between, ...] = ()
@@ -165,6 +165,16 @@ class Codes(Contract):
     codes: tuple[Code, ...] = ()
 
 
+class AmbiguousName(Contract):
+    """A name that several municipalities have: those of all of them are listed or counted."""
+
+    #: `municipality` of a filter, or `facets` of a counted value.
+    parameter: str
+    value: str
+    #: The codes of the municipalities.
+    codes: tuple[str, ...]
+
+
 class CompanyList(Contract):
     """The public answer."""
 
@@ -174,3 +184,5 @@ class CompanyList(Contract):
     cursor: str | None = None
     #: The values that occur, the most frequent first; absent unless requested.
     facets: FacetCounts | None = None
+    #: Absent if no name of the answer is shared.
+    ambiguous: tuple[AmbiguousName, ...] | None = None

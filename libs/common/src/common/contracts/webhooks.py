@@ -62,7 +62,7 @@ class WebhookFilter(_Complete):
     forms: tuple[str, ...] = ()
     #: Beginnings of industry codes, with or without dots.
     industries: tuple[str, ...] = ()
-    #: Names of municipalities, in any case.
+    #: Names of municipalities, in any case, or their codes.
     municipalities: tuple[str, ...] = ()
     #: Fields of changes, or their beginnings: `address` is also `address.street`.
     fields: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ The folder `values` has the lists and their sources. A value that is in none is 
 register's new municipality or legal form is added there when it is announced.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.resources import files
@@ -15,6 +16,9 @@ from common.domain.nearest import nearest
 #: Suggested values in a message.
 MAX_NEAREST: Final = 3
 
+#: The code of a municipality; Denmark writes three digits, or a zero before them.
+_MUNICIPALITY_CODE: Final = re.compile(r"[0-9]{3,4}")
+
 
 def is_known(part: str, value: str, countries: Iterable[Country] = tuple(Country)) -> bool:
     """Returns True if companies of these countries may have the value of a filter's part."""
@@ -22,7 +26,10 @@ def is_known(part: str, value: str, countries: Iterable[Country] = tuple(Country
         case "industries":
             return _is_industry(digits(value))
         case "municipalities":
-            return any(value.casefold() in _municipalities()[country] for country in countries)
+            # Registers change their codes, so any of their form is accepted.
+            return bool(_MUNICIPALITY_CODE.fullmatch(value)) or any(
+                value.casefold() in _municipalities()[country] for country in countries
+            )
         case "forms":
             return any(value in _forms()[country].values() for country in countries)
         case _:
@@ -44,6 +51,19 @@ def forms_named(value: str, countries: Iterable[Country]) -> tuple[str, ...]:
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
+
+
+def municipality_key(value: str) -> str:
+    """Returns the name or the code of a municipality as it is compared.
+
+    Codes have no zeros at their beginning there: Denmark writes `101` and `0101`.
+    """
+    return value.lstrip("0") if _MUNICIPALITY_CODE.fullmatch(value) else value.casefold()
+
+
+def sharing(name: str) -> tuple[str, ...]:
+    """Returns the codes of the municipalities that share a name; none if only one has it."""
+    return _shared().get(name.casefold(), ())
 
 
 def digits(code: str) -> str:
@@ -116,6 +136,13 @@ def _municipalities() -> Mapping[Country, Mapping[str, str]]:
         country: {name.casefold(): name for name in _values("municipalities", country)}
         for country in Country
     }
+
+
+@cache
+def _shared() -> Mapping[str, tuple[str, ...]]:
+    """Returns the codes of the municipalities that share a name, by its folded form."""
+    parts = (value.rsplit(" ", 2) for value in _values("municipalities", "shared"))
+    return {name.casefold(): tuple(codes) for name, *codes in parts}
 
 
 @cache

@@ -19,6 +19,12 @@ def nearest(text: str, known: Collection[str], *, count: int = 1) -> list[str]:
     return [by_folded[each] for each in difflib.get_close_matches(folded, by_folded, count)]
 
 
+def did_you_mean(text: str, known: Collection[str]) -> str:
+    """Returns the end of a message about an unknown value: the nearest known one, or nothing."""
+    found = nearest(text, known)
+    return f"; did you mean {found[0]}?" if found else ""
+
+
 def unknown_names(noun: str, given: Iterable[str], known: Collection[str]) -> list[tuple[str, str]]:
     """Returns the first unknown names, cut to a readable length, each with its message."""
     strange = islice((name for name in given if name not in known), MAX_NAMED)

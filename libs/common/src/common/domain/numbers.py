@@ -213,7 +213,10 @@ def _phone(text: str, country: Country) -> str:
     if match is None:
         raise InvalidIdentifier(form)
     label, plus, rest = match.groups()
-    digits, _ = _read(f"{label} {rest}", NumberType.PHONE, form)
+    digits, theirs = _read(f"{label} {rest}", NumberType.PHONE, form)
+    # `DK 12345674` is a registration number, whose digits may be those of a phone elsewhere.
+    if theirs is not None and (theirs is not country or not plus):
+        raise InvalidIdentifier(form)
     if plus:
         digits = f"00{digits}"
     if is_digits(digits, formats.phone_digits) and not plus:

@@ -19,6 +19,10 @@ class InvalidIdentifier(ValueError):
     """The text does not have the identifier's form; the message states the right form."""
 
 
+class ShortenedNumber(InvalidIdentifier):
+    """The text is a number of which a spreadsheet shows the first digits only."""
+
+
 class NumberType(StrEnum):
     """What the words around a number say that it is."""
 
@@ -159,7 +163,7 @@ def read_number(text: str) -> WrittenNumber:
 def _whole(first: str, decimals: str, exponent: str) -> str:
     """Returns the number of `1.2345674E7`, which has all of its digits."""
     if len(decimals) != int(exponent):
-        raise InvalidIdentifier("a spreadsheet has shortened this number: its last digits are lost")
+        raise ShortenedNumber("a spreadsheet has shortened this number: its last digits are lost")
     return first + decimals
 
 

@@ -15,7 +15,7 @@ from common.contracts.company import Company, CompanyKey, Country
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.watchlists import WatchlistId
 from common.contracts.webhooks import Webhook, WebhookFilter
-from common.domain.known_values import digits
+from common.domain.known_values import digits, municipality_key
 
 #: Every country.
 ANY = "*"
@@ -33,9 +33,16 @@ class Subject:
     form: str | None = None
     industries: tuple[str, ...] = ()
     municipality: str | None = None
+    municipality_code: str | None = None
     fields: tuple[str, ...] = ()
     #: The watchlists that have the company.
     watchlists: tuple[WatchlistId, ...] = ()
+
+    @property
+    def places(self) -> list[str]:
+        """The name and the code of the municipality, as filters compare them."""
+        given = (self.municipality, self.municipality_code)
+        return [municipality_key(each) for each in given if each is not None]
 
     @property
     def company(self) -> CompanyKey:
@@ -62,6 +69,7 @@ def _facts(company: Company) -> dict[str, Any]:
         "form": None if company.form is None else company.form.code,
         "industries": tuple(digits(one.code) for one in industries if one is not None),
         "municipality": None if company.address is None else company.address.municipality,
+        "municipality_code": None if company.address is None else company.address.municipality_code,
     }
 
 
@@ -85,7 +93,9 @@ def match_keys(webhook: Webhook) -> list[str]:
 def _names(limits: WebhookFilter) -> Iterable[list[str]]:
     """Yields the names of each part of a filter, the most selective first."""
     industries = [f"industry:{digits(prefix)}" for prefix in limits.industries]
-    municipalities = [f"municipality:{name.casefold()}" for name in limits.municipalities]
+    municipalities = list(
+        dict.fromkeys(f"municipality:{municipality_key(each)}" for each in limits.municipalities)
+    )
     if len(industries) * len(municipalities) <= _MAX_PAIRS:
         yield _pairs(industries, municipalities)
     yield industries
@@ -105,9 +115,8 @@ def event_keys(subject: Subject) -> list[str]:
     """
     industries = [f"industry:{prefix}" for prefix in _prefixes(subject.industries)]
     names = [*subject.event_type.patterns, *industries]
-    if subject.municipality is not None:
-        municipalities = [f"municipality:{subject.municipality.casefold()}"]
-        names += [*municipalities, *_pairs(industries, municipalities)]
+    municipalities = [f"municipality:{each}" for each in subject.places]
+    names += [*municipalities, *_pairs(industries, municipalities)]
     if subject.form is not None:
         names.append(f"form:{subject.form}")
     names += dict.fromkeys(f"field:{_top(field)}" for field in subject.fields)
@@ -138,7 +147,7 @@ class Limits:
     """The parts of a stored filter that are compared with an event beside the keys."""
 
     forms: frozenset[str] = frozenset()
-    #: Case-folded, like the municipality that is compared.
+    #: As the municipality is compared.
     municipalities: frozenset[str] = frozenset()
     #: Beginnings of industry codes, digits only.
     industries: tuple[str, ...] = ()
@@ -153,7 +162,7 @@ class Limits:
         fields = given.get("fields") or ()
         return cls(
             forms=frozenset(given.get("forms") or ()),
-            municipalities=frozenset(map(str.casefold, given.get("municipalities") or ())),
+            municipalities=frozenset(map(municipality_key, given.get("municipalities") or ())),
             industries=tuple(map(digits, given.get("industries") or ())),
             fields=frozenset(field for field in fields if "." not in field),
             parts=tuple(field for field in fields if "." in field),
@@ -169,8 +178,7 @@ class Limits:
         )
 
     def _has_place(self, subject: Subject) -> bool:
-        place = subject.municipality
-        return place is not None and place.casefold() in self.municipalities
+        return not self.municipalities.isdisjoint(subject.places)
 
     def _has_industry(self, code: str) -> bool:
         return code.startswith(self.industries)

@@ -8,6 +8,7 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedRequest
 from common.contracts.watchlists import MAX_READ, WatchlistId
+from common.domain.nearest import did_you_mean
 from common.domain.written import read_country
 from gateway.http.parameters import Parameters, Reading
 
@@ -87,6 +88,10 @@ def parse_stream(parameters: Parameters, *, last_event_id: str | None, owner: st
     )
 
 
+#: Each event type, each family (`company.*`), and `*`.
+_PATTERNS = frozenset(pattern for event_type in EventType for pattern in event_type.patterns)
+
+
 class _EventsReading(Reading):
     #: The words that a reader may start with besides a cursor.
     words = f"{OLDEST} or {LATEST}"
@@ -133,7 +138,7 @@ class _EventsReading(Reading):
                 self.invalid(
                     TYPES,
                     "must be a comma-separated list of event types (GET /api/event-types lists "
-                    "them), families such as company.*, or *",
+                    "them), families such as company.*, or *" + did_you_mean(pattern, _PATTERNS),
                 )
                 return ()
             chosen |= dict.fromkeys(matching)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.failures import FieldError
-from common.domain.nearest import unknown_names
+from common.domain.nearest import did_you_mean, unknown_names
 from common.domain.written import read_country
 from gateway.problems import InvalidParameter, MissingParameter, MultipleSearchParameters, Problem
 
@@ -103,14 +103,14 @@ class Reading:
         return None
 
     def choice(self, name: str, members: type[E], message: str) -> E | None:
-        """Returns the member that the parameter names; None if absent, or if invalid."""
+        """Returns the member that the parameter names in any case; None if absent or invalid."""
         value = self.single(name)
         if value is None:
             return None
-        if value in tuple(members):
-            return members(value)
-        self.invalid(name, message)
-        return None
+        found = next((each for each in members if each == value.casefold()), None)
+        if found is None:
+            self.invalid(name, message + did_you_mean(value, tuple(members)))
+        return found
 
     def number(self, name: str, least: int, most: int, default: int) -> int:
         """Returns the whole number of a parameter; the default when it is absent or invalid."""
@@ -147,7 +147,9 @@ class Reading:
 
 FORMAT = "format"
 
-JSON, XML, HTML = "application/json", "application/xml", "text/html"
+JSON, HTML = "application/json", "text/html"
+#: The second is an older name of the first.
+XML = ("application/xml", "text/xml")
 
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
@@ -163,7 +165,8 @@ def wanted_format(parameters: Parameters, *, accept: str) -> Format:
     """Returns the format of an error's body, even when the rest of the query is invalid."""
     if FORMAT not in parameters:
         return negotiated(accept)
-    return Format.XML if list(parameters[FORMAT]) == [Format.XML] else Format.JSON
+    given = [value.casefold() for value in parameters[FORMAT]]
+    return Format.XML if given == [Format.XML] else Format.JSON
 
 
 def negotiated(accept: str) -> Format:
@@ -177,7 +180,7 @@ def prefers_xml(accept: str) -> bool:
     Browsers accept XML before any other type, but want pages; a link to a lookup shows them JSON.
     """
     ranges = _ranges(accept.lower())
-    xml = _quality(XML, ranges)
+    xml = max(_quality(each, ranges) for each in XML)
     return xml > _quality(JSON, ranges) and xml >= _quality(HTML, ranges)
 
 

@@ -1,5 +1,6 @@
 """Responses: their bodies and headers."""
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Final
 
@@ -79,10 +80,13 @@ def json_response(body: bytes, *, cache_control: str = NO_STORE) -> web.Response
 
 
 async def json_body(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> bytes:
-    """Returns a JSON body, not parsed; raises UnsupportedMediaType or as `body_of` does."""
+    """Returns a JSON body, not parsed; raises UnsupportedMediaType or as `body_of` does.
+
+    A byte order mark, which some editors and spreadsheets write, is no part of it.
+    """
     if request.content_type != JSON and request.can_read_body:
         raise UnsupportedMediaType(f"send the body as Content-Type: {JSON}")
-    return await body_of(request, max_size=max_size)
+    return (await body_of(request, max_size=max_size)).removeprefix(BOM_UTF8)
 
 
 async def body_of(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> bytes:

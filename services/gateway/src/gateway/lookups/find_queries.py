@@ -282,7 +282,7 @@ class FindReading(Reading):
 _PARTS: Final = {"industry": "industries", "municipality": "municipalities", "form": "forms"}
 _HINTS: Final = {
     "industry": "must be an industry code or its beginning, such as 62 or 62.010",
-    "municipality": "must be the name of a municipality as addresses have it",
+    "municipality": "must be the name or the code of a municipality as addresses have it",
     "form": "must be the code of a legal form as companies have it, such as 80 or AS",
 }
 

@@ -1,7 +1,7 @@
 """Companies that fit filters, over HTTP: the lists of both countries are merged into one."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -18,6 +18,7 @@ from common.contracts.find import (
     FindRequest,
     FoundCompany,
 )
+from common.domain.known_values import sharing
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.responses import json_response
 from gateway.lookups.code_lists import Finds, StoredCodes
@@ -58,9 +59,23 @@ def document(requests: Sequence[FindRequest], replies: Sequence[FindReply]) -> b
         b'"total":%d' % sum(reply.total for reply in replies),
         b'"cursor":%b' % orjson.dumps(last and cursor_of(last, query.sort)),
     ]
+    facets = _facets(requests, replies)
     if query.facets:
-        parts.append(b'"facets":%b' % orjson.dumps(_facets(requests, replies)))
+        parts.append(b'"facets":%b' % orjson.dumps(facets))
+    if ambiguous := list(_ambiguous(query, facets)):
+        parts.append(b'"ambiguous":%b' % orjson.dumps(ambiguous))
     return b",".join(parts) + b"}"
+
+
+def _ambiguous(
+    query: FindRequest, facets: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    """Yields the names, filtered by or counted, that several municipalities have."""
+    counted = [each["value"] for each in facets.get(Facet.MUNICIPALITY, ())]
+    for parameter, names in (("municipality", query.municipalities), ("facets", counted)):
+        for name in names:
+            if codes := sharing(name):
+                yield {"parameter": parameter, "value": name, "codes": codes}
 
 
 def _place(company: FoundCompany) -> Any:

@@ -24,7 +24,7 @@ from common.contracts.lookup import (
     SearchType,
     SuggestRequest,
 )
-from common.domain.nearest import unknown_names
+from common.domain.nearest import did_you_mean, unknown_names
 from gateway.http.parameters import (
     COUNTRY,
     FORMAT,
@@ -86,8 +86,9 @@ def read_include(reading: Reading, known: Sequence[Include]) -> tuple[Include, .
     """Returns the parts that `include` lists, of the known ones and in their order."""
     values = reading.parameters.get(INCLUDE, ())
     wanted = {part.strip() for value in values for part in value.split(",")}
-    if not wanted <= set(known):
-        reading.invalid(INCLUDE, "must be a comma-separated list of " + ", ".join(known))
+    if strange := sorted(wanted.difference(known)):
+        near = did_you_mean(strange[0], known)
+        reading.invalid(INCLUDE, f"must be a comma-separated list of {', '.join(known)}{near}")
     return tuple(part for part in known if part in wanted)
 
 

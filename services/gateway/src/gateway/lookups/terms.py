@@ -18,7 +18,7 @@ from common.domain.numbers import (
     parse_unit_number,
 )
 from common.domain.participants import read_participant
-from common.domain.written import NumberType, plain, plain_name, read_number
+from common.domain.written import NumberType, ShortenedNumber, plain, plain_name, read_number
 
 #: Answered by a search; every other type is one indexed read.
 _SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS, SearchType.EMAIL, SearchType.DOMAIN})
@@ -70,7 +70,7 @@ class InvalidTerm(ValueError):
 
 
 class OtherTerm(InvalidTerm):
-    """A number of another country, or without its first zero, as the message says."""
+    """A number of another country, or without some of its digits, as the message says."""
 
 
 def normalise(search_type: SearchType, term: str, country: Country) -> str:
@@ -145,7 +145,7 @@ def infer(term: str, country: Country) -> tuple[Question, ...]:
     """Returns the searches for a bare term, in the order in which they are tried.
 
     Raises InvalidTerm if the text is not a valid name either, OtherTerm for a number of another
-    country or without its first zero.
+    country or without some of its digits.
     """
     return (
         _by_number(term, country)
@@ -162,6 +162,8 @@ def _by_number(term: str, country: Country) -> tuple[Question, ...]:
         return ()
     try:
         written = read_number(term)
+    except ShortenedNumber as shortened:
+        raise OtherTerm(str(shortened)) from None
     except InvalidIdentifier:
         return ()
     types = NUMBERS if written.type is None else (_NAMED[written.type],)

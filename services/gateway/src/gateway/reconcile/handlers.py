@@ -22,7 +22,9 @@ from gateway.reconcile.properties import PROPERTIES, TYPE, entity, lookup_of, na
 from gateway.reconcile.queries import (
     EXTEND,
     QUERIES,
+    QUERY,
     Query,
+    batch_of,
     parse_extension,
     parse_queries,
     read_form,
@@ -64,7 +66,7 @@ class Reconciliation:
             raise UnsupportedMediaType(f"send the body as Content-Type: {_FORM}")
         answer = await self._answered(request, read_form(await body_of(request)))
         if answer is None:
-            raise invalid_parameters([(QUERIES, f"give {QUERIES} or {EXTEND}")])
+            raise invalid_parameters([(QUERIES, f"give {QUERIES}, {QUERY} or {EXTEND}")])
         return json_response(orjson.dumps(answer))
 
     async def propose(self, request: web.Request) -> web.Response:
@@ -106,12 +108,17 @@ class Reconciliation:
     async def _answered(
         self, request: web.Request, parameters: Parameters
     ) -> dict[str, Any] | None:
-        """Returns the answer to a batch of queries or a request for data; None for neither."""
+        """Returns the answer to queries or a request for data; None for neither."""
         reading = Reading(parameters)
-        queries, extend = reading.single(QUERIES), reading.single(EXTEND)
-        if queries is not None and extend is not None:
-            reading.invalid(EXTEND, f"cannot be given beside {QUERIES}")
+        given = [name for name in (QUERY, QUERIES, EXTEND) if name in parameters]
+        query, queries, extend = map(reading.single, (QUERY, QUERIES, EXTEND))
+        if len(given) > 1:
+            reading.invalid(given[1], f"cannot be given beside {given[0]}")
         reading.check()
+        if query is not None:
+            answer = await self._reconciled(request, batch_of(query))
+            result: dict[str, Any] = answer[QUERY]
+            return result
         if queries is not None:
             return await self._reconciled(request, queries)
         return None if extend is None else await self._extended(request, extend)

@@ -23,6 +23,8 @@ from gateway.problems import BodyTooLarge, InvalidBody
 from gateway.reconcile.properties import PROPERTIES
 
 QUERIES, EXTEND = "queries", "extend"
+#: A single query, as version 0.1 of the protocol has it: a text, or an object.
+QUERY = "query"
 
 #: Maximum number of queries in a batch, which fits a body of 64 KiB; stated in the manifest.
 MAX_QUERIES: Final = 50
@@ -80,6 +82,13 @@ def read_form(body: bytes) -> Parameters:
         )
     except ValueError:
         raise InvalidBody("the body is not a form in UTF-8 with a few fields") from None
+
+
+def batch_of(query: str) -> str:
+    """Returns the batch with a single query, under its own name."""
+    if query.lstrip().startswith("{"):
+        return f'{{"{QUERY}":{query}}}'
+    return orjson.dumps({QUERY: {"query": query}}).decode()
 
 
 def parse_queries(text: str, country: Country) -> list[Query]:

@@ -71,24 +71,25 @@ class AnswerLookups:
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
         """Returns one result per request, in order; may raise `Unavailable`."""
-        candidates = await self._find_all(requests)
+        found = await self._find_all(requests)
+        candidates = [[one for one in each if not one.hit.is_other] for each in found]
         extras = await self._extras(requests, candidates)
-        shared = await self._shared(requests, candidates)
+        shared = await self._shared(requests, found)
         gone = await self._removed(requests, candidates)
         replies: list[LookupReply | Failure] = []
         size = 0
-        for request, ranked, extra, is_shared, removed_on in zip(
-            requests, candidates, extras, shared, gone, strict=True
+        for request, ranked, every, extra, is_shared, removed_on in zip(
+            requests, candidates, found, extras, shared, gone, strict=True
         ):
             if removed_on is not None:
                 replies.append(removed(removed_on))
             elif not ranked:
-                replies.append(not_found(request, is_shared=is_shared))
+                replies.append(not_found(request, every, is_shared=is_shared))
             elif request.include and size > MAX_SIZE:
                 replies.append(Failure(code=FailureCode.BATCH_TOO_LARGE))
             else:
                 if Include.ALTERNATIVES in request.include:
-                    others = ranked[1 : 1 + MAX_ALTERNATIVES]
+                    others = [one for one in every if one is not ranked[0]][:MAX_ALTERNATIVES]
                     extra = extra._replace(
                         alternatives=[(one.hit.score, one.row.core) for one in others]
                     )
@@ -100,13 +101,16 @@ class AnswerLookups:
         return replies
 
     async def _find_all(self, requests: Sequence[LookupRequest]) -> list[list[Candidate]]:
-        """Returns the companies that match each request, best first, each once."""
+        """Returns the companies that match each request, best first, each once.
+
+        Names with other figures are among them, last.
+        """
         found: list[dict[CompanyKey, Candidate]] = [{} for _ in requests]
         for turn in range(max(len(request.questions) for request in requests)):
             still = [
                 number
                 for number, request in enumerate(requests)
-                if _is_open(request, turn, next(iter(found[number].values()), None))
+                if _is_open(request, turn, _first(found[number].values()))
             ]
             results = await self._hits([requests[number] for number in still], turn)
             rows = await self._rows(hit.key for hits in results for hit in hits)
@@ -116,8 +120,8 @@ class AnswerLookups:
                         question = requests[number].questions[turn]
                         candidate = Candidate(question.type, hit, rows[hit.key])
                         before = found[number].get(hit.key, candidate)
-                        better = candidate.hit.score > before.hit.score
-                        found[number][hit.key] = candidate if better else before
+                        better = max(before, candidate, key=_goodness)
+                        found[number][hit.key] = better
         return [_best_first(candidates.values()) for candidates in found]
 
     async def _shared(
@@ -173,11 +177,8 @@ class AnswerLookups:
             case SearchType.PRODU:
                 return _exact(await self._by_unit(country, terms))
             case SearchType.PHONE:
-                phones = await self.register.companies_of_phones(country, set(terms), limit)
-                return {
-                    phone: [SearchHit(key, _EXACT) for key in keys]
-                    for phone, keys in phones.items()
-                }
+                phones = await self.register.companies_of_phones(country, set(terms))
+                return {phone: _of_phone(keys, limit) for phone, keys in phones.items()}
             case SearchType.EAN:
                 return _exact(await self._by_identifier(country, terms))
             case SearchType.NAME | SearchType.ADDRESS | SearchType.EMAIL | SearchType.DOMAIN:
@@ -274,11 +275,25 @@ def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool
             return False
 
 
+def _first(candidates: Iterable[Candidate]) -> Candidate | None:
+    """Returns the first company that matches; one with another figure in its name does not."""
+    return next((one for one in candidates if not one.hit.is_other), None)
+
+
+def _goodness(candidate: Candidate) -> tuple[bool, float]:
+    return not candidate.hit.is_other, candidate.hit.score
+
+
 def _best_first(candidates: Collection[Candidate]) -> list[Candidate]:
     """Returns hits as found, or by score if both names and addresses matched."""
     if {SearchType.NAME, SearchType.ADDRESS} <= {one.type for one in candidates}:
-        return sorted(candidates, key=lambda one: one.hit.score, reverse=True)
+        return sorted(candidates, key=_goodness, reverse=True)
     return list(candidates)
+
+
+def _of_phone(keys: Sequence[CompanyKey], limit: int) -> Sequence[SearchHit]:
+    hits = [SearchHit(key, _EXACT) for key in keys[:limit]]
+    return [hits[0]._replace(others=len(keys) - 1), *hits[1:]] if hits else []
 
 
 def _exact(keys: Mapping[str, CompanyKey]) -> Mapping[str, Sequence[SearchHit]]:

@@ -11,7 +11,9 @@ import orjson
 
 from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitKey
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, SearchType
+from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, Question, SearchType
+from common.domain.countries import Country
+from common.domain.numbers import registration_number_checks
 from lookup.search.hits import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow, completed
@@ -19,7 +21,7 @@ from lookup.store.documents import CompanyRow, completed
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the representation of stored companies changes, which invalidates entity tags.
-_SHAPE = "7"
+_SHAPE = "8"
 
 #: The name of each search type in a problem's detail.
 _SEARCHED_AS = {
@@ -32,6 +34,10 @@ _SEARCHED_AS = {
     SearchType.EMAIL: "an e-mail address",
     SearchType.DOMAIN: "a company's domain",
 }
+
+
+#: Maximum companies that a problem's detail names.
+_MAX_NAMED = 3
 
 
 class Candidate(NamedTuple):
@@ -76,7 +82,9 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
         parts += (b',"subsidiaries":', owned)
         asked += hashlib.blake2b(owned, digest_size=8).hexdigest()
     parts.append(b"}")
-    by = f"{found.type}{shown(found.hit.score)}"
+    # So do the companies that match as well.
+    as_well = f"+{found.hit.others}" if found.hit.others else ""
+    by = f"{found.type}{shown(found.hit.score)}{as_well}"
     tag = f"{_SHAPE}-{key.country}{key.vat}-{row.revision}-{by}-{asked}"
     return LookupReply(body=b"".join(parts), tag=tag, vat=key.vat)
 
@@ -87,17 +95,18 @@ def line(found: Candidate, include: Collection[Include], extras: Extras) -> byte
 
 
 def _parts(found: Candidate, include: Collection[Include], extras: Extras) -> list[bytes]:
-    (key, score, matched_name), row = found.hit, found.row
+    hit, row = found.hit, found.row
     parts = [
         completed(row.core)[:-1],
-        b',"revision":%d,"match":{"type":"%b","score":%b,"matched_name":%b},'
+        b',"revision":%d,"match":{"type":"%b","score":%b,"matched_name":%b,"others":%b},'
         b'"source":{"register":"%b","updated_at":%b}'
         % (
             row.revision,
             found.type.encode(),
-            orjson.dumps(shown(score)),
-            orjson.dumps(matched_name),
-            REGISTER_OF[key.country].encode(),
+            orjson.dumps(shown(hit.score)),
+            orjson.dumps(hit.matched_name),
+            orjson.dumps(hit.others),
+            REGISTER_OF[hit.key.country].encode(),
             orjson.dumps(row.updated_at, option=_TIMES),
         ),
     ]
@@ -137,12 +146,23 @@ def summary(core: bytes, score: float) -> dict[str, Any]:
     }
 
 
-def not_found(request: LookupRequest, *, is_shared: bool) -> Failure:
-    """Names the inferred types, to explain why nothing was found.
+def not_found(
+    request: LookupRequest, others: Sequence[Candidate] = (), *, is_shared: bool
+) -> Failure:
+    """Names the inferred types, to explain why nothing was found, and similar companies.
 
-    `is_shared` is true if many companies have the words of the name.
+    `others` have the name with another figure. `is_shared` is true if many companies have the words
+    of the name.
     """
     detail = "no company in the register matches"
+<<<<<<< HEAD
+    if others:
+        named = (_named(one.row.core) for one in others[:_MAX_NAMED])
+        detail += f"; with another number, numeral or letter in the name: {', '.join(named)}"
+=======
+    if all(_is_mistyped(request.country, question) for question in request.questions):
+        detail = "this is no valid registration number: its check digit is wrong"
+>>>>>>> 0cbff56 (Say what a misspelt value, a number of the other country and a wrong check digit are)
     if is_shared:
         detail = "many companies have these words in their names; GET /api/suggest lists them"
     if request.inferred:
@@ -151,10 +171,20 @@ def not_found(request: LookupRequest, *, is_shared: bool) -> Failure:
     return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
 
 
+def _is_mistyped(country: Country, question: Question) -> bool:
+    is_number = question.type is SearchType.VAT
+    return is_number and not registration_number_checks(question.term, country)
+
+
 def removed(on: str) -> Failure:
     """Returns the answer about the number of a removed company: its day and nothing else."""
     detail = f"the company with this number was removed by order of its register on {on}"
     return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail, removed_on=on)
+
+
+def _named(core: bytes) -> str:
+    company = orjson.loads(core)
+    return f"{company['name']} ({company['vat']})"
 
 
 def shown(score: float) -> float:

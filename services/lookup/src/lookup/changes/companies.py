@@ -1,7 +1,8 @@
 """Plans for companies, and for owners that come in a file of their own."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 import orjson
 
@@ -24,6 +25,9 @@ from lookup.records.records import CompanyRecord, OwnersRecord
 from lookup.records.upcoming import as_of, upcoming_digest
 from lookup.store.documents import is_outdated
 from lookup.store.ranking import sort_text
+
+#: Bytes of the earlier names that are kept for searches: of hundreds of names of usual length.
+MAX_HELD_SIZE: Final = 32 * 1024
 
 
 def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:
@@ -140,7 +144,17 @@ def _since(
     events = company_events((*diff(old, new), *_roles_changes(before, record.role_list)))
     if record.owner_list is not None:
         events += owners_events(before.owners, record.owner_list)
-    return tuple(name for name in names if name != new["name"]), events
+    return tuple(_held(name for name in names if name != new["name"])), events
+
+
+def _held(names: Iterable[str]) -> Iterator[str]:
+    """Yields the newest names, as many as a stored company has room for."""
+    size = 0
+    for name in names:
+        size += len(name.encode())
+        if size > MAX_HELD_SIZE:
+            return
+        yield name
 
 
 def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, ...]:

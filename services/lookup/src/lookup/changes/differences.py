@@ -19,7 +19,7 @@ from lookup.events.event import PendingEvent
 Version = Mapping[str, Any]
 
 #: Fields that change with a status; its event carries them.
-_STATUS_FIELDS: Final = frozenset({"status", "status_text", "ended"})
+_STATUS_FIELDS: Final = frozenset({"status", "status_text", "status_since", "ended"})
 
 #: Bytes of the entries of a list that is given whole, and of a part of a longer one, which has at
 #: least one entry.

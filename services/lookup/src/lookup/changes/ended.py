@@ -40,7 +40,13 @@ def ended_record(
 
 def _ended_company(state: CompanyState, core: bytes, ended: Ended) -> CompanyRecord:
     last = Company.model_validate_json(core)
-    end = {"status": Status.ENDED, "status_text": ended.word, "ended": last.ended or ended.on}
+    on = last.ended or ended.on
+    end = {
+        "status": Status.ENDED,
+        "status_text": ended.word,
+        "status_since": on,
+        "ended": on,
+    }
     return CompanyRecord.of(
         last.model_copy(update=end),
         phones=state.phones,

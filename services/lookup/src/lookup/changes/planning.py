@@ -87,7 +87,9 @@ def kept(record: CompanyRecord | UnitRecord, stored: bytes) -> bytes:
     if not record.unknown:
         return record.core
     before, read = orjson.loads(stored), orjson.loads(record.core)
-    read |= {name: before[name] for name in record.unknown if name in before}
+    # A status that turned does not have the day of the one before.
+    turned = {"status_since"} if before["status"] != read["status"] else set()
+    read |= {name: before[name] for name in record.unknown - turned if name in before}
     model = Company if isinstance(record, CompanyRecord) else ProductionUnit
     return dump(model.model_validate(read))
 

@@ -21,7 +21,9 @@ from lookup.records.files import (
 from lookup.records.records import (
     CompanyRecord,
     FileBroken,
+    OwnersRecord,
     Parser,
+    ParticipantRecord,
     Raw,
     RawDocument,
     Record,
@@ -64,8 +66,11 @@ class RegisterSource:
         return self.name
 
 
-#: MongoDB refuses a document over 16 MB, and with it the whole batch that contains it.
+#: MongoDB refuses a document over 16 MB, and with it the whole batch that contains it. An event may
+#: have a company's record, and the values of before and after a change of all of it.
 MAX_STORED: Final = 2 << 20
+#: What an item of a list takes in the database besides its text.
+_ITEM_SIZE: Final = 20
 
 
 def parse(parser: Parser, raw: Raw, today: date) -> Record:
@@ -74,7 +79,7 @@ def parse(parser: Parser, raw: Raw, today: date) -> Record:
     Raises RecordRejected, naming the invalid field.
     """
     record = parser(raw, today)
-    if _size(record) > MAX_STORED:
+    if isinstance(record, Stored) and stored_size(record) > MAX_STORED:
         raise RecordRejected(f"more than {MAX_STORED:,} bytes to store")
     if isinstance(record, CompanyRecord):
         return with_upcoming(record, parser, raw)
@@ -83,9 +88,21 @@ def parse(parser: Parser, raw: Raw, today: date) -> Record:
     return record
 
 
-def _size(record: Record) -> int:
-    parts = (getattr(record, part, None) for part in ("core", "owner_list"))
-    return sum(len(part) for part in parts if part)
+def stored_size(record: Stored) -> int:
+    """Returns about how many bytes a record takes in the database, all of its parts included."""
+    texts: list[bytes | str | None] = []
+    items: list[str] = []
+    match record:
+        case CompanyRecord():
+            texts = [record.core, record.owner_list, record.role_list, record.rank]
+            items = [*record.phones, *record.units]
+        case OwnersRecord():
+            texts = [record.owner_list, record.role_list]
+        case UnitRecord():
+            texts, items = [record.core], [*record.phones]
+        case ParticipantRecord():
+            texts = [record.core]
+    return sum(map(len, filter(None, texts))) + sum(len(item) + _ITEM_SIZE for item in items)
 
 
 def documents(

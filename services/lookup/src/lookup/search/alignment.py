@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from lookup.search.figures import figures_of
 from lookup.search.folding import collapsed, same_spelling
 from lookup.search.matching import edits_between
 
@@ -57,6 +58,10 @@ def word_similarity(query: str, name: str, is_prefix: bool = False) -> float:  #
     one, other = collapsed(query), collapsed(name)
     if one == other:
         return _SAME_SOUND
+    if figures_of(query) != figures_of(name):
+        # Figures are no letters with typos, but a word may go on: `Nord` of `Nord24`.
+        goes_on = not figures_of(query) or is_prefix
+        return _continued(one, other, is_prefix=is_prefix) if goes_on else 0.0
     found = _almost(one, other, is_prefix=is_prefix)
     if one != query or other != name:
         # A typo may turn two letters into `ae` or split one: query `Kaerheim`, name `Akerheim`.
@@ -70,11 +75,17 @@ def _almost(query: str, name: str, *, is_prefix: bool) -> float:
     distance = edits_between(query, name, edits)
     if distance <= edits:
         best = 1 - _EDIT_COST * distance / max(len(query), len(name))
+    continued = _continued(query, name, is_prefix=is_prefix)
+    if is_prefix and not best and not continued:
+        return _almost_prefix(query, name, edits)
+    return max(best, continued)
+
+
+def _continued(query: str, name: str, *, is_prefix: bool) -> float:
+    """Returns the similarity of a word that begins with the queried one."""
     if (is_prefix or len(query) >= PREFIX_FROM) and name.startswith(query):
-        best = max(best, _TYPED_PREFIX if is_prefix else _PREFIX)
-    elif is_prefix and not best:
-        best = _almost_prefix(query, name, edits)
-    return best
+        return _TYPED_PREFIX if is_prefix else _PREFIX
+    return 0.0
 
 
 def _almost_prefix(query: str, name: str, edits: int) -> float:

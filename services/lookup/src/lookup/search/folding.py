@@ -10,7 +10,7 @@ and `same_spelling` decides by it whether two texts of equal `words` are spellin
 import re
 import unicodedata
 from functools import lru_cache
-from itertools import chain
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 from lookup.search.synonyms import SAME_FORM
@@ -93,31 +93,50 @@ def form_of(text: str) -> str:
     `Nordlys Aktieselskab` and `Nordlys A/S` have the same form.
     """
     spelled = _tokens(text)
-    return _form_outside(spelled, *_own_part(spelled))
+    return _form_outside(spelled, *_own_part(spelled, text))
 
 
 def fold_name_and_form(text: str) -> tuple[Folded, str]:
     """Returns `fold_name` and `form_of` of a company's name, in one pass."""
     written_out = expanded(text)
     spelled = _tokens(written_out)
-    start, end = _own_part(spelled)
+    start, end = _own_part(spelled, written_out)
     form = form_of(text) if written_out != text else _form_outside(spelled, start, end)
     return _part(spelled, start, end), form
 
 
-def fold_beginning(text: str) -> Folded:
+def own_writing(text: str) -> str:
+    """Returns a name without its legal form as it is written, with its signs, in lower case.
+
+    `C# Konsulenten ApS` is `c# konsulenten`.
+    """
+    written_out = unicodedata.normalize("NFC", expanded(text)).lower()
+    start, end = _own_part(_tokens(written_out), written_out)
+    parts = written_out.split()
+    ends = list(accumulate(len(_tokens(part)) if _has_word(part) else 0 for part in parts))
+    own = (
+        part
+        for part, last in zip(parts, ends, strict=True)
+        if last <= end and (last > start or not start)
+    )
+    return " ".join(own).strip(",;. ")
+
+
+def fold_beginning(text: str, *, is_partial: bool = False) -> Folded:
     """Returns an incomplete text folded, with its end: `Nordisk As` may become `Nordisk Asfalt`.
 
-    Only a leading legal form is dropped.
+    Only a leading legal form is dropped. With `is_partial` the last word is no abbreviation yet.
     """
     spelled = _tokens(expanded(text))
-    return _part(spelled, _after_leading_forms(spelled, len(spelled)), len(spelled))
+    start = _after_leading_forms(spelled, len(spelled))
+    return _folded(canonical(spelled[start:], is_partial=is_partial))
 
 
 def without_partial_form(text: str) -> Folded:
     """Returns a folded name with an incomplete legal form: `Prøven A` may become `Prøven A/S`."""
-    spelled = _tokens(expanded(text))
-    end = _before_trailing_forms(_before_partial_form(spelled))
+    written_out = expanded(text)
+    spelled = _tokens(written_out)
+    end = _before_trailing_forms(_before_partial_form(spelled, written_out), written_out)
     return _part(spelled, _after_leading_forms(spelled, end), end)
 
 
@@ -128,14 +147,17 @@ def refolded(spelled: str) -> Folded:
 
 def _part(spelled: list[str], start: int, end: int) -> Folded:
     """Returns a range of a folded name's words, as compared."""
-    compared = canonical(spelled[start:end])
+    return _folded(canonical(spelled[start:end]))
+
+
+def _folded(compared: list[str]) -> Folded:
     # Word by word: names have few different words, and `collapsed` caches them.
     return Folded(" ".join(map(collapsed, compared)), " ".join(compared))
 
 
-def _own_part(words: list[str]) -> tuple[int, int]:
+def _own_part(words: list[str], text: str) -> tuple[int, int]:
     """Returns the range of a name's own words, between its legal forms."""
-    end = _before_trailing_forms(words)
+    end = _before_trailing_forms(words, text)
     return _after_leading_forms(words, end), end
 
 
@@ -262,24 +284,39 @@ _PARTIAL_FORMS = {
 _MAX_FORM_WORDS = max(form.count(" ") + 1 for form in _PARTIAL_FORMS)
 
 
-def _before_partial_form(words: list[str]) -> list[str]:
+def _before_partial_form(words: list[str], text: str) -> list[str]:
     """Returns the words before the longest prefix of a legal form at the end; at least one."""
     for start in range(max(1, len(words) - _MAX_FORM_WORDS), len(words)):
         if " ".join(words[start:]) in _PARTIAL_FORMS:
-            return words[:start]
+            return words if _is_initial(words, start, text) else words[:start]
     return words
 
 
-def _before_trailing_forms(words: list[str]) -> int:
+def _before_trailing_forms(words: list[str], text: str) -> int:
     """Returns the end of a name's own words, of which there is at least one."""
     end = len(words)
     while end > 1 and (forms := _TRAILING.get(words[end - 1])):
         taken = next((len(f) for f in forms if len(f) < end and words[end - len(f) : end] == f), 0)
-        # `J K S A/S` has the initials JKS, not the form K/S.
-        if not taken or (end < len(words) and taken > 1 and len(words[end - taken - 1]) == 1):
+        if not taken or (taken > 1 and _is_initial(words, end - taken, text)):
             break
         end -= taken
     return end
+
+
+def _is_initial(words: list[str], start: int, text: str) -> bool:
+    """Returns True if the words from a place on are initials, and no form: `T.I.S.`, `J K S A/S`.
+
+    They follow another initial without a space, or with a space between each of them.
+    """
+    if len(words[start - 1]) > 1 or len(words[start]) > 1:
+        return False
+    ends = list(accumulate(len(_tokens(part)) for part in text.split() if _has_word(part)))
+    # Where each part of the text between two spaces ends, as a number of words.
+    return start not in ends or (start + 1 in ends and start + 1 < len(words))
+
+
+def _has_word(part: str) -> bool:
+    return any(map(str.isalnum, part))
 
 
 def _after_leading_forms(words: list[str], end: int) -> int:

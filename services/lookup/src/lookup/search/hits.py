@@ -14,6 +14,11 @@ class SearchHit(NamedTuple):
     score: float
     #: The trade or former name that matched, as the register writes it; None for the current name.
     matched_name: str | None = None
+    #: The number of other companies that match with the same score; known of the first hit.
+    others: int = 0
+    #: True if a number, a Roman numeral or a single letter makes it another name than the queried
+    #: one: it is proposed, and never the answer. Such hits come last.
+    is_other: bool = False
 
 
 class SuggestionPage(NamedTuple):

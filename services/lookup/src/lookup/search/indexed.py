@@ -61,7 +61,8 @@ _ADDRESSES = (("address", AddressType.BUSINESS), ("postal_address", AddressType.
 
 # Layout of a rank in 62 bits: two bits for the life cycle, then these.
 _EMPLOYEE_BITS, _FOUNDED_BITS, _NUMBER_BITS = 15, 17, 28
-_RANK_BITS = 2 + _EMPLOYEE_BITS + _FOUNDED_BITS + _NUMBER_BITS
+#: The bits of a rank in an order, below those of the type.
+RANK_BITS = 2 + _EMPLOYEE_BITS + _FOUNDED_BITS + _NUMBER_BITS
 _OLDEST = date(1700, 1, 1).toordinal()
 _LARGEST, _YOUNGEST, _LAST_NUMBER = (
     (1 << bits) - 1 for bits in (_EMPLOYEE_BITS, _FOUNDED_BITS, _NUMBER_BITS)
@@ -94,27 +95,27 @@ def rank_order(rank: Rank) -> int:
 
 def is_foreign(order: int) -> bool:
     """Returns True if an order is that of a foreign company's own record."""
-    return order >> _RANK_BITS - 2 & 3 == _FOREIGN
+    return order >> RANK_BITS - 2 & 3 == _FOREIGN
 
 
 def is_active(order: int) -> bool:
     """Returns True if an order is that of an active company."""
-    return order >> _RANK_BITS - 2 & 3 == _LIFE[Status.ACTIVE]
+    return order >> RANK_BITS - 2 & 3 == _LIFE[Status.ACTIVE]
 
 
 def order_of(type_: int, rank: int) -> int:
     """Returns a type and a `rank_order` as one unsigned 64-bit number; the type weighs more."""
-    return (_LIGHTEST_TYPE - type_) << _RANK_BITS | rank
+    return (_LIGHTEST_TYPE - type_) << RANK_BITS | rank
 
 
 def type_of(order: int) -> int:
     """Returns the type in an order."""
-    return _LIGHTEST_TYPE - (order >> _RANK_BITS)
+    return _LIGHTEST_TYPE - (order >> RANK_BITS)
 
 
 def rank_of(order: int) -> int:
     """Returns the `rank_order` of an order; it is unique to a company."""
-    return order & (1 << _RANK_BITS) - 1
+    return order & (1 << RANK_BITS) - 1
 
 
 #: The stored form; inside a JSON text its quotes would be escaped.

@@ -7,13 +7,14 @@ Query share and information decide acceptance, the score the order. docs/adr/002
 and the measurement of every number here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import NamedTuple
 
 from common.contracts.company import Country
 from lookup.search.alignment import Pair, align
+from lookup.search.figures import Words, figure_places, has_other_figures, lacks_figure
 from lookup.search.folding import (
     FORM_WORDS,
     Folded,
@@ -23,6 +24,7 @@ from lookup.search.folding import (
     fold_text,
     form_of,
     one_line,
+    own_writing,
     same_spelling,
 )
 from lookup.search.indexed import NameType, is_foreign
@@ -74,6 +76,11 @@ class Query:
     written: Folded
     #: Words that need not match: the country's name, and legal forms.
     context: frozenset[str]
+    #: As `own_writing` has it.
+    own: str = ""
+    #: The places of the words with figures, and the words as they are written.
+    figures: tuple[int, ...] = ()
+    words: frozenset[str] = frozenset()
     #: True if the last word may be a prefix of the intended one.
     last_is_prefix: bool = False
 
@@ -103,10 +110,12 @@ class NameMatch(NamedTuple):
     accepted: bool
     exact: bool
     score: float
-    #: 0 to 3: the same legal form, equal except for case and punctuation, identical.
+    #: Of equal names the one that is written as the query is greater, see `_literal`.
     literal: int
     #: `order_of` the candidate's rank and type; unlike the score it is unique.
     order: int
+    #: True if the name would be accepted, but a figure of the query differs.
+    is_other: bool = False
 
 
 def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> Query:
@@ -122,6 +131,9 @@ def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> 
         form_of(text),
         fold_beginning(text),
         frozenset(context),
+        own_writing(text),
+        figure_places(name.tokens),
+        frozenset(plain.split(" ")),
         last_is_prefix,
     )
 
@@ -136,35 +148,59 @@ def weight(word: str, frequency: int, names: int) -> float:
 def match_name(query: Query, name: Name, order: int, weigh: Weigh) -> NameMatch:
     """Returns the match of a name; an exact one scores 100 regardless of its type."""
     if _is_equal(query.name, name.folded):
-        return NameMatch(True, True, EXACT, _literal(query, name.text), order)  # noqa: FBT003
-    accepted, points = _by_words(query, name, weigh)
-    whole = max(_whole_points(query, name, weigh), _written_points(query, name, weigh))
+        return NameMatch(True, True, EXACT, _literal(query, name), order)  # noqa: FBT003
+    words = _by_words(query, name, weigh)
+    slipped, letters = _form_points(query, name, weigh), _letter_points(query, name, weigh)
+    other_letters = letters > 0 and _has_other_figures(query, name)
+    accepted = words.accepted or slipped > 0 or (letters > 0 and not other_letters)
     weight_of_type = TYPE_WEIGHT[name.type] * (_FOREIGN_WEIGHT if is_foreign(order) else 1.0)
-    score = round(max(points, whole) * weight_of_type, 1)
     return NameMatch(
-        accepted or whole > 0,
+        accepted,
         exact=False,
-        score=score,
+        score=round(max(words.points, slipped, letters) * weight_of_type, 1),
         # A higher value requires equality.
         literal=_has_queried_form(query, name.text),
         order=order,
+        is_other=not accepted and (words.is_other or other_letters),
     )
+
+
+def _has_other_figures(query: Query, name: Name) -> bool:
+    return bool(query.figures) and has_other_figures(query.name.tokens, name.folded.tokens)
 
 
 def _is_equal(query: Folded, name: Folded) -> bool:
     return query.key == name.key and same_spelling(query.spelled, name.spelled)
 
 
-def _literal(query: Query, text: str) -> int:
-    if text == query.text:
-        return 3
-    if fold_text(text).spelled == query.plain:
-        return 2
-    return _has_queried_form(query, text)
+#: Levels of equal names: identical, equal except for case and punctuation; else the same legal form
+#: counts before a name that is written in the same way without its form, and this before one with
+#: the same letters.
+_IDENTICAL, _SAME_TEXT, _SAME_FORM, _SAME_WRITING, _SAME_LETTERS = 7, 6, 3, 2, 1
+
+
+def _literal(query: Query, name: Name) -> int:
+    if name.text == query.text:
+        return _IDENTICAL
+    own = 0
+    if name.folded.spelled == query.name.spelled:
+        is_same = own_writing(name.text) == query.own
+        own = _SAME_WRITING if is_same else _SAME_LETTERS
+        if is_same and fold_text(name.text).spelled == query.plain:
+            return _SAME_TEXT
+    return own + _SAME_FORM * _has_queried_form(query, name.text)
 
 
 def _has_queried_form(query: Query, text: str) -> int:
     return int(bool(query.form) and form_of(text) == query.form)
+
+
+def is_as_written(match: NameMatch) -> bool:
+    """Returns True if no other equal name is written more like the query, but for its form."""
+    return match.literal in _AS_WRITTEN
+
+
+_AS_WRITTEN = frozenset({_IDENTICAL, _SAME_TEXT, _SAME_WRITING, _SAME_FORM + _SAME_WRITING})
 
 
 def is_informative(words: Iterable[str], weigh: Weigh) -> bool:
@@ -195,11 +231,19 @@ def _whole_points(query: Query, name: Name, weigh: Weigh) -> float:
     return _WHOLE_SHARE * score if score - other_form >= _SIMILAR_WHOLE else 0.0
 
 
-def _written_points(query: Query, name: Name, weigh: Weigh) -> float:
+def _letter_points(query: Query, name: Name, weigh: Weigh) -> float:
+    """Returns the points of names that are within a few edits of each other."""
+    own = _edit_points(query, name, _own_edits(query, name), EXACT, weigh)
+    return max(_whole_points(query, name, weigh), own)
+
+
+def _form_points(query: Query, name: Name, weigh: Weigh) -> float:
+    """Returns the points of names that differ in the legal form, by an edit at most."""
+    return _edit_points(query, name, _form_edits(query, name), _SLIPPED_FORM, weigh)
+
+
+def _edit_points(query: Query, name: Name, edits: int, most: float, weigh: Weigh) -> float:
     """Returns the points of names with their legal forms; 0 if more than an edit differs."""
-    edits, most = _form_edits(query, name), _SLIPPED_FORM
-    if edits > 1:
-        edits, most = _own_edits(query, name), EXACT
     if edits > 1 or _is_common(query, weigh):
         return 0.0
     score = EXACT * (1 - edits / len(query.written.key))
@@ -246,20 +290,29 @@ def _is_common(query: Query, weigh: Weigh) -> bool:
     return " " not in query.name.words and not is_informative(query.name.tokens, weigh)
 
 
-def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
-    """Returns acceptance and points by words."""
+class _Words(NamedTuple):
+    """The match of a name by words."""
+
+    accepted: bool
+    points: float
+    #: True if it would be accepted but for a figure of the query.
+    is_other: bool = False
+
+
+def _by_words(query: Query, name: Name, weigh: Weigh) -> _Words:
     queried, named = query.name.tokens, name.folded.tokens
     pairs = align(queried, named, last_is_prefix=query.last_is_prefix)
     if not pairs:
-        return False, 0.0
+        return _Words(False, 0.0, _is_near_numeral(query, name))  # noqa: FBT003
     weights = [weigh(word) for word in named]
     matching = [(_pair_weight(pair, queried, weights, weigh), pair.similarity) for pair in pairs]
     information = sum(pair_weight * similarity for pair_weight, similarity in matching)
     unmatched = _unmatched(queried, pairs)
-    has_place = any(collapsed(word) in name.places for word in unmatched)
+    has_place = any(collapsed(queried[n]) in name.places for n in unmatched)
     has_context = any(queried[n] in query.context for pair in pairs for n in pair.query)
-    missing = sum(weigh(word) for word in unmatched if not _is_context(word, query, name))
-    query_share = information / ((sum(pair_weight for pair_weight, _ in matching) + missing) or 1.0)
+    missing = sum(weigh(queried[n]) for n in unmatched if not _is_context(n, query, name))
+    matched = sum(pair_weight for pair_weight, _ in matching)
+    query_share = information / ((matched + missing) or 1.0)
     name_weight = sum(weights[: words_before_owner(named)]) or 1.0
     points = (
         _QUERY_SHARE * query_share
@@ -269,7 +322,43 @@ def _by_words(query: Query, name: Name, weigh: Weigh) -> tuple[bool, float]:
         + _CONTEXT_WORD * has_context
     )
     informative = information >= ACCEPTED_INFORMATION or _has_all(queried, pairs)
-    return points >= ACCEPTED_SCORE and informative, points
+    fits = points >= ACCEPTED_SCORE and informative
+    other = _other_figures(query, name, pairs) if query.figures else ()
+    if not other:
+        return _Words(fits, points)
+    # Without these figures.
+    missing -= sum(weigh(queried[n]) for n in other)
+    more = _QUERY_SHARE * (information / ((matched + missing) or 1.0) - query_share)
+    return _Words(False, points, informative and points + more >= ACCEPTED_SCORE)  # noqa: FBT003
+
+
+def has_another_figure(query: Query, name: Name) -> bool:
+    """Returns True if a figure of the query makes it another name than this one."""
+    if not query.figures or _is_equal(query.name, name.folded):
+        return False
+    pairs = align(query.name.tokens, name.folded.tokens)
+    return bool(_other_figures(query, name, pairs))
+
+
+def _is_near_numeral(query: Query, name: Name) -> bool:
+    """Returns True for names of figures alone that are near: `IIII`, `III`."""
+    if len(query.figures) < len(query.name.tokens) or not _has_other_figures(query, name):
+        return False
+    return edits_between(query.name.key, name.folded.key, 1) <= 1
+
+
+def _other_figures(query: Query, name: Name, pairs: list[Pair]) -> Sequence[int]:
+    """Returns the places of the query's figures if one of them makes it another name."""
+    queried, named = query.name.tokens, name.folded.tokens
+    matched = {n for pair in pairs for n in pair.name}
+    own = [n for n in range(len(queried)) if not _is_context(n, query, name)]
+    figures = sorted(set(query.figures).intersection(_unmatched(queried, pairs), own))
+    is_other = bool(figures) and lacks_figure(
+        Words(queried, figures, own[-1]),
+        Words(named, set(range(len(named))) - matched),
+        query.words,
+    )
+    return figures if is_other else ()
 
 
 def _pair_weight(pair: Pair, queried: list[str], weights: list[float], weigh: Weigh) -> float:
@@ -280,14 +369,18 @@ def _pair_weight(pair: Pair, queried: list[str], weights: list[float], weigh: We
     return min(named, sum(weigh(queried[n]) for n in pair.query))
 
 
-def _unmatched(queried: list[str], pairs: list[Pair]) -> list[str]:
-    """Returns the queried words that the name lacks."""
+def _unmatched(queried: list[str], pairs: list[Pair]) -> list[int]:
+    """Returns the places of the queried words that the name lacks."""
     matched = {n for pair in pairs for n in pair.query}
-    return [word for n, word in enumerate(queried) if n not in matched]
+    return [n for n in range(len(queried)) if n not in matched]
 
 
-def _is_context(word: str, query: Query, name: Name) -> bool:
-    return word in query.context or collapsed(word) in name.places
+def _is_context(place: int, query: Query, name: Name) -> bool:
+    """Returns True for a word that need not match: a place, its quarter, the country, a form."""
+    words = query.name.tokens
+    if words[place] in query.context or collapsed(words[place]) in name.places:
+        return True
+    return len(words[place]) == 1 and place > 0 and collapsed(words[place - 1]) in name.places
 
 
 def _has_all(queried: list[str], pairs: list[Pair]) -> bool:

@@ -9,6 +9,7 @@ name (`Storgata` is `stor gade`), so that a common kind does not make two street
 import re
 from functools import lru_cache
 
+from lookup.search.abbreviations import ABBREVIATIONS
 from lookup.search.folding import Folded, fold_text
 
 #: The types of street, by their spellings as separate words.
@@ -26,25 +27,15 @@ KINDS = {
 ENDINGS = ("gade", "gaden", "gate", "gata", "gaten", "gt", "vej", "vejen", "vei", "veien", "veg",
            "vegen", "vn", "plads", "pladsen", "plass", "plassen", "torv", "torvet", "torg",
            "torget")  # fmt: skip
-#: Abbreviated words before the kind.
-SHORT_FORMS = {
-    "gammel": ("gl", "gml", "gamle", "gamla", "gammel"),
-    # "St." is both Sankt and Store.
-    "st": ("sankt", "skt", "sct", "sant", "store", "st"),
-    "lille": ("ll", "lille"),
-    "doktor": ("dr", "doktor"),
-    "borgmester": ("borgm", "borgmester"),
-    "professor": ("prof", "professor"),
-    "kongens": ("kgs", "kongens"),
-    "nordre": ("ndr", "nordre"),
-    "sondre": ("sdr", "søndre"),
-    "norre": ("nr", "nørre"),
-    "nedre": ("nedre", "ned"),
-    "vestre": ("vestre", "vestr"),
-    "frederik": ("fr", "frederik"),
-    "christian": ("chr", "christian", "kr", "kristian"),
-    "haveforening": ("hf", "haveforening"),
-    "postboks": ("postboks", "pb", "boks", "box", "postbox", "postbokis"),
+#: Words before the kind that are one only in streets, beside the abbreviations of all names. "St."
+#: is Sankt and Store.
+STREET_FORMS = {
+    "sankt": ("store", "sant"),
+    "nedre": ("ned",),
+    "frederik": ("fr",),
+    "christian": ("kr", "kristian"),
+    "haveforening": ("hf",),
+    "postboks": ("pb", "boks", "box", "postbox", "postbokis"),
 }
 #: Monarchs after whom streets are named; a number in any spelling may follow.
 _MONARCHS = frozenset({
@@ -80,7 +71,7 @@ def _by_form(table: dict[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 _KIND_OF = _by_form(KINDS)
-_FULL_FORM = _by_form(SHORT_FORMS)
+_FULL_FORM = _by_form(ABBREVIATIONS) | _by_form(STREET_FORMS)
 _ENDING = re.compile(rf"^(\w{{2,}}?)({'|'.join(sorted(ENDINGS, key=len, reverse=True))})$")
 _CUT_KIND = {"g": "gade", "v": "vej"}
 

@@ -26,7 +26,7 @@ class Typed(NamedTuple):
 
 def read_typed(text: str) -> Typed:
     """Returns the query of any text that is not blank."""
-    return Typed(fold_beginning(text), fold_name(text), without_partial_form(text))
+    return Typed(fold_beginning(text, is_partial=True), fold_name(text), without_partial_form(text))
 
 
 def begins_with(name: Folded, text: str, starts: Sequence[str]) -> bool:

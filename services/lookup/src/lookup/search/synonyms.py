@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from lookup.search.abbreviations import FULL_WORD
+
 #: Danish forms of association that precede a name and are abbreviated with a slash. Source: the
 #: names in CVR, which has both spellings of each.
 SLASHED: Final = {
@@ -20,18 +22,9 @@ OWNER_MARK: Final = "ved"
 #: names in both registers, and their branches of foreign companies.
 CONNECTORS: Final = frozenset({"og", "and", "und", "et"})
 
-#: Equivalent words. Source: Retskrivningsordbogen (Dansk Sprognævn) for `kgl.`, `sct.`, `skt.`,
-#: `brdr.` and `eftf.`; the English ones are those of international groups in both registers.
+#: Equivalent words beside abbreviations.
 SAME_WORD: Final = {
-    "kgl": "kongelige",
-    "sct": "sankt",
-    "skt": "sankt",
-    "brdr": "brødrene",
-    "eftf": "efterfølger",
-    "ejerlejlighedsforeningen": "ejerforeningen",
-    "co": "company",
-    "intl": "international",
-    "bros": "brothers",
+    **FULL_WORD,
     # Numbers up to twelve are written as words or digits; `en` is also an article.
     "to": "2",
     "tre": "3",

@@ -44,8 +44,11 @@ def expanded(text: str) -> str:
     return _SLASHED.sub(lambda found: SLASHED.get(found[0].lower(), found[0]), text)
 
 
-def canonical(words: list[str]) -> list[str]:
-    """Returns words as compared, often the same list; connectors only if there is nothing else."""
+def canonical(words: list[str], *, is_partial: bool = False) -> list[str]:
+    """Returns words as compared, often the same list; connectors only if there is nothing else.
+
+    With `is_partial` the last word stays as it is: `St` may become `Storm`, and not only `Sankt`.
+    """
     if _REWRITTEN.isdisjoint(words) and min(map(len, words), default=0) > 1:
         return words
     found: list[str] = []
@@ -55,11 +58,18 @@ def canonical(words: list[str]) -> list[str]:
             initials.append(word)
             continue
         if initials:
-            found.append("".join(initials))
+            found += _full("".join(initials))
             initials.clear()
         if word and word not in CONNECTORS:
-            found.append(SAME_WORD.get(word, word))
+            found += _full(word)
+    if is_partial and found and words[-1] in _REWRITTEN:
+        found = [*canonical(words[:-1]), words[-1]]
     return found or words
+
+
+def _full(word: str) -> list[str]:
+    """Returns the words that an abbreviation or a number stands for."""
+    return SAME_WORD.get(word, word).split(" ")
 
 
 def words_before_owner(words: Sequence[str]) -> int:

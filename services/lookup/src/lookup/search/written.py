@@ -7,6 +7,7 @@ from the name as written, although their words are not those of the name.
 from collections.abc import Iterator
 from functools import lru_cache
 
+from lookup.search.figures import is_roman, numbers_in
 from lookup.search.folding import TRAILING_FORMS, Folded, fold_text, refolded
 from lookup.search.matching import edits_between
 from lookup.search.synonyms import SAME_FORM
@@ -30,7 +31,7 @@ def cut_ends(written: Folded) -> Iterator[tuple[Folded, str]]:
 @lru_cache(maxsize=4096)
 def forms_like(end: str) -> dict[str, int]:
     """Returns the legal forms that a text may be, each with its edits: none or one."""
-    if len(end) > _MAX_FORM_LETTERS:
+    if len(end) > _MAX_FORM_LETTERS or (end not in _FORMS and _is_numeral(end)):
         return {}
     found: dict[str, int] = {}
     for form in _FORMS:
@@ -39,3 +40,8 @@ def forms_like(end: str) -> dict[str, int]:
             called = SAME_FORM.get(form, form)
             found[called] = min(edits, found.get(called, edits))
     return found
+
+
+def _is_numeral(end: str) -> bool:
+    """Returns True if an end has a number or is a Roman numeral: `Brunsø V` is no `Brunsø BV`."""
+    return bool(numbers_in(end)) or is_roman(end)

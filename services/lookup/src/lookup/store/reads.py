@@ -21,6 +21,9 @@ from lookup.store.units import StoredUnits
 #: Maximum units of a phone number that are considered; switchboards and accountants share theirs.
 _MAX_UNITS_OF_A_PHONE = 200
 
+#: Maximum companies of a phone number that are counted.
+MAX_COMPANIES_OF_A_PHONE = 1000
+
 
 class StoredRegister:
     """The registers in MongoDB."""
@@ -103,7 +106,7 @@ class StoredRegister:
         return {document["_id"]: CompanyKey.parse(document["holder"]) for document in found}
 
     async def companies_of_phones(
-        self, country: Country, phones: Collection[str], limit: int = 1
+        self, country: Country, phones: Collection[str], limit: int = MAX_COMPANIES_OF_A_PHONE
     ) -> Mapping[str, Sequence[CompanyKey]]:
         """Returns at most `limit` companies of each number, best first.
 
@@ -113,14 +116,12 @@ class StoredRegister:
         return dict(zip(phones, answers, strict=True))
 
     async def _of_phone(self, phone: str, limit: int) -> list[CompanyKey]:
-        own = await self._best({"phones": phone}, limit)
-        if len(own) == limit:
-            return own
-        units = await self._units.find(
-            {"phones": phone}, {"company": 1}, limit=_MAX_UNITS_OF_A_PHONE
+        own, units = await asyncio.gather(
+            self._best({"phones": phone}, limit),
+            self._units.find({"phones": phone}, {"company": 1}, limit=_MAX_UNITS_OF_A_PHONE),
         )
         others = {unit["company"] for unit in units}.difference(own)
-        if not others:
+        if not others or len(own) == limit:
             return own
         return own + await self._best({"_id": {"$in": list(others)}}, limit - len(own))
 

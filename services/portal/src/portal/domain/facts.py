@@ -27,7 +27,29 @@ _ROLES: Final = {
     "board_observer": Term("Board observer", "attends the board's meetings without a vote."),
     "auditor": Term("Auditor", "is independent, and audits the annual accounts."),
     "accountant": Term("Accountant", "keeps the company's books."),
+    "signatory": Term("Signatory", "may sign for the company, alone or with others."),
+    "procuration_holder": Term(
+        "Holder of procuration", "may act for the company in its daily business."
+    ),
+    "branch_manager": Term("Branch manager", "runs the branch of a foreign company."),
+    "supervisory_board_member": Term(
+        "Member of the supervisory board", "supervises the management."
+    ),
+    "sustainability_auditor": Term(
+        "Sustainability auditor", "verifies the company's report on sustainability."
+    ),
+    "estate_administrator": Term("Estate administrator", "winds up the estate of a bankruptcy."),
 }
+
+_REGISTERS: Final = {
+    "business_enterprises": "Business enterprises",
+    "vat": "VAT",
+    "voluntary_organisations": "Voluntary organisations",
+    "foundations": "Foundations",
+    "political_parties": "Political parties",
+}
+
+_LANGUAGES: Final = {"nb": "Norwegian, Bokmål", "nn": "Norwegian, Nynorsk"}
 
 _STATUSES: Final = {
     "under_liquidation": "The company is being wound up, and will end.",
@@ -75,6 +97,16 @@ def roles(codes: Iterable[str | None]) -> list[Term]:
     """Returns the roles that have an explanation, each once."""
     found = [role(code) for code in dict.fromkeys(codes)]
     return [term for term in found if term.explanation]
+
+
+def register(code: str) -> str:
+    """Returns the name of a further register; a new one in the words of its code."""
+    return _REGISTERS.get(code, code.replace("_", " ").capitalize())
+
+
+def language(code: str | None) -> str:
+    """Returns a language in English; empty without one."""
+    return _LANGUAGES.get(code or "", code or "")
 
 
 def status(code: str) -> str:

@@ -1,31 +1,66 @@
-"""Recognition of a pasted text: its register, and how it may be understood."""
+"""Recognition of a pasted text: its register, how it may be understood, and its faults."""
 
 import re
+from collections.abc import Callable
 from typing import Final
 
+from common.domain import countries
+from common.domain.numbers import (
+    InvalidIdentifier,
+    parse_phone_number,
+    parse_registration_number,
+    parse_unit_number,
+    registration_number_checks,
+)
+from common.domain.participants import parse_participant
 from company_registry.models import Country
 
-#: The first match decides; a text without a match is looked up in both registers.
-_FORMS: Final[tuple[tuple[re.Pattern[str], Country], ...]] = (
-    (re.compile(r"(dk|(\+|00)45)[\d .()-]+", re.I), "dk"),
-    (re.compile(r"(no|(\+|00)47)[\d .()-]+(mva)?", re.I), "no"),
-    (re.compile(r"[\d .]+mva", re.I), "no"),
-    (re.compile(r"(iso6523-actorid-upis::)?(0096|0184|0198|9902|9904):.*", re.I), "dk"),
-    (re.compile(r"(iso6523-actorid-upis::)?(0192|9908):.*", re.I), "no"),
-    (re.compile(r"(\d[ .-]?){9}"), "no"),
-    (re.compile(r"(\d[ .-]?){10}"), "dk"),
-)
+_REGISTERS: Final[tuple[Country, ...]] = ("dk", "no")
 
 _STREET_AND_HOUSE = re.compile(r"[^\W\d]{2}.*\s[0-9]")
 
 
 def countries_of(text: str) -> tuple[Country, ...]:
-    """Returns the registers in which the text may name a company."""
-    bare = text.strip()
-    for form, country in _FORMS:
-        if form.fullmatch(bare):
-            return (country,)
-    return ("dk", "no")
+    """Returns the registers in which the text may name a company: both for a text of neither."""
+    found = tuple(each for each in _REGISTERS if _is_identifier(text, countries.Country(each)))
+    return found or _REGISTERS
+
+
+def _is_identifier(text: str, country: countries.Country) -> bool:
+    parsers: tuple[Callable[[str, countries.Country], object], ...] = (
+        parse_registration_number, parse_unit_number, parse_phone_number, _participant_of,
+    )  # fmt: skip
+    for parse in parsers:
+        try:
+            parse(text, country)
+        except InvalidIdentifier:
+            continue
+        return True
+    return False
+
+
+def _participant_of(text: str, country: countries.Country) -> None:
+    if parse_participant(text).country not in (None, country):
+        raise InvalidIdentifier
+
+
+def fault_of(text: str, country: Country) -> str:
+    """Returns why no company can have the number that a text is; empty for another text."""
+    register = countries.Country(country)
+    try:
+        number = parse_registration_number(text, register)
+    except InvalidIdentifier:
+        return ""
+    if registration_number_checks(number, register):
+        return ""
+    return f"{text} is no valid registration number: its check digit is wrong."
+
+
+def in_words(fault: str) -> str:
+    """Returns a fault of the API for people, who choose a register."""
+    for code, name in (("dk", "Denmark"), ("no", "Norway")):
+        fault = fault.replace(f"give country={code}", f"choose {name}")
+    return fault
 
 
 def has_letters(text: str) -> bool:

@@ -8,7 +8,7 @@ from common.contracts.company import Company, CompanyKey, Country, ProductionUni
 from common.contracts.events import EventType
 from common.contracts.webhooks import WebhookFilter
 from common.domain.known_values import is_known, nearest_values
-from common.domain.nearest import nearest, unknown_names
+from common.domain.nearest import did_you_mean, nearest, unknown_names
 from webhook_registry.replies import Wrong
 from webhook_store.webhooks.headers import MAX_HEADERS, comparable, is_reserved
 
@@ -40,7 +40,8 @@ def read_events(value: object) -> tuple[str, ...]:
         if not isinstance(pattern, str) or pattern not in PATTERNS:
             raise Wrong(
                 "give an event type (GET /api/event-types lists them), a family such as "
-                "company.*, or *",
+                "company.*, or *"
+                + (did_you_mean(pattern, PATTERNS) if isinstance(pattern, str) else ""),
                 at=f"[{number}]",
             )
     return tuple(dict.fromkeys(value))
@@ -116,7 +117,7 @@ _TEXTS: Final = {
     ),
     "municipalities": (
         re.compile(r"\S(.{0,98}\S)?"),
-        "give the name of a municipality as addresses have it",
+        "give the name or the code of a municipality as addresses have it",
     ),
     "fields": (
         re.compile(rf"({'|'.join(sorted(FIELDS))})(\.[a-z_]{{1,40}}){{0,3}}"),

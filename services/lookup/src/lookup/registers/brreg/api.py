@@ -68,10 +68,11 @@ class End(Document):
     respons_klasse: Text = Field(default=None, alias="respons_klasse")
     slettedato: Day = None
 
-    @property
-    def is_deleted(self) -> bool:
-        """True if the register has deleted the entity or unit after its end."""
-        return self.slettedato is not None or (self.respons_klasse or "").startswith("Slettet")
+    def is_past(self, today: date) -> bool:
+        """Returns True if the register has deleted the entity or unit, and not on a later day."""
+        if (self.respons_klasse or "").startswith("Slettet"):
+            return True
+        return self.slettedato is not None and self.slettedato <= today.isoformat()
 
 
 class Subject(Document):
@@ -127,15 +128,15 @@ class BrregEntities:
 
     def _meaning(self, raw: Raw) -> AboutNumber:
         """Returns the answer of a document; that of a deleted subject has little but its end."""
-        end: End | None = None
+        today, end = self.today(), End()
         try:
             end = read_document(End, raw)
-            record = parse(self.source.parse, raw, self.today())
+            record = parse(self.source.parse, raw, today)
         except RecordRejected as refusal:
-            return Ended(end.slettedato) if end and end.is_deleted else Unusable(str(refusal))
+            return Ended(end.slettedato) if end.is_past(today) else Unusable(str(refusal))
         match record:
             case CompanyRecord() | UnitRecord():
-                return Ended(end.slettedato, record) if end.is_deleted else Present(record)
+                return Ended(end.slettedato, record) if end.is_past(today) else Present(record)
             case OwnersRecord():
                 return Present(record)
             case _:

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from common.domain.known_values import digits
+from common.domain.known_values import digits, municipality_key
 from lookup.store.ranking import known_employees
 
 INDUSTRY, MUNICIPALITY, CITY, POSTAL_CODE = "industry", "municipality", "city", "postal_code"
+MUNICIPALITY_CODE = "municipality_code"
 FORM, STATUS, EMPLOYEES, FOUNDED, ENDED = "form", "status", "employees", "founded", "ended"
 FIELDS = (
-    INDUSTRY, MUNICIPALITY, CITY, POSTAL_CODE, FORM, STATUS, EMPLOYEES, FOUNDED, ENDED,
+    INDUSTRY, MUNICIPALITY, MUNICIPALITY_CODE, CITY, POSTAL_CODE, FORM, STATUS, EMPLOYEES, FOUNDED,
+    ENDED,
 )  # fmt: skip
 
 #: Bytes of a name that decide its place.
@@ -83,6 +85,7 @@ def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: boo
         (
             digits((company.get("industry") or _NO_CODE)["code"]),
             address.get("municipality") or "",
+            municipality_key(address.get("municipality_code") or ""),
             address.get("city") or "",
             address.get("postal_code") or "",
             (company.get("form") or _NO_CODE)["code"],

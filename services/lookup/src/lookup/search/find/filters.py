@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from common.contracts.find import FindRequest, Has
+from common.domain.known_values import municipality_key
 from lookup.search.find import facts
 from lookup.search.find.facts import Flag, employees_text, folded
 from lookup.search.find.segment import Array, Column, Segment
@@ -60,12 +61,31 @@ class _FlagTest(Test):
         return fitting
 
 
+class _AnyTest(Test):
+    """A filter that any of some others fits."""
+
+    def __init__(self, tests: Sequence[Test]) -> None:
+        super().__init__(np.empty(0), (), 0, sum(test.share for test in tests))
+        self._tests = tests
+
+    def fits(self, rows: Array | None) -> Array:
+        fitting: Array = np.logical_or.reduce([test.fits(rows) for test in self._tests])
+        return fitting
+
+
 def filters(segment: Segment, request: FindRequest) -> Iterable[Test]:
     """Returns the filters of a request, but words and owners."""
     for field, intervals in _intervals(segment, request):
-        column = segment.columns[field]
-        share = column.rows_in(intervals) / max(len(segment), 1)
-        yield Test(column.codes, intervals, len(column.values), share)
+        yield _test(segment, field, intervals)
+    if request.municipalities:
+        # A name or a code.
+        values = [municipality_key(each) for each in request.municipalities]
+        yield _AnyTest(
+            [
+                _test(segment, field, _equal(segment.columns[field], values))
+                for field in (facts.MUNICIPALITY, facts.MUNICIPALITY_CODE)
+            ]
+        )
     flags = sum(int(_FLAG_OF[part]) for part in request.has)
     for value, (yes, no) in (
         (request.vat_registered, (Flag.VAT_REGISTERED, Flag.NOT_VAT_REGISTERED)),
@@ -75,6 +95,12 @@ def filters(segment: Segment, request: FindRequest) -> Iterable[Test]:
             flags |= int(yes if value else no)
     if flags:
         yield _FlagTest(segment.flags, flags)
+
+
+def _test(segment: Segment, field: str, intervals: Intervals) -> Test:
+    column = segment.columns[field]
+    share = column.rows_in(intervals) / max(len(segment), 1)
+    return Test(column.codes, intervals, len(column.values), share)
 
 
 def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, Intervals]]:
@@ -87,7 +113,6 @@ def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, In
             ),
         )
     for field, values in (
-        (facts.MUNICIPALITY, request.municipalities),
         (facts.CITY, request.cities),
         (facts.FORM, request.forms),
         (facts.STATUS, [str(status) for status in request.statuses]),

@@ -7,6 +7,7 @@ the town may be misspelt. The steps only find candidates; the score decides.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import tantivy
 
 from common.contracts.company import CompanyKey
@@ -22,6 +23,7 @@ from lookup.search.index.documents import (
     read_address_record,
 )
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
+from lookup.search.indexed import RANK_BITS
 from lookup.search.matching import AddressMatch
 from lookup.search.matching_addresses import ACCEPTED_ADDRESS, match_address
 from lookup.search.streets import proper_words
@@ -48,14 +50,29 @@ class Candidate:
 
 def search_addresses(view: View, term: str, limit: int) -> list[SearchHit]:
     """Returns at most `limit` companies at the address, best first, each once."""
-    candidates = [one for query in read_address(term) for one in _Search(view, query).best()]
+    searches = [_Search(view, query) for query in read_address(term)]
+    found = [(one, search) for search in searches for one in search.best()]
     hits: dict[CompanyKey, SearchHit] = {}
-    for one in sorted(candidates, key=lambda one: one.match, reverse=True):
-        if one.match.score < ACCEPTED_ADDRESS or len(hits) == limit:
+    best: tuple[Candidate, _Search] | None = None
+    same: set[CompanyKey] = set()
+    for one, search in sorted(found, key=lambda pair: pair[0].match, reverse=True):
+        if one.match.score < ACCEPTED_ADDRESS:
             break
+        best = best or (one, search)
         key = one.document.company
-        hits.setdefault(key, SearchHit(key, one.match.score))
-    return list(hits.values())
+        if one.match.score == best[0].match.score:
+            same.add(key)
+        elif len(hits) >= limit:
+            break
+        if len(hits) < limit:
+            hits.setdefault(key, SearchHit(key, one.match.score))
+    if best is None:
+        return []
+    first, *rest = hits.values()
+    candidate, search = best
+    # A crowded house has more companies than are read.
+    more = search.companies_like(candidate) if len(found) >= _AT_THE_HOUSE else 0
+    return [first._replace(others=max(len(same), more) - 1), *rest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +121,14 @@ class _Search:
             for narrower in self._narrower():
                 found += self.view.best_ranked(all_of([query, *narrower]), _AT_THE_HOUSE)
         return found
+
+    def companies_like(self, best: Candidate) -> int:
+        """Returns the number of companies at the house and dwelling of a candidate."""
+        here = self._here(self.view.term(fields.STREET, best.address.street.key), self._area())
+        dwelling = self.view.term(fields.DWELLING, dwelling_term(best.address))
+        numbers, orders = self.view.every(all_of([here, dwelling])).T
+        is_same_type = orders >> np.uint64(RANK_BITS) == best.document.order >> RANK_BITS
+        return len(np.unique(numbers[is_same_type]))
 
     def _here(self, *queries: tantivy.Query | None) -> tantivy.Query:
         """Returns matches of all the queries at the house number."""

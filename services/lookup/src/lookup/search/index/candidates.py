@@ -46,8 +46,10 @@ def search_contacts(view: View, contact: str, limit: int) -> list[SearchHit]:
     domain = read_contacts(contact, None).email_domain
     for term, score in ((contact, EXACT), (domain, _SAME_DOMAIN)):
         query = view.term(fields.KIND, fields.CONTACT + term)
-        if found := view.best_ranked(query, limit) if term else []:
-            return [SearchHit(one.company, score) for one in found]
+        found, companies = view.counted(query, limit) if term else ([], 0)
+        if found:
+            first, *rest = (SearchHit(one.company, score) for one in found)
+            return [first._replace(others=companies - 1), *rest]
     return []
 
 
@@ -64,12 +66,12 @@ def _found(view: View, record: ReadRecord) -> Iterator[CompanyKey]:
 
 def _by_name(view: View, record: ReadRecord, query: Query) -> Iterator[CompanyKey]:
     search = NameSearch(view, query)
-    exact = search.exact()
+    exact = search.exact().candidates
     yield from (one.document.company for one in each_once(exact)[:_NAMED])
     here = [one for each in _here(view, record, query, is_exact=bool(exact)) for one in each]
     yield from (one.company for one in here)
     if not any(is_active(one.document.order) for one in exact):
-        near = each_once(search.near(1))
+        near = each_once(search.near(1).candidates)
         yield from (one.document.company for one in near[:_NAMED])
 
 

@@ -9,6 +9,7 @@ splitting the queried words.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 import tantivy
 
@@ -17,6 +18,7 @@ from lookup.search.alignment import PREFIX_FROM, edits_allowed
 from lookup.search.folding import Folded, collapsed
 from lookup.search.hits import SearchHit
 from lookup.search.index import schema as fields
+from lookup.search.index.beginnings import is_whole
 from lookup.search.index.documents import read_name
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
 from lookup.search.indexed import NameType
@@ -24,6 +26,7 @@ from lookup.search.scoring import (
     MAX_WHOLE_EDITS,
     NameMatch,
     Query,
+    is_as_written,
     is_informative,
     match_name,
     read_query,
@@ -41,8 +44,13 @@ _IN_DOCUMENTS = 100_000
 _MAX_WORDS, _MAX_MISSPELT = 16, 6
 #: The score of a name with the whole query, which later steps exceed only by tie-breaks.
 _HAS_ALL, _ENOUGH = 88.0, 80.0
-#: Maximum names whose namesakes are read, since a step may have missed the best ranked.
-_MAX_TIES = 16
+#: Maximum names whose namesakes are read, since a step may have missed the best ranked; documents
+#: of each that are read, and of one with more.
+_MAX_TIES, _TIED, _MAX_TIED = 16, 2, 128
+#: Equal names that are read to find one that is written as queried.
+_READ_FOR_WRITING = 128
+#: Names that are proposed where none is found.
+_MAX_PROPOSED = 3
 
 
 _Step = Callable[[], list[IndexedDocument]]
@@ -62,18 +70,47 @@ class Candidate:
     def hit(self) -> SearchHit:
         """The company with its score, and the matched name unless it is the current one."""
         matched = None if self.type is NameType.CURRENT else self.text
-        return SearchHit(self.document.company, self.match.score, matched)
+        other = self.match.is_other
+        return SearchHit(self.document.company, self.match.score, matched, is_other=other)
+
+
+class Ranked(NamedTuple):
+    """Candidates, and the number of companies that match as well as the best of them."""
+
+    candidates: list[Candidate]
+    companies: int
 
 
 def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
-    """Returns at most `limit` companies with accepted names, best first, each once."""
+    """Returns at most `limit` companies with accepted names, best first, each once.
+
+    Names that only a figure makes others follow if there is room, or if nothing else is found.
+    """
     query = read_query(term, view.country)
     if not query.name.words:
         return []
     search = NameSearch(view, query)
-    exact = search.exact()
-    candidates = exact if limit == 1 and exact else exact + search.near(limit)
-    return [one.hit for one in each_once(candidates) if one.match.accepted][:limit]
+    found, companies = search.exact()
+    if limit > 1 or not found:
+        near, near_companies = search.near(limit)
+        companies = companies if found else near_companies
+        found = found + near
+    ranked = each_once(found)
+    hits = [one.hit for one in ranked if one.match.accepted][:limit]
+    if hits:
+        hits[0] = hits[0]._replace(others=max(companies - 1, 0))
+    return hits + [one.hit for one in _others(ranked)[: _room(limit, len(hits))]]
+
+
+def _others(ranked: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(
+        (one for one in ranked if one.match.is_other), key=lambda one: one.match.score, reverse=True
+    )
+
+
+def _room(limit: int, found: int) -> int:
+    """Returns the number of names with other figures that are proposed."""
+    return limit - found if found else max(limit, _MAX_PROPOSED)
 
 
 def many_share(view: View, term: str) -> bool:
@@ -101,23 +138,32 @@ class NameSearch:
     query: Query
     _known: dict[tuple[CompanyKey, str], Candidate] = field(default_factory=dict)
 
-    def exact(self) -> list[Candidate]:
-        """Returns the names equal after folding, the one with the same spelling among the first."""
+    def exact(self) -> Ranked:
+        """Returns the names equal after folding, the one that is written as queried first."""
         key = self.view.term(fields.NAME, self.query.name.key)
-        queries = [key]
-        if self.query.form:
-            queries.insert(0, all_of([key, self._of_form(self.query.form)]))
-        found: list[Candidate] = []
-        for query in queries:
-            for limit in _NAMESAKES:
-                namesakes = self.scored(self.view.best_ranked(query, limit))
-                equal = [one for one in namesakes if one.match.exact]
-                if equal or len(namesakes) < limit:
-                    found += equal
-                    break
-        return sorted(found, key=lambda one: one.match, reverse=True)
+        namesakes, total = self.view.counted(key, _NAMESAKES[0])
+        if total <= len(namesakes):
+            found = [one for one in self.scored(namesakes) if one.match.exact]
+            companies = len({one.document.company for one in found})
+        else:
+            found = self._equal(key)
+            if self.query.form:
+                found += self._equal(all_of([key, self._of_form(self.query.form)]))
+            companies = self.view.companies(is_whole(self.view, self.query.name))
+        return Ranked(sorted(found, key=lambda one: one.match, reverse=True), companies)
 
-    def near(self, limit: int) -> list[Candidate]:
+    def _equal(self, query: tantivy.Query) -> list[Candidate]:
+        """Returns the best ranked equal names, and more for one that is written as queried."""
+        equal: list[Candidate] = []
+        for limit in _NAMESAKES:
+            namesakes = self.scored(self.view.best_ranked(query, limit))
+            equal = [one for one in namesakes if one.match.exact]
+            is_found = any(is_as_written(one.match) for one in equal)
+            if is_found or len(namesakes) < limit or (equal and limit >= _READ_FOR_WRITING):
+                break
+        return equal
+
+    def near(self, limit: int) -> Ranked:
         """Returns the best names that are not equal, and their namesakes."""
         candidates: list[Candidate] = []
         for enough, found in self._steps():
@@ -127,9 +173,26 @@ class NameSearch:
                 break
         best = max((one.match.score for one in candidates), default=0.0)
         tied = {one.name.key for one in candidates if one.match.score == best}
+        unread = 0
         for key in sorted(tied)[:_MAX_TIES]:
-            candidates += self.scored(self.view.best_ranked(self.view.term(fields.NAME, key), 2))
-        return candidates
+            same, more = self._namesakes(key)
+            candidates += self.scored(same)
+            unread += more
+        accepted = [one for one in candidates if one.match.accepted]
+        most = max((one.match.score for one in accepted), default=0.0)
+        companies = len({one.document.company for one in accepted if one.match.score == most})
+        return Ranked(candidates, companies + unread * (most == best))
+
+    def _namesakes(self, key: str) -> tuple[list[IndexedDocument], int]:
+        """Returns the best ranked documents of a name, and the number of companies beyond them."""
+        query = self.view.term(fields.NAME, key)
+        found, total = self.view.counted(query, _TIED)
+        if total <= len(found):
+            return found, 0
+        found = self.view.best_ranked(query, _MAX_TIED)
+        if total <= len(found):
+            return found, 0
+        return found, self.view.companies(query) - len({one.company for one in found})
 
     def _steps(self) -> Iterator[tuple[float, _Step]]:
         """Yields the steps, each with the score from which later ones are skipped."""

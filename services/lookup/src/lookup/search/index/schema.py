@@ -10,7 +10,7 @@ from typing import Any
 import tantivy
 
 #: Raised with every change of the documents; an index of another format is rebuilt.
-FORMAT = 11
+FORMAT = 12
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
 NAME, BEGINNING, WORD = "name", "beginning", "word"

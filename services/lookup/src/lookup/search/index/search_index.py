@@ -23,6 +23,7 @@ from lookup.search.index.candidates import match_candidates, search_contacts
 from lookup.search.index.documents import Batch, batch_of
 from lookup.search.index.generation import BULK, LIVE, Generation
 from lookup.search.index.names import many_share, search_names
+from lookup.search.index.numbered import read_prefix, suggest_numbers
 from lookup.search.index.suggestions import suggest
 from lookup.search.index.words import known_with_words
 from lookup.search.indexed import IndexedCompany
@@ -68,13 +69,15 @@ class SearchIndex:
     def search_names(self, term: str, limit: int, budget: Budget | None = None) -> list[SearchHit]:
         """Returns at most `limit` companies with matching names, best first, each once.
 
+        Companies of which only a figure in the name differs may follow, see `SearchHit.is_other`.
         Like every search it raises TimeoutError when its budget is spent.
         """
         return search_names(self._generation.view(budget), cut(term), limit)
 
     def search_name(self, term: str, budget: Budget | None = None) -> SearchHit | None:
         """Returns the company with the best matching name, if any is accepted."""
-        return next(iter(self.search_names(term, 1, budget)), None)
+        hits = self.search_names(term, 1, budget)
+        return next((hit for hit in hits if not hit.is_other), None)
 
     def many_share(self, term: str, budget: Budget | None = None) -> bool:
         """Returns True if the words are too common to find one company, and several have all."""
@@ -95,9 +98,15 @@ class SearchIndex:
     ) -> SuggestionPage:
         """Returns at most `limit` companies that match a partly typed name, each once.
 
-        They are the best, best first, or those that follow the page with the cursor `after`.
+        They are the best, best first, or those that follow the page with the cursor `after`. The
+        beginning of a registration number also suggests companies.
         """
-        return suggest(self._generation.view(budget), cut(typed), limit, after)
+        generation, text = self._generation, cut(typed)
+        view = generation.view(budget)
+        prefix = read_prefix(text, self._country)
+        if prefix is None:
+            return suggest(view, text, limit, after)
+        return suggest_numbers(view, generation.segments, prefix, limit, after)
 
     def find(self, request: FindRequest, budget: Budget | None = None) -> Found:
         """Returns a page of the companies that fit the filters of a request."""

@@ -38,7 +38,11 @@ _READ = (2, 32, 512)
 _READ_ON = (64, 1024)
 #: Maximum names of a page's companies that are compared to find each company's first.
 _MAX_NAMES = 10_000
-_ABOVE_ALL = (1 << 64) - 1
+#: Maximum documents of a page's companies with trade or former names that match; current ones rank
+#: first.
+_MAX_OF_A_PAGE = 64
+#: The order of a cursor before all documents.
+ABOVE_ALL = (1 << 64) - 1
 
 
 class Cursor(NamedTuple):
@@ -59,20 +63,25 @@ class Cursor(NamedTuple):
         return cls(int(order, 16), tuple(first_page))
 
 
-def suggest(view: View, text: str, limit: int, after: str | None = None) -> SuggestionPage:
+def suggest(
+    view: View, text: str, limit: int, after: str | None = None, *, has_typos: bool = True
+) -> SuggestionPage:
     """Returns the page of at most `limit` companies at a cursor, or the first; each once."""
     typed = read_typed(text)
     search = NameSearch(view, read_query(text, view.country, last_is_prefix=True))
     if after is None:
-        return _first_page(search, typed, limit)
+        return _first_page(search, typed, limit, has_typos=has_typos)
     return _later_page(search, typed, limit, Cursor.parse(after))
 
 
-def _first_page(search: NameSearch, typed: Typed, limit: int) -> SuggestionPage:
-    answer = search_names(search.view, search.query.text, 1)
+def _first_page(search: NameSearch, typed: Typed, limit: int, *, has_typos: bool) -> SuggestionPage:
+    hits = search_names(search.view, search.query.text, 1)
+    answer = [hit for hit in hits if not hit.is_other]
     found: list[Candidate] = []
     listed: set[CompanyKey] = set()
     for typos, queries in _steps(search.view, typed):
+        if typos and not has_typos:
+            break
         # Two typos are a guess, made only if nothing better is found.
         if len(each_once(found)) > limit or (typos > 1 and (found or answer)):
             break
@@ -81,10 +90,25 @@ def _first_page(search: NameSearch, typed: Typed, limit: int) -> SuggestionPage:
         if not typos:
             listed = {one.document.company for one in found}
     hits = _best_first(answer, found, typed)[:limit]
+    hits = _without_needless_names(search.view, typed, hits, found)
     keys = [hit.key for hit in hits]
     follow = not listed.issubset(keys)
-    cursor = str(Cursor(_ABOVE_ALL, tuple(key.vat for key in keys))) if follow else None
+    cursor = str(Cursor(ABOVE_ALL, tuple(key.vat for key in keys))) if follow else None
     return SuggestionPage(hits, cursor)
+
+
+def _without_needless_names(
+    view: View, typed: Typed, hits: list[SearchHit], found: Sequence[Candidate]
+) -> list[SearchHit]:
+    """Returns the hits, of which one has a matched name only if the current name does not fit."""
+    current = {one.document.company for one in found if one.type is NameType.CURRENT}
+    named = {hit.key for hit in hits if hit.matched_name is not None}.difference(current)
+    if named:
+        listed = one_of(chain.from_iterable(_without_typos(view, typed)))
+        same_companies = all_of([listed, view.any_of(fields.COMPANY, named)])
+        fitting = view.best_ranked(same_companies, _MAX_OF_A_PAGE)
+        current |= {one.company for one in fitting if type_of(one.order) == NameType.CURRENT}
+    return [hit._replace(matched_name=None) if hit.key in current else hit for hit in hits]
 
 
 def _best_first(

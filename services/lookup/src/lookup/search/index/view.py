@@ -97,9 +97,7 @@ class View:
 
     def count(self, document_type: str) -> int:
         """Returns the number of documents of one type."""
-        query = self.term(fields.KIND, document_type)
-        result = self.searcher.search(query, limit=1, count=True)
-        return int(result.count)  # type: ignore[attr-defined]  # tantivy's stubs lack it
+        return self.number_of(self.term(fields.KIND, document_type))
 
     def best_ranked(
         self, query: tantivy.Query, limit: int, *, below: int | None = None
@@ -108,6 +106,22 @@ class View:
         if below is not None:
             query = all_of([query, self._below(below)])
         return [self._document(address, order) for order, address in self._ranked(query, limit)]
+
+    def counted(self, query: tantivy.Query, limit: int) -> tuple[list[IndexedDocument], int]:
+        """Returns the documents of the highest ranks, best first, and the number of all."""
+        self.budget.check()
+        found = self.searcher.search(query, limit=limit, order_by_field=fields.ORDER)
+        documents = [self._document(address, order) for order, address in found.hits]
+        return documents, int(found.count)  # type: ignore[attr-defined]  # tantivy's stubs lack it
+
+    def number_of(self, query: tantivy.Query) -> int:
+        """Returns the number of documents of a query."""
+        self.budget.check()
+        return int(self.searcher.search(query, limit=1, count=True).count)  # type: ignore[attr-defined]  # tantivy's stubs lack it
+
+    def companies(self, query: tantivy.Query) -> int:
+        """Returns the number of different companies with documents of a query."""
+        return len(np.unique(self.every(query)[:, 0]))
 
     def best_orders(self, query: tantivy.Query, limit: int) -> list[int]:
         """Returns the orders of `best_ranked`, without their documents."""

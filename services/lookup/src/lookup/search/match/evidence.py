@@ -14,7 +14,7 @@ from lookup.search.indexed import AddressType, IndexedAddress, NameType
 from lookup.search.match.record import ReadRecord
 from lookup.search.matching import EXACT, edits_between, similarity
 from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_score, town_similarity
-from lookup.search.scoring import Name, Query, Weigh, match_name
+from lookup.search.scoring import Name, Query, Weigh, has_another_figure, match_name
 from lookup.store.ranking import FOREIGN_FORM
 
 #: A company's further names, by their field.
@@ -31,6 +31,12 @@ _NEAR_NUMBER, _SAME_DOMAIN, _SAME_REGION, _SAME_PART = 60.0, 80.0, 50.0, 25.0
 
 #: Fields that are compared by similarity.
 _PLACES: Final = frozenset({"address", "city"})
+
+#: Agreement that sister companies have, `Prøven 2` and `Prøven 3`: it tells nothing where a figure
+#: in the name differs, nor does a number with a typo.
+_SHARED: Final = frozenset({
+    "number_near", "phone_same", "email_same", "email_near", "website_same",
+})  # fmt: skip
 
 #: The features that are weighed, by name; `bias` is 1 for every candidate.
 Features = Mapping[str, float]
@@ -64,6 +70,8 @@ class _NameFound(NamedTuple):
     letters: float
     type: NameType
     text: str
+    #: True if a figure of the record's name makes it another name.
+    is_other: bool = False
 
 
 def compared(
@@ -72,7 +80,8 @@ def compared(
     """Returns how far a record and a company's JSON agree."""
     country = Country(company["country"])
     addresses = _parsed(company, country)
-    name = None if record.name is None else _best_name(record.name, company, weigh)
+    places = frozenset(word for one in addresses for word in _place_words(one))
+    name = None if record.name is None else _best_name(record.name, company, weigh, places)
     evidence = MatchEvidence(
         name=None if name is None else round((name.score + name.letters) / 2, 1),
         number=_number(record, company["vat"], known),
@@ -84,26 +93,45 @@ def compared(
     )
     features = {"bias": 1.0, **_of_name(record, name, weigh), **_of_fields(evidence)}
     features |= _of_status(company)
+    if name is not None and name.is_other and evidence.number != EXACT:
+        features = {key: value for key, value in features.items() if key not in _SHARED}
+        features["other_figures"] = 1.0
     return Compared(evidence, features)
 
 
-def _best_name(query: Query, company: Mapping[str, Any], weigh: Weigh) -> _NameFound:
+def _place_words(address: ParsedAddress) -> Iterable[str]:
+    yield address.postal_code
+    for town in address.towns:
+        yield from town.split(" ")
+
+
+def _best_name(
+    query: Query, company: Mapping[str, Any], weigh: Weigh, places: frozenset[str]
+) -> _NameFound:
     texts = [(company["name"], NameType.CURRENT)]
     texts += [(text, type_) for field, type_ in _OF_TYPE for text in company.get(field) or ()]
-    found = _compared_names(query, texts[:_MAX_NAMES], weigh)
+    found = _compared_names(query, texts[:_MAX_NAMES], weigh, places)
     # Of equal names the current one, which is the first.
-    return max(found, key=lambda one: (one.score, one.letters))
+    return max(found, key=lambda one: (not one.is_other, one.score, one.letters))
 
 
 def _compared_names(
-    query: Query, texts: Iterable[tuple[str, NameType]], weigh: Weigh
+    query: Query,
+    texts: Iterable[tuple[str, NameType]],
+    weigh: Weigh,
+    places: frozenset[str],
 ) -> Iterable[_NameFound]:
     for text, type_ in texts:
         folded, _ = fold_name_and_form(text)
         if folded.words:
             # The type of the name is a feature of its own.
-            match = match_name(query, Name(NameType.CURRENT, folded, text), 0, weigh)
-            yield _NameFound(match.score, round(similarity(query.name, folded), 1), type_, text)
+            name = Name(NameType.CURRENT, folded, text)
+            match = match_name(query, name, 0, weigh)
+            letters = round(similarity(query.name, folded), 1)
+            is_other = not match.accepted and has_another_figure(
+                query, name._replace(places=places)
+            )
+            yield _NameFound(match.score, letters, type_, text, is_other)
 
 
 def _of_name(record: ReadRecord, name: _NameFound | None, weigh: Weigh) -> dict[str, float]:

@@ -23,7 +23,7 @@ from company_registry.models import Country
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import PASSING, company_path, page, redirect
 from portal.adapters.http.sessions import add_note
-from portal.domain.pasted import countries_of, has_letters, readings_of
+from portal.domain.pasted import countries_of, fault_of, has_letters, in_words, readings_of
 from portal.domain.wording import NO_RESPONSE, detail, faults
 
 COUNTRIES: Final[dict[str, str]] = {"dk": "Denmark", "no": "Norway"}
@@ -72,7 +72,7 @@ class Found:
 
 
 async def search(request: web.Request) -> web.Response:
-    """Returns the companies that a text names; an identifier leads to its company."""
+    """Returns the companies that a text names; an identifier of one leads to its company."""
     text = request.query.get("q", "").strip()[:_MAX_TEXT]
     country, after = request.query.get("country", ""), request.query.get("after", "")
     found: list[Found] = []
@@ -87,7 +87,7 @@ async def search(request: web.Request) -> web.Response:
             raise
         outage = detail(error)
     matches = [one.best for one in found if one.best is not None]
-    if len(matches) == 1 and matches[0].match.type in _IDENTIFIERS:
+    if len(matches) == 1 and _names_one(matches[0]):
         [company] = matches
         await add_note(request, f"Searched as {_IDENTIFIERS[company.match.type]}.")
         return redirect(company_path(company.country, company.vat))
@@ -107,6 +107,11 @@ async def search(request: web.Request) -> web.Response:
     )
 
 
+def _names_one(company: Company) -> bool:
+    """Returns True if an identifier led to the company, and to no other."""
+    return company.match.type in _IDENTIFIERS and not company.match.others
+
+
 async def _found(
     registry: AsyncClient, countries: tuple[Country, ...], text: str, after: str
 ) -> list[Found]:
@@ -122,11 +127,13 @@ async def _found_in(registry: AsyncClient, country: Country, text: str) -> Found
     try:
         best = await registry.search(country, text)
     except CompanyNotFound:
+        if fault := fault_of(text, country):
+            return Found(country, fault=fault)
         best = None
     except CompanyRemoved as error:
         return Found(country, fault=detail(error))
     except InvalidParameter as error:
-        return Found(country, fault=" ".join(faults(error.errors, {}).values()))
+        return Found(country, fault=in_words(" ".join(faults(error.errors, {}).values())))
     alternatives = () if best is None else best.alternatives or ()
     if best is not None and best.match.type != "name":
         return Found(country, best, alternatives)
