@@ -1,5 +1,6 @@
 """Companies by filters: every page, total and count is that of a comparison one by one."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -8,11 +9,12 @@ import pytest
 
 from common.contracts.company import Country, Status
 from common.contracts.find import Facet, FindPosition, FindRequest, FindSort
-from lookup.search.find.facts import FIELDS, Facts, Flag, facts_of, name_key
+from lookup.search.find.facts import FIELDS, POSTAL_CODE, Facts, Flag, facts_of, name_key
 from lookup.search.find.finding import find, find_numbers, having
 from lookup.search.find.segment import Segment
 from lookup.search.find.segments import Segments, joined, load, save
 from lookup.search.index import SearchIndex
+from tests.builders.companies import a_company, an_address
 from tests.builders.facts import fits, place, some_facts, some_request
 from tests.builders.indexed import an_indexed_company, filled
 
@@ -99,6 +101,19 @@ def test_names_are_sorted_as_in_the_alphabets_of_the_countries() -> None:
     names = ["Ab", "abe", "Ébène", "Zoo", "Ægir", "Öst", "Østre", "Åse"]
 
     assert sorted(reversed(names), key=name_key) == names
+
+
+@pytest.mark.parametrize(
+    "country,code",
+    [(None, "5359"), ("DK", "5359"), ("GL", "5359"), ("SE", ""), ("NO", ""), ("FO", "")],
+)
+def test_a_postal_code_abroad_is_in_no_range_of_the_register(
+    country: str | None, code: str
+) -> None:
+    address = an_address().model_copy(update={"country": country, "postal_code": "5359"})
+    company = json.loads(a_company(address=address).model_dump_json())
+
+    assert facts_of(company).values[FIELDS.index(POSTAL_CODE)] == code
 
 
 def test_a_value_that_a_register_does_not_state_is_empty() -> None:

@@ -155,14 +155,11 @@ def not_found(
     of the name.
     """
     detail = "no company in the register matches"
-<<<<<<< HEAD
+    if all(_is_mistyped(request.country, question) for question in request.questions):
+        detail = "this is no valid registration number: its check digit is wrong"
     if others:
         named = (_named(one.row.core) for one in others[:_MAX_NAMED])
         detail += f"; with another number, numeral or letter in the name: {', '.join(named)}"
-=======
-    if all(_is_mistyped(request.country, question) for question in request.questions):
-        detail = "this is no valid registration number: its check digit is wrong"
->>>>>>> 0cbff56 (Say what a misspelt value, a number of the other country and a wrong check digit are)
     if is_shared:
         detail = "many companies have these words in their names; GET /api/suggest lists them"
     if request.inferred:

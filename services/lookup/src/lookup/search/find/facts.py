@@ -28,6 +28,10 @@ _LETTERS = str.maketrans(
 )
 
 
+#: Greenland's and Svalbard's postal codes are Danish and Norwegian ones.
+_HOMES = {"GL": "dk", "SJ": "no"}
+
+
 class Flag(IntFlag):
     """Yes-or-no facts of a company, and whether its register states them."""
 
@@ -87,7 +91,7 @@ def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: boo
             address.get("municipality") or "",
             municipality_key(address.get("municipality_code") or ""),
             address.get("city") or "",
-            address.get("postal_code") or "",
+            _home_postal_code(address, company.get("country", "")),
             (company.get("form") or _NO_CODE)["code"],
             company["status"],
             "" if count is None else employees_text(count),
@@ -100,6 +104,16 @@ def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: boo
 
 
 _NO_CODE = {"code": ""}
+
+
+def _home_postal_code(address: Mapping[str, Any], register: str) -> str:
+    """Returns the postal code; empty for an address abroad.
+
+    A code such as the Swedish 53592 would sort among those of the register.
+    """
+    country = address.get("country") or ""
+    is_home = not country or register in (country.lower(), _HOMES.get(country))
+    return (address.get("postal_code") or "") if is_home else ""
 
 
 def employees_text(count: int) -> str:
