@@ -192,6 +192,15 @@ def test_errors_of_an_invalid_query_have_its_format(
     assert wanted_format(parse_qs(query), accept=accept) is format_
 
 
+def test_a_search_without_a_country_names_the_list_of_both_registers() -> None:
+    for query in ("name=Alfa", "search=Alfa"):
+        with pytest.raises(Problem) as caught:
+            lookup(query)
+
+        assert (caught.value.code, parameters(caught.value)) == (MISSING, ["country"])
+        assert "GET /api/companies?q=" in caught.value.detail
+
+
 NAMES = st.sampled_from(["country", "vat", "name", "q", "search", "include", "format", "ean"])
 VALUES = st.lists(st.text(max_size=12) | st.sampled_from(["dk", "no", "xml"]), min_size=1)
 

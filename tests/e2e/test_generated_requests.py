@@ -1,0 +1,35 @@
+"""Schemathesis, as its users run it, finds nothing in the API of a running system."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.e2e.conftest import Running
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1200)]
+
+CONFIGURATION: Final = Path(__file__).parents[2] / "schemathesis.toml"
+#: Of the run: its part of `make check`, unless a longer one is wanted.
+SECONDS: Final = os.environ.get("GENERATED_REQUESTS_SECONDS", "40")
+WORKERS: Final = os.environ.get("GENERATED_REQUESTS_WORKERS", "2")
+
+
+async def test_schemathesis_finds_no_fault(running: Running) -> None:
+    command = (
+        *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIGURATION), "run"),
+        f"{running.system.base_url}/openapi.json",
+        *("--header", f"X-API-Key: {running.key}"),
+        *("--seed", "1", "--max-time", SECONDS, "--workers", WORKERS, "--request-timeout", "60"),
+        *("--checks", "all", "--no-color"),
+    )
+
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await process.communicate()
+
+    assert process.returncode == 0, output.decode()
