@@ -299,6 +299,22 @@ async def test_a_number_that_no_company_can_have_is_said_to_be_none(portal: Port
     assert "this is a Norwegian one: choose Norway" in elsewhere
 
 
+async def test_a_long_list_says_how_many_entries_it_has(portal: Portal) -> None:
+    entry = {"identifier": "0088:5790000000005", "scheme": "0088"}
+    company = {**COMPANY, "owners": [], "einvoicing": [entry], "einvoicing_total": 6500}
+    portal.api.give("/api/vat", company)
+    portal.api.give(UNITS, NO_UNITS)
+    change = {"field": "einvoicing", "old": [], "new": [entry], "partial": True}
+    portal.api.give("/api/events", a_page(an_event("e1", data={"changes": [change]})))
+
+    text = await portal.shown("/companies/dk/12345674")
+    events = await portal.shown("/events")
+
+    assert text.count("The first 1 of ") == 1
+    assert "of 6,500; the API" in text
+    assert "only what differs" in events
+
+
 async def test_production_units_are_pages_with_their_total(portal: Portal) -> None:
     unit = {"number": "1012345670", "name": "Prøve Aarhus", "status": "active"}
     page = {"production_units": [unit], "total": 8000, "cursor": "u2"}

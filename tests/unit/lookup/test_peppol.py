@@ -178,6 +178,26 @@ def test_an_odd_date_of_registration_is_left_out_and_told(regdate: str) -> None:
     assert read.odd == ("entities.regdate",)
 
 
+@pytest.mark.parametrize(
+    "entity,odd",
+    [
+        ({"regdate": "2020"}, ("entities.regdate",)),
+        ({"regdate": 2020}, ("entities.regdate",)),
+        ({"regdate": None}, ()),
+        ({"countryCode": ["DK"]}, ("entities.countryCode",)),
+        ({"identifiers": {"scheme": "OrgNr"}}, ("entities.identifiers",)),
+        ({"identifiers": [7, {"scheme": "OrgNr", "value": 12345674}]}, ("entities.identifiers",)),
+    ],
+)
+def test_an_odd_value_of_a_card_is_left_out_and_told(
+    entity: dict[str, Any], odd: tuple[str, ...]
+) -> None:
+    read_card = record("iso6523-actorid-upis::0184:12345674", **entity)
+
+    assert (read_card.key, read_card.holder) == ("0184:12345674", "dk:12345674")
+    assert read_card.odd == odd
+
+
 Export = Callable[[str], list[Any]]
 
 
