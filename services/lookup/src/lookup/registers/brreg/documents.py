@@ -7,7 +7,7 @@ of the CSV files, whose columns are the dotted paths of the JSON.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Annotated, Any, Final
 
@@ -19,7 +19,6 @@ from lookup.records.fields import (
     Count,
     Day,
     Document,
-    Flag,
     Many,
     Text,
     coded,
@@ -72,6 +71,8 @@ _DELETED: Final = "Slettet"
 _REGISTERED: Final = "registreringsdatoEnhetsregisteret"
 #: Members of every JSON document; rows of CSV files have none of them.
 _LINKS: Final = frozenset(("links", "_links"))
+#: Answers in older CSV files.
+_ANSWERS: Final = {"J": "true", "N": "false"}
 #: A cell of the CSV files tells only whether there are remarks.
 _REMARKS: Final = "paategninger"
 
@@ -89,6 +90,8 @@ def _joined_lines(value: object) -> object:
 
 OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
 TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split), BeforeValidator(none_as_empty)]
+#: JSON has it as such; CSV as a word (`_ANSWERS`).
+Flag = bool | None
 #: A text of several lines.
 Prose = Annotated[Text, BeforeValidator(_joined_lines)]
 
@@ -183,11 +186,8 @@ class BrregDocument(Document):
     @property
     def employees(self) -> Employees | None:
         """The exact number; 1 to 4 if the register withholds it, as it does since 2026."""
-        count = self.antall_ansatte
-        if count is not None:
-            return Employees(min=count, max=count, exact=count, as_of=self.telt)
-        if self.har_registrert_antall_ansatte:
-            return Employees(min=1, max=4, as_of=self.telt)
+        if self.antall_ansatte is not None or self.har_registrert_antall_ansatte:
+            return _employees(self.antall_ansatte, self.telt)
         return None
 
     def former_names(self, today: str) -> tuple[str, ...]:
@@ -201,11 +201,20 @@ class BrregDocument(Document):
         return each_once(old.navn for old in former)
 
 
+@lru_cache(8192)
+def _employees(count: int | None, as_of: str | None) -> Employees:
+    if count is None:
+        return Employees(min=1, max=4, as_of=as_of)
+    return Employees(min=count, max=count, exact=count, as_of=as_of)
+
+
 def public_address(given: BrregAddress | None) -> Address | None:
     """Returns the public form of an address; None if it is missing or empty."""
     if given is None:
         return None
-    co, street = _without_care_of([line for line in given.adresse if line])
+    lines = [line for line in given.adresse if line]
+    with_co = any("/" in line for line in lines)
+    co, street = _without_care_of(lines) if with_co else (None, _joined(lines))
     country = country_code(given.landkode)
     town = town_line(given.postnummer, given.poststed)
     abroad = None if country == "NO" else given.land
@@ -250,7 +259,7 @@ def _without_care_of(lines: list[str]) -> tuple[str | None, str | None]:
 
 
 def _joined(lines: list[str]) -> str | None:
-    return ", ".join(line.strip(" ,") for line in lines) or None
+    return ", ".join([line.strip(" ,") for line in lines]) or None
 
 
 def next_day(days: Iterable[str | None], today: str) -> date | None:
@@ -270,22 +279,20 @@ def is_deleted(raw: Raw) -> bool:
 
 
 def untold(
-    raw: Raw, told_by: Mapping[str, Sequence[str]], added: Mapping[str, str]
+    raw: Raw, told_by: Mapping[str, Sequence[str]], added: Mapping[str, Sequence[str]]
 ) -> frozenset[str]:
     """Returns the public fields that a document's source cannot tell.
 
     `told_by` has the members that tell a field. JSON omits an empty member, so its absence tells
-    that it is empty, unless the file is older than the member: `added` has the fields whose members
-    came after 2022, each with a member that every document has since then. A row has every column
-    of its file, and a deleted document lacks what the register still knows.
+    that it is empty, unless the file is older than the member: `added` has the fields that came
+    after 2022, by a member that every document has since then. A row has every column of its file,
+    and a deleted document lacks what the register still knows.
     """
     if is_deleted(raw) or raw.keys().isdisjoint(_LINKS):
-        return frozenset(name for name, own in told_by.items() if raw.keys().isdisjoint(own))
-    return frozenset(
-        name
-        for name, marker in added.items()
-        if marker not in raw and raw.keys().isdisjoint(told_by[name])
-    )
+        asked: Iterable[str] = told_by
+    else:
+        asked = [name for marker, names in added.items() if marker not in raw for name in names]
+    return frozenset(name for name in asked if raw.keys().isdisjoint(told_by[name]))
 
 
 def from_row(row: Raw) -> Raw:
@@ -305,7 +312,7 @@ def from_row(row: Raw) -> Raw:
             target = target[step]
             if not isinstance(target, dict):
                 raise RecordRejected(f"{column}: another column contradicts it")
-        target[name] = cell
+        target[name] = _ANSWERS.get(cell, cell)
     if document.get(_REMARKS) is not None and document.pop(_REMARKS) == "false":
         document[_REMARKS] = []
     return document

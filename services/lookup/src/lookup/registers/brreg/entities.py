@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import AliasChoices, Field
@@ -24,7 +24,6 @@ from lookup.records.fields import (
     Amount,
     Day,
     Document,
-    Flag,
     Many,
     Text,
     Word,
@@ -41,6 +40,7 @@ from lookup.registers.brreg.documents import (
     BrregAddress,
     BrregDocument,
     Coded,
+    Flag,
     OrganisationNumber,
     Prose,
     is_deleted,
@@ -134,6 +134,19 @@ class Entity(BrregDocument):
     under_rekonstruksjonsforhandling_dato: Day = None
     under_utenlandsk_insolvensbehandling_dato: Day = None
 
+    @cached_property
+    def conditions(self) -> "list[tuple[_Condition, list[str]]]":
+        """The conditions that apply or will, with their dates, which replace an omitted flag."""
+        fields = vars(self)
+        found = []
+        for condition in _CONDITIONS:
+            flag = None if condition.flag is None else fields[condition.flag]
+            if flag is not False:
+                days = [day for name in condition.dates if (day := fields[name]) is not None]
+                if days or flag:
+                    found.append((condition, days))
+        return found
+
     @property
     def audit_waived_on(self) -> str | None:
         """The day from which its accounts are not audited, or on which that was decided."""
@@ -156,18 +169,6 @@ class _Condition(NamedTuple):
     word: str
     flag: str | None
     dates: tuple[str, ...]
-
-    def days(self, entity: Entity) -> list[str] | None:
-        """Returns the dates of a condition that applies or may later; else None.
-
-        The dates replace a flag that is omitted.
-        """
-        fields = vars(entity)
-        flag = None if self.flag is None else fields[self.flag]
-        if flag is False:
-            return None
-        days = [day for name in self.dates if (day := fields[name]) is not None]
-        return days if days or flag else None
 
 
 #: The first that applies counts; an entity to which none applies is active.
@@ -256,25 +257,22 @@ _TOLD_BY: Final = {
     "accounts": ("sisteInnsendteAarsregnskap",),
     "parent": ("overordnetEnhet",),
 }
-#: The fields that came after 2022, each with a member that every document has since then.
+#: The fields that came after 2022, by a member that every document has since then.
 _ADDED: Final = {
-    **dict.fromkeys(
-        (
-            "former_names",
-            "phone",
-            "phones",
-            "email",
-            "purpose",
-            "activity",
-            "audit_waived",
-            "articles_dated",
-            "vat_registered_since",
-            "registrations",
-        ),
-        "respons_klasse",
+    "respons_klasse": (
+        "former_names",
+        "phone",
+        "phones",
+        "email",
+        "purpose",
+        "activity",
+        "audit_waived",
+        "articles_dated",
+        "vat_registered_since",
+        "registrations",
     ),
-    **dict.fromkeys(("capital", "shares", "in_group", "home_register"), "erIKonsern"),
-    "remarks": "paategninger",
+    "erIKonsern": ("capital", "shares", "in_group", "home_register"),
+    "paategninger": ("remarks",),
 }
 
 
@@ -285,8 +283,9 @@ def company_record(raw: Raw, today: date) -> CompanyRecord:
         raise RecordRejected(
             f"organisasjonsform.kode: {entity.form.code} is a unit's, not an entity's"
         )
+    day = today.isoformat()
     unknown = untold(raw, _TOLD_BY, _ADDED)
-    company = _company(entity, today.isoformat(), unknown, deleted=is_deleted(raw))
+    company = _company(entity, day, unknown, deleted=is_deleted(raw))
     if company.status_since is None and company.status is not Status.ACTIVE:
         unknown |= {"status_since"}
     return CompanyRecord.of(
@@ -295,7 +294,7 @@ def company_record(raw: Raw, today: date) -> CompanyRecord:
         units=(),
         owners=None,
         version=None,
-        next_day=next_day(_days(entity), today.isoformat()),
+        next_day=next_day(_days(entity), day),
         unknown=unknown,
         odd=entity.odd,
     )
@@ -352,17 +351,16 @@ def _company(entity: Entity, today: str, unknown: frozenset[str], *, deleted: bo
 
 def _status(entity: Entity, today: str) -> tuple[Status, str | None, str | None]:
     """Returns the status, its word, and its first day; nothing begins before its date."""
-    for condition in _CONDITIONS:
-        days = condition.days(entity)
-        if days is not None and (not days or min(days) <= today):
+    for condition, days in entity.conditions:
+        if not days or min(days) <= today:
             return condition.status, condition.word, min(days, default=None)
     return Status.ACTIVE, None, None
 
 
 def _days(entity: Entity) -> Iterator[str | None]:
     """Yields the days on which the document may read differently."""
-    for condition in _CONDITIONS:
-        yield from condition.days(entity) or ()
+    for _, days in entity.conditions:
+        yield from days
     yield entity.audit_waived_on
     for name in entity.historiske_navn:
         yield name.til_dato

@@ -23,9 +23,9 @@ from common.contracts.company import (
     Share,
 )
 from common.domain.countries import FORMATS
-from lookup.records.fields import Document, Flag, Many, Text, decimal_of, read_document
+from lookup.records.fields import Document, Many, Text, decimal_of, read_document
 from lookup.records.records import Holder, OwnersRecord, Raw, RecordRejected, in_order
-from lookup.registers.brreg.documents import Coded, OrganisationNumber
+from lookup.registers.brreg.documents import Coded, Flag, OrganisationNumber
 
 #: Roles that make an owner. DTPR and DTSO are partners with shared and with joint liability, EIKM
 #: the municipalities that own a company.

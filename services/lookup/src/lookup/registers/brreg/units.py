@@ -33,8 +33,8 @@ _TOLD_BY: Final = {
     "employees": ("antallAnsatte", "harRegistrertAntallAnsatte"),
     "started": ("oppstartsdato",),
 }
-#: The fields that came after 2022, each with a member that every document has since then.
-_ADDED: Final = dict.fromkeys(("former_names", "phone", "phones", "email"), "respons_klasse")
+#: The fields that came after 2022, by a member that every document has since then.
+_ADDED: Final = {"respons_klasse": ("former_names", "phone", "phones", "email")}
 
 
 class Unit(BrregDocument):
