@@ -338,12 +338,6 @@ def test_control_characters_are_removed_and_empty_texts_are_none() -> None:
     assert (read.name, read.website) == ("PRØVEN  AS", None)
 
 
-def test_a_number_may_be_formatted_and_have_a_wrong_check_digit() -> None:
-    assert company(organisasjonsnummer=310345679).vat == "310345679"
-    assert company(organisasjonsnummer="310 345 679").vat == "310345679"
-    assert company(organisasjonsnummer="310345670").vat == "310345670"
-
-
 @pytest.mark.parametrize(
     "field,value,reason",
     [

@@ -288,6 +288,37 @@ def test_an_odd_value_is_left_out_and_counted(fields: Raw, path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "landline,mobile,phones",
+    [
+        ("22 33 44 55", "+47 998 87 766", ("22334455", "99887766")),
+        ("22334455/22334456", None, ("22334455", "22334456")),
+        ("22334455 / 91919191", "91919191", ("22334455", "91919191")),
+        (None, "91919191, 92929292", ("91919191", "92929292")),
+    ],
+)
+def test_two_numbers_in_one_field_are_both_found(
+    landline: str | None, mobile: str | None, phones: tuple[str, ...]
+) -> None:
+    read = company(telefon=landline, mobil=mobile)
+
+    assert (read.phone, read.phones, read.searched_phones) == (phones[0], phones, phones)
+    assert unit(telefon=landline, mobil=mobile).searched_phones == phones
+
+
+@pytest.mark.parametrize(
+    "number,vat",
+    [
+        ("310345679", "310345679"),
+        (310345679, "310345679"),
+        ("310 345 679", "310345679"),
+        ("310345670", "310345670"),
+    ],
+)
+def test_a_number_is_read_as_the_register_has_it(number: object, vat: str) -> None:
+    assert company(organisasjonsnummer=number).vat == vat
+
+
+@pytest.mark.parametrize(
     "amount,text", [("1.250.000,00", "1250000.00"), ("30 000", "30000.00"), (1e5, "100000.00")]
 )
 def test_capital_is_read_as_people_write_it(amount: object, text: str) -> None:
