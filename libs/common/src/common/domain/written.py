@@ -68,7 +68,7 @@ _WORD: Final = re.compile(r"[^\W\d_]+")
 #: What may stand between words and digits.
 _PUNCTUATION: Final = re.compile(r"""[^\W\d_]+|[\s.,:;#°ºª№()\[\]<>/|*'"’“”☎✆📞📱\-‐-―]+""")
 _INITIALS: Final = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]\.){2,}")
-_COMPOUND: Final = re.compile(r"([^\W\d_]+?)(?:s?(?:nr|nummer|number)|no)")
+_COMPOUND: Final = re.compile(r"([^\W\d_]+?)(?:nr|nummer|number|no)")
 
 _MORE: Final = "there is more than a number in this text"
 _NO: Final = "no"
@@ -225,7 +225,8 @@ def _meaning(
     if word in _NUMBERING:
         return None, None
     compound = _COMPOUND.fullmatch(word)
-    for each in (word, compound[1] if compound else word):
+    stem = compound[1] if compound else word
+    for each in (word, stem, stem.removesuffix("s")):
         if each in _LABELS:
             return _LABELS[each]
     raise InvalidIdentifier(_MORE)

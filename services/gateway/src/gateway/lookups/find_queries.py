@@ -23,7 +23,7 @@ from common.contracts.lookup import SearchType
 from common.domain.countries import FORMATS
 from common.domain.known_values import digits, forms_named, is_known, nearest_values
 from common.domain.nearest import nearest
-from common.domain.written import read_country, read_postal_code
+from common.domain.written import plain_name, read_country, read_postal_code
 from gateway.http.parameters import COUNTRY, Parameters, Reading
 from gateway.lookups.codes import WORDS_OF, Stored, codes_meant, is_words, near_words
 from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
@@ -136,7 +136,7 @@ class FindReading(Reading):
 
     def words(self) -> str | None:
         """Returns the words of a name; None if absent, or if invalid with the error noted."""
-        text = (self.single("q") or "").strip()
+        text = plain_name(self.single("q") or "")
         shortest, longest = NAME_LENGTH
         if text and not shortest <= len(text) <= longest:
             self.invalid("q", f"must be {shortest} to {longest} characters")

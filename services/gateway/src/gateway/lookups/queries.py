@@ -25,6 +25,7 @@ from common.contracts.lookup import (
     SuggestRequest,
 )
 from common.domain.nearest import did_you_mean, unknown_names
+from common.domain.written import plain_name
 from gateway.http.parameters import (
     COUNTRY,
     FORMAT,
@@ -219,7 +220,7 @@ class _SuggestReading(Reading):
         if TERM not in self.parameters:
             self.fault(Rank.MISSING_SEARCH, TERM, "required; give the text typed so far")
             return None
-        text = (self.single(TERM) or "").strip()
+        text = plain_name(self.single(TERM) or "")
         shortest, longest = NAME_LENGTH
         if text and not shortest <= len(text) <= longest:
             self.invalid(TERM, f"must be {shortest} to {longest} characters")
