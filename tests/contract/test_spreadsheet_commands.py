@@ -24,7 +24,7 @@ BOOK = a_workbook(
             ["Kundenavn", "CVR-nummer", "Gade", "Husnr", "Saldo"],
             ["Prøve ApS", 12345674.0, "Nørregade", 12.0, -7.5],
         ],
-        "Andre": [["Orgnr", "Land"], ["310 345 679", "Norge"]],
+        "Andre": [["Orgnr", "Land", "Bemærkning"], ["310 345 679", "Norge", "ny"]],
     },
     hidden=["Kladde"],
     merged={"Kunder": "A3:B3"},
@@ -89,8 +89,9 @@ async def test_another_sheet_is_added_to_a_watchlist(shell: Shell, book: Path) -
 
     done = await shell.run("watchlists", "add", "wl_1", "-f", book.name, "--sheet", "Andre")
 
-    assert shell.bodies == [{"add": ["no:310345679"], "remove": []}]
+    assert shell.bodies[0]["add"] == ["Norge:310 345 679"]
     assert "Read kunder.xlsx: sheet Andre (others: Kunder)" in done.stderr
+    assert "Columns: Orgnr, Land; not used: Bemærkning" in done.stderr
 
 
 async def test_the_header_and_the_parts_of_an_address_are_chosen(shell: Shell) -> None:

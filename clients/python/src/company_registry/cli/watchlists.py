@@ -244,6 +244,7 @@ def _read(session: Session, file: Path, name: str | None, header_row: int | None
     own = {name: place for place, name in enumerate(sheet.header)}
     numbers = [*(own[name] for name in _OWN if name in own), *sheet.places("vat")]
     if numbers:
+        _say_columns(session, sheet, numbers, own)
         return list(_of_rows(file, sheet, numbers, own))
     lines = [Row(sheet.header, number=sheet.header_row), *sheet.rows]
     form = _NUMBER if len(sheet.header) == 1 else _KEY
@@ -261,11 +262,30 @@ def _of_lines(file: Path, lines: Sequence[Row], place: int) -> Iterator[_Entry]:
             yield _Entry(text, str(file), line.number)
 
 
+def _countries(sheet: Sheet, own: Mapping[str, int]) -> list[int]:
+    return [*(own[name] for name in _OWN_COUNTRY if name in own), *sheet.places("country")]
+
+
+def _say_columns(
+    session: Session, sheet: Sheet, numbers: Sequence[int], own: Mapping[str, int]
+) -> None:
+    """Says which columns are used, and which are not, where there are others."""
+    used = [
+        *numbers,
+        *_countries(sheet, own),
+        *(own[name] for name in ("decision",) if name in own),
+    ]
+    unused = [name for place, name in enumerate(sheet.header) if place not in used]
+    if unused:
+        named = ", ".join(sheet.header[place] for place in used)
+        session.note(f"Columns: {named}; not used: {', '.join(unused)}")
+
+
 def _of_rows(
     file: Path, sheet: Sheet, numbers: Sequence[int], own: Mapping[str, int]
 ) -> Iterator[_Entry]:
     """The companies of rows: their numbers as they are written, each behind its country."""
-    countries = [*(own[name] for name in _OWN_COUNTRY if name in own), *sheet.places("country")]
+    countries = _countries(sheet, own)
     decision = own.get("decision")
     for row in sheet.rows:
         # A row that a person has yet to review is no customer.
