@@ -123,7 +123,7 @@ async def test_a_company_registered_in_error_has_ended_until_it_is_reinstated(
     await world.sync(*DENMARK)
 
     changed = {name: ended[name] for name in before if before[name] != ended[name]}
-    assert changed.keys() == {"status", "status_text", "ended"}
+    assert changed.keys() == {"status", "status_text", "status_since", "ended"}
     assert (ended["status"], ended["status_text"]) == ("ended", "FEJLREGISTRERET")
     assert await world.stored_company(HOLDING, country="dk") == before
     assert await world.events() == [

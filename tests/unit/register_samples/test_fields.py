@@ -27,7 +27,15 @@ def values(record: object) -> Iterator[tuple[str, Any]]:
 @pytest.mark.parametrize(
     "stream,source,unknown",
     [
-        (companies_dk, DK_COMPANIES, {"registered", "vat_registered", "accounts", "parent"}),
+        (
+            companies_dk,
+            DK_COMPANIES,
+            {
+                *("registered", "vat_registered", "vat_registered_since", "accounts", "parent"),
+                *("shares", "activity", "registrations", "sector", "in_group", "language"),
+                *("home_register", "remarks"),
+            },
+        ),
         (
             companies_no,
             NO_ENTITIES,
@@ -36,7 +44,7 @@ def values(record: object) -> Iterator[tuple[str, Any]]:
                 *("listed", "founders", "merged_into", "merged_from"),
             },
         ),
-        (units_dk, DK_UNITS, set()),
+        (units_dk, DK_UNITS, {"website"}),
         (units_no, NO_UNITS, {"advertising_protected"}),
         (participants, PEPPOL, set()),
     ],

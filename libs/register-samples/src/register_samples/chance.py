@@ -23,6 +23,7 @@ class Topic(IntEnum):
     UNIT = 9
     CUSTOMER = 10
     FURTHER_DETAILS = 11
+    DANISH_DETAILS = 12
 
 
 class Draw:

@@ -1,6 +1,7 @@
 """The documents of CVR (distribution.virk.dk): each part with the period in which it was valid."""
 
 from datetime import date, timedelta
+from uuid import NAMESPACE_URL, uuid5
 
 from register_samples.addresses import building, in_flat
 from register_samples.chance import Draw, Topic
@@ -14,30 +15,41 @@ _TEMPLATES = Templates("denmark")
 _DAY = timedelta(days=1)
 #: One of so many documents has no time of loading.
 _UNLOADED = 10
+#: The decree of a court, by the standing: its code and its text.
+_DECREES = {"BANKRUPT": (1, "Konkurs"), "RECONSTRUCTION": (3, "Tvangsakkord")}
+#: From this day on industries have a code of each classification.
+_DB25 = date(2025, 1, 1)
 _UNKNOWN = {"code": "980000", "text": "Uoplyst"}
 
 
 def company_document(company: Variables) -> Document:
     """Returns `{"Vrvirksomhed": {...}}`, with the history of each part."""
     draw = Draw(DENMARK.ordinal, Topic.DETAILS, company["index"])
+    further = Draw(DENMARK.ordinal, Topic.DANISH_DETAILS, company["index"])
     since, ended, form = company["founded"], company["ended"], company["form"]
     industries = company["industries"] or [_UNKNOWN]
     known = {
         **company,
         **_period(since, ended),
+        **_phones(company, further),
+        "protected": company["protected"] if further.happens(0.97) else None,
         "cvr": int(company["number"]),
         "names": _names(company),
         "trade_names": [{"name": name} for name in company["trade_names"]],
         "postal_address": address(company["postal"], since, ended),
         "addresses": _addresses(company, draw),
         **{f"industry_{n}": each for n, each in enumerate(industries, 1)},
+        "main_industries": _main_industries(industries[0], company),
         "states": _states(company),
+        "decrees": _decrees(company),
+        "mergers": _reorganisations("Fusion", company, further),
+        "demergers": _reorganisations("Spaltning", company, further),
         "form": {**form, "form_code": int(form["code"])},
         **({} if not company["employees"] and draw.happens(0.6) else _employment(company, draw)),
-        "attributes": _attributes(company, draw),
+        "attributes": [*_attributes(company, draw), *_rules(company, further)],
         "units": _units(company),
         "relations": _relations(company),
-        "summary": company["status"] or ("Ophørt" if ended else "Aktiv"),
+        "summary": _summary(company),
         **_times(company["index"], company["standing_since"], draw),
     }
     return _TEMPLATES.fill("company", known)
@@ -46,6 +58,7 @@ def company_document(company: Variables) -> Document:
 def unit_document(unit: Variables, owner: Variables) -> Document:
     """Returns `{"VrproduktionsEnhed": {...}}` of a company's unit."""
     draw = Draw(DENMARK.ordinal, Topic.UNIT, int(unit["number"]))
+    further = Draw(DENMARK.ordinal, Topic.DANISH_DETAILS, int(unit["number"]))
     since, ended, cvr = unit["started"], unit["ended"], int(owner["number"])
     held = [{"cvr": cvr}]
     if moved := unit.get("moved"):
@@ -56,6 +69,7 @@ def unit_document(unit: Variables, owner: Variables) -> Document:
         **_period(since, ended),
         "cvr": cvr,
         "p_number": int(unit["number"]),
+        **_further_unit(unit, owner, further),
         "location": address(unit["address"], since, ended),
         **(_employment(unit, draw) if unit["employees"] else {}),
         "owners": held,
@@ -73,7 +87,11 @@ def address(address: Variables | None, since: date, until: date | None = None) -
     if "country" in address:
         text = "\n".join((*address["lines"], address["city"]))
         return _TEMPLATES.fill("abroad", {**known, "text": text})
-    return _TEMPLATES.fill("domestic", {**known, "postcode_number": int(address["postcode"])})
+    known["postcode_number"] = int(address["postcode"])
+    known["municipality_number"] = int(address["municipality_code"])
+    place = [address.get(part) for part in ("street", "box", "house", "letter", "floor", "door")]
+    known["identifier"] = str(uuid5(NAMESPACE_URL, f"dar:{address['postcode']} {place}"))
+    return _TEMPLATES.fill("domestic", known)
 
 
 def _period(since: date, until: date | None) -> Variables:
@@ -100,12 +118,94 @@ def _addresses(company: Variables, draw: Draw) -> list[Document]:
 def _states(company: Variables) -> list[Variables]:
     """Returns the words for the standing; sole traders, partnerships and associations have none."""
     text, since, founded = company["status"], company["standing_since"], company["founded"]
-    if not text:
+    if not text or company["form"]["naming"] == "SOLE_TRADER":
         return []
     state = {"status": text, **_period(since, None)}
     if company["standing"] == "ACTIVE":
         return [state]
     return [{"status": "NORMAL", **_period(founded, max(since - _DAY, founded))}, state]
+
+
+def _summary(company: Variables) -> str:
+    """Returns the word of the summary, which some documents write without spaces."""
+    if company["form"]["naming"] == "SOLE_TRADER":
+        return "Ophørt" if company["ended"] else "Aktiv"
+    text: str = company["status"] or ("Ophørt" if company["ended"] else "Aktiv")
+    return text.replace(" ", "") if company["index"] % 2 else text
+
+
+def _decrees(company: Variables) -> list[Variables]:
+    """Returns the decrees of courts on a sole trader's insolvency; the others have none."""
+    known = _DECREES.get(company["standing"])
+    if known is None or company["form"]["naming"] != "SOLE_TRADER":
+        return []
+    code, text = known
+    decree = {"code": 1, "text": "Dekret", "credit_code": code, "credit_text": text}
+    return [{**decree, **_period(company["standing_since"], None)}]
+
+
+def _main_industries(main: Variables, company: Variables) -> list[Variables]:
+    """Returns the main industry, from 2025 on with its code in either classification."""
+    newer = DENMARK.habits["reclassified"].get(main["code"])
+    if newer is None or company["founded"] < _DB25:
+        return [main]
+    return [main, {**main, "code": newer}]
+
+
+def _phones(company: Variables, draw: Draw) -> Variables:
+    """Returns the phone, some with the mobile in the same field."""
+    phone, mobile = company.get("phone"), company.get("mobile")
+    if not phone or not mobile or phone["secret"] or mobile["secret"] or not draw.happens(0.3):
+        return {}
+    return {"phone": {**phone, "value": f"{phone['value']}/{mobile['value']}"}, "mobile": None}
+
+
+def _reorganisations(name: str, company: Variables, draw: Draw) -> list[Variables]:
+    """Returns the merger or demerger into which a company went, or out of which it came."""
+    part = {"type": "FUNKTION", "value": name}
+    if company["status"].upper().endswith(name.upper()):
+        day = company["ended"]
+        return [{"name": name, "incoming": {**part, **_period(day, day)}, **_period(day, day)}]
+    if company["capital"] is None or not draw.happens(0.03):
+        return []
+    day = draw.day(company["founded"], company["ended"] or AS_OF)
+    return [{"name": name, "outgoing": {**part, **_period(day, day)}, **_period(day, day)}]
+
+
+def _rules(company: Variables, draw: Draw) -> list[Variables]:
+    """Returns what the articles say; only companies with a capital have them."""
+    if company["capital"] is None:
+        return []
+    start, end = draw.pick([("01-01", "12-31"), ("07-01", "06-30"), ("10-01", "09-30")])
+    values = {
+        "TEGNINGSREGEL": draw.pick(DENMARK.words["signing_rules"]),
+        "REVISION_FRAVALGT": "true" if draw.happens(0.4) else "false",
+        "VEDTÆGT_SENESTE": str(draw.day(company["founded"], company["ended"] or AS_OF)),
+        "REGNSKABSÅR_START": f"--{start}",
+        "REGNSKABSÅR_SLUT": f"--{end}",
+        "BØRSNOTERET": "true" if draw.happens(0.05) else "false",
+    }
+    is_listable = company["form"]["short"] == "A/S"
+    found = [{"type": each, "value": value} for each, value in values.items()]
+    return found if is_listable else found[:-1]
+
+
+def _further_unit(unit: Variables, owner: Variables, draw: Draw) -> Variables:
+    """Returns the names, the postal address, the second industry and the protection of a unit."""
+    since, ended, name = unit["started"], unit["ended"], {"name": unit["name"]}
+    names = [{**name, **_period(since, ended)}]
+    if owner["index"] >= SIZE and draw.happens(0.05) and since < (ended or AS_OF):
+        changed = draw.day(since + _DAY, ended or AS_OF)
+        former = {"name": f"{unit['name']} Filial", **_period(since, changed - _DAY)}
+        names = [former, {**name, **_period(changed, ended)}]
+    postal = address(building(draw, DENMARK), since, ended) if draw.happens(0.03) else None
+    others = DENMARK.industries
+    return {
+        "names": names,
+        "postal_address": postal,
+        "industry_2": draw.pick(others) if draw.happens(0.08) else None,
+        "protected": draw.happens(0.4),
+    }
 
 
 def _employment(holder: Variables, draw: Draw) -> Variables:
@@ -123,7 +223,8 @@ def _employment(holder: Variables, draw: Draw) -> Variables:
         "month": {**now, "month": last.month},
     }
     if draw.happens(0.7):
-        known["new_month"] = {**known["month"], "shown": count if draw.happens(0.5) else None}
+        shown = count if draw.happens(0.5) else None
+        known["new_month"] = {**known["month"], "shown": shown, "full_time": shown}
     return known
 
 
@@ -189,6 +290,14 @@ def _relations(company: Variables) -> list[Variables]:
         if company["form"]["short"] == "A/S":
             bodies += [("Bestyrelse", "BESTYRELSE")] * 3
         found += [_officer(name, function, company, draw) for name, function in bodies]
+        further = Draw(DENMARK.ordinal, Topic.DANISH_DETAILS, company["index"] << 1)
+        if further.happens(0.3):
+            founder = _firm(earlier_company(DENMARK, company, further))
+            found.append(_member(founder, "STIFTERE", "Stiftere", "STIFTERE", company["founded"]))
+        for kind, body, function in DENMARK.habits["further_bodies"]:
+            if further.happens(0.02):
+                person_ = _person(person(further, DENMARK), further)
+                found.append(_member(person_, kind, body, function, company["founded"]))
         if draw.happens(0.3):
             auditor = _firm(earlier_company(DENMARK, company, draw))
             found.append(_member(auditor, "REVISION", "Revision", "REVISION", company["founded"]))
