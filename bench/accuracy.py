@@ -12,6 +12,7 @@ import json
 import operator
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -191,19 +192,18 @@ class Comparison:
 
 
 def _has_other_figures(query: str, name: str) -> bool:
-    """Returns True if a number in a query is not the name's, or as many single letters are."""
+    """Returns True if a name lacks a number of the query, or has as many other single letters."""
     (numbers, letters), (own_numbers, own_letters) = map(_figures, (query, name))
-    if numbers and numbers != own_numbers:
-        return True
-    return len(letters) == len(own_letters) and letters != own_letters
+    return bool(numbers - own_numbers) or (
+        letters.total() == own_letters.total() and letters != own_letters
+    )
 
 
-def _figures(text: str) -> tuple[list[str], list[str]]:
+def _figures(text: str) -> tuple[Counter[str], Counter[str]]:
     """Returns the numbers and the single letters of a text."""
     runs = re.findall(r"\d+|[^\W\d_]+", text.casefold())
-    return [one for one in runs if one.isdigit()], [
-        one for one in runs if len(one) == 1 and one.isalpha()
-    ]
+    letters = (run for run in runs if len(run) == 1 and run.isalpha())
+    return Counter(filter(str.isdigit, runs)), Counter(letters)
 
 
 def _key(name: str) -> str:

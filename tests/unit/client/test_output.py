@@ -111,6 +111,15 @@ def test_a_company_that_another_matches_as_well_is_ambiguous(
     assert row["alternatives"] == f"12345682 Alfa ApS ({shown})"
 
 
+def test_a_company_that_others_match_as_well_is_ambiguous_and_they_are_counted() -> None:
+    match = {"type": "name", "score": 100, "others": 10}
+    found = Company.model_validate(a_found_company(match=match))
+
+    row = row_of(Result(found, None))
+
+    assert (row["ambiguous"], row["others"]) == ("yes", "10")
+
+
 def test_what_is_included_has_columns() -> None:
     share = {"min": "10", "max": "15"}
     found = company(

@@ -167,3 +167,33 @@ def test_a_company_without_a_street_is_found_by_name_alone(index: SearchIndex) -
 
     assert index.size.addresses == 0
     assert index.search_name("Nordlys")
+
+
+def counted(index: SearchIndex, address: str, limit: int = 1) -> tuple[CompanyKey, int]:
+    first = index.search_addresses(address, limit)[0]
+    return first.key, first.others
+
+
+def test_the_companies_at_the_same_address_are_counted(index: SearchIndex) -> None:
+    filled(
+        index,
+        at("Storgade 5, 5000 Odense C", number=1, employees=9),
+        at("Storgade 5, 5000 Odense C", number=2),
+        at("Storgade 5, 2., 5000 Odense C", number=3),
+        at("Storgade 7, 5000 Odense C", number=4),
+    )
+
+    assert counted(index, "Storgade 5, 5000 Odense C") == ("dk:1", 1)
+    assert counted(index, "Storgade 5, 5000 Odense C", 6) == ("dk:1", 1)
+    assert counted(index, "Storgade 5, 2., 5000 Odense C") == ("dk:3", 0)
+    assert counted(index, "Stogrrade 7, 5000 Odense C") == ("dk:4", 0)
+
+
+def test_the_companies_of_a_crowded_house_are_counted_by_their_floor(index: SearchIndex) -> None:
+    on_floors = [
+        at(f"Storgade 5, {1 + n % 2}., 5000 Odense C", number=n, employees=n) for n in range(1, 401)
+    ]
+    filled(index, *on_floors, at("Storgade 5, 5000 Odense C", number=500))
+
+    assert counted(index, "Storgade 5, 2., 5000 Odense C") == ("dk:399", 199)
+    assert counted(index, "Storgade 5, 5000 Odense C") == ("dk:500", 0)

@@ -52,6 +52,18 @@ def test_a_contact_finds_the_companies_that_have_it(
     assert [(int(hit.key.vat), hit.score) for hit in hits] == found
 
 
+def test_the_companies_with_the_same_contact_are_counted(index: SearchIndex) -> None:
+    filled(
+        index,
+        *(reachable(n, website="alfa.example") for n in range(1, 9)),
+        reachable(9, "a@b.example"),
+    )
+
+    hits = [index.search_contacts(contact, 1)[0] for contact in ("alfa.example", "a@b.example")]
+
+    assert [hit.others for hit in hits] == [7, 0]
+
+
 def test_an_active_company_precedes_one_that_has_ended(index: SearchIndex) -> None:
     ended = an_indexed_company(
         number=1, status=Status.ENDED, employees=50, contacts=("alfa.example",)

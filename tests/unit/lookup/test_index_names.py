@@ -359,6 +359,9 @@ def test_names_with_other_figures_follow_the_alternatives(index: SearchIndex) ->
     listed = [(hit.key, hit.is_other) for hit in index.search_names("Team 7", 6)]
 
     assert listed == [("dk:1", False), ("dk:3", False), ("dk:2", True)]
+    scores = [hit.score for hit in index.search_names("Team 7", 6)]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[2] < scores[1]
 
 
 @pytest.mark.parametrize("asked", ["Moller Fryseri", "C# Konsulenten"])

@@ -213,6 +213,8 @@ def test_another_figure_makes_another_name_that_is_proposed(query: str, name: st
         ("Jens P Nordlys", "Jens Nordlys"),
         ("Nordl s", "Nordlys"),  # a space that stands for a letter
         ("N rdlys Fiskeri", "Nordlys Fiskeri"),
+        ("h17. maj Nordlys", "17. maj Nordlys"),  # a letter too many before a number
+        ("Morrow", "2morrow"),
         ("Nordlys S", "Nordlys AS"),
     ],
 )

@@ -30,6 +30,7 @@ _COLUMNS: Final[dict[str, _Read]] = {
     "match_type": lambda company: company.match.type,
     "score": lambda company: f"{company.match.score:g}",
     "ambiguous": lambda company: "yes" if is_ambiguous(company) else "",
+    "others": lambda company: company.match.others or "",
     "alternatives": lambda company: _joined(
         f"{each.vat} {each.name} ({each.score:g})" for each in company.alternatives or ()
     ),
@@ -81,7 +82,9 @@ class Result:
 
 def is_ambiguous(company: Company) -> bool:
     """True if another company matches as well as this one."""
-    return any(each.score >= company.match.score for each in company.alternatives or ())
+    as_good = any(each.score >= company.match.score for each in company.alternatives or ())
+    # A service of an earlier release does not count the others.
+    return company.match.others > 0 or as_good
 
 
 def columns(include: Sequence[Include]) -> dict[str, _Read]:

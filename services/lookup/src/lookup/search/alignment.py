@@ -58,10 +58,9 @@ def word_similarity(query: str, name: str, is_prefix: bool = False) -> float:  #
     one, other = collapsed(query), collapsed(name)
     if one == other:
         return _SAME_SOUND
-    if figures_of(query) != figures_of(name):
-        # Figures are no letters with typos, but a word may go on: `Nord` of `Nord24`.
-        goes_on = not figures_of(query) or is_prefix
-        return _continued(one, other, is_prefix=is_prefix) if goes_on else 0.0
+    if figures_of(query) and figures_of(query) != figures_of(name):
+        # Figures are no letters with typos, but are typed one by one.
+        return _continued(one, other, is_prefix=True) if is_prefix else 0.0
     found = _almost(one, other, is_prefix=is_prefix)
     if one != query or other != name:
         # A typo may turn two letters into `ae` or split one: query `Kaerheim`, name `Akerheim`.

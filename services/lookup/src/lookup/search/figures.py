@@ -12,6 +12,7 @@ from typing import NamedTuple
 #: Digits, and letters alone between them: `12` and `a` of `12a`.
 _IN_A_NUMBER = re.compile(r"\d+|(?<![^\W\d_])[^\W\d_](?![^\W\d_])")
 _NUMBER = re.compile(r"\d+")
+_NUMBER_AND_LETTER = re.compile(r"\d[^\W\d_]$")
 _ROMAN = re.compile(r"(x{0,3})(ix|iv|v?i{0,4})")
 _VALUES = {"i": 1, "v": 5, "x": 10}
 #: Words that are also Roman numerals, unless they end a name of several words, and words of one
@@ -93,15 +94,14 @@ def has_other_figures(queried: Sequence[str], named: Sequence[str]) -> bool:
     letters, others = map(_letters_in, (queried, named))
     if others:
         return not set(letters).issubset(others)
-    # Roman numerals, and letters of a number.
-    if any(len(one) > 1 or one not in queried for one in letters):
+    if any(len(one) > 1 for one in letters) or any(map(_NUMBER_AND_LETTER.search, queried)):
         return True
     is_last = bool(letters) and letters[-1] == queried[-1]
     return is_last and not named[-1].endswith(letters[-1])
 
 
 def _letters_in(words: Sequence[str]) -> list[str]:
-    """Returns the Roman numerals and single letters of a name."""
+    """Returns the Roman numerals and single letters of a name, those beside numbers included."""
     figures = (figure for n in figure_places(words) for figure in figures_of(words[n]))
     return [figure for figure in figures if not _NUMBER.search(figure)]
 

@@ -22,6 +22,7 @@ from lookup.search.index.beginnings import is_whole
 from lookup.search.index.documents import read_name
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
 from lookup.search.indexed import NameType
+from lookup.search.matching import EXACT
 from lookup.search.scoring import (
     MAX_WHOLE_EDITS,
     NameMatch,
@@ -49,8 +50,9 @@ _HAS_ALL, _ENOUGH = 88.0, 80.0
 _MAX_TIES, _TIED, _MAX_TIED = 16, 2, 128
 #: Equal names that are read to find one that is written as queried.
 _READ_FOR_WRITING = 128
-#: Names that are proposed where none is found.
-_MAX_PROPOSED = 3
+#: Names with other figures that are proposed where none is found, and the least by which their
+#: score is below that of a name which is.
+_MAX_PROPOSED, _BELOW = 3, 0.1
 
 
 _Step = Callable[[], list[IndexedDocument]]
@@ -99,13 +101,18 @@ def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
     hits = [one.hit for one in ranked if one.match.accepted][:limit]
     if hits:
         hits[0] = hits[0]._replace(others=max(companies - 1, 0))
-    return hits + [one.hit for one in _others(ranked)[: _room(limit, len(hits))]]
+    # None seems to match as well as the answer.
+    below = hits[-1].score - _BELOW if hits else EXACT
+    others = [
+        one.hit._replace(score=round(min(one.match.score, below), 1)) for one in _others(ranked)
+    ]
+    return hits + others[: _room(limit, len(hits))]
 
 
 def _others(ranked: Iterable[Candidate]) -> list[Candidate]:
-    return sorted(
-        (one for one in ranked if one.match.is_other), key=lambda one: one.match.score, reverse=True
-    )
+    """Returns the names that only a figure makes others, the nearest first."""
+    others = (one for one in ranked if one.match.is_other)
+    return sorted(others, key=lambda one: one.match.score, reverse=True)
 
 
 def _room(limit: int, found: int) -> int:
