@@ -34,7 +34,9 @@ def test_a_company_is_written_as_decided() -> None:
                 "match": {"type": "vat", "score": 99.5},
                 "einvoicing": [{"identifier": "0184:12345674", "document_types": ["a", "b"]}],
                 "alternatives": [{"vat": "87654325", "city": None}],
+                "einvoicing_total": 6500,
                 "owners": [{"name": "Bo"}],
+                "owners_total": None,
                 "roles": [{"role": "auditor"}],
                 "production_units": [{"number": "1012345670"}],
                 "production_units_total": 101,
@@ -58,7 +60,8 @@ def test_a_company_is_written_as_decided() -> None:
         "<document_types><document_type>a</document_type><document_type>b</document_type>"
         "</document_types></entry></einvoicing><alternatives><alternative>"
         '<vat>87654325</vat><city nil="true"/></alternative></alternatives>'
-        "<owners><owner><name>Bo</name></owner></owners>"
+        "<einvoicing_total>6500</einvoicing_total>"
+        '<owners><owner><name>Bo</name></owner></owners><owners_total nil="true"/>'
         "<roles><role><role>auditor</role></role></roles>"
         "<production_units><production_unit><number>1012345670</number></production_unit>"
         "</production_units><production_units_total>101</production_units_total>"
