@@ -60,7 +60,7 @@ def word_similarity(query: str, name: str, is_prefix: bool = False) -> float:  #
         return _SAME_SOUND
     if figures_of(query) and figures_of(query) != figures_of(name):
         # Figures are no letters with typos, but are typed one by one.
-        return _continued(one, other, is_prefix=True) if is_prefix else 0.0
+        return _TYPED_PREFIX if is_prefix and other.startswith(one) else 0.0
     found = _almost(one, other, is_prefix=is_prefix)
     if one != query or other != name:
         # A typo may turn two letters into `ae` or split one: query `Kaerheim`, name `Akerheim`.
@@ -74,17 +74,11 @@ def _almost(query: str, name: str, *, is_prefix: bool) -> float:
     distance = edits_between(query, name, edits)
     if distance <= edits:
         best = 1 - _EDIT_COST * distance / max(len(query), len(name))
-    continued = _continued(query, name, is_prefix=is_prefix)
-    if is_prefix and not best and not continued:
-        return _almost_prefix(query, name, edits)
-    return max(best, continued)
-
-
-def _continued(query: str, name: str, *, is_prefix: bool) -> float:
-    """Returns the similarity of a word that begins with the queried one."""
     if (is_prefix or len(query) >= PREFIX_FROM) and name.startswith(query):
-        return _TYPED_PREFIX if is_prefix else _PREFIX
-    return 0.0
+        best = max(best, _TYPED_PREFIX if is_prefix else _PREFIX)
+    elif is_prefix and not best:
+        best = _almost_prefix(query, name, edits)
+    return best
 
 
 def _almost_prefix(query: str, name: str, edits: int) -> float:

@@ -34,12 +34,12 @@ def figures_of(word: str) -> tuple[str, ...]:
     """Returns the figures in a folded word; none of most words."""
     if len(word) == 1 or is_roman(word):
         return (word,)
-    return tuple(_IN_A_NUMBER.findall(word)) if _NUMBER.search(word) else ()
+    return () if word.isalpha() else tuple(_IN_A_NUMBER.findall(word))
 
 
 def is_roman(word: str) -> bool:
     """Returns True for a Roman numeral up to 39, `IIII` included."""
-    return bool(word) and _ROMAN.fullmatch(word) is not None
+    return word[:1] in _VALUES and _ROMAN.fullmatch(word) is not None
 
 
 def numbers_in(text: str) -> list[str]:

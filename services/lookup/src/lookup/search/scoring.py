@@ -76,11 +76,8 @@ class Query:
     written: Folded
     #: Words that need not match: the country's name, and legal forms.
     context: frozenset[str]
-    #: As `own_writing` has it.
-    own: str = ""
-    #: The places of the words with figures, and the words as they are written.
+    #: The places of the words with figures.
     figures: tuple[int, ...] = ()
-    words: frozenset[str] = frozenset()
     #: True if the last word may be a prefix of the intended one.
     last_is_prefix: bool = False
 
@@ -131,9 +128,7 @@ def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> 
         form_of(text),
         fold_beginning(text),
         frozenset(context),
-        own_writing(text),
         figure_places(name.tokens),
-        frozenset(plain.split(" ")),
         last_is_prefix,
     )
 
@@ -184,11 +179,18 @@ def _literal(query: Query, name: Name) -> int:
         return _IDENTICAL
     own = 0
     if name.folded.spelled == query.name.spelled:
-        is_same = own_writing(name.text) == query.own
+        is_same = _is_written_as(query, name.text)
         own = _SAME_WRITING if is_same else _SAME_LETTERS
         if is_same and fold_text(name.text).spelled == query.plain:
             return _SAME_TEXT
     return own + _SAME_FORM * _has_queried_form(query, name.text)
+
+
+def _is_written_as(query: Query, text: str) -> bool:
+    """Returns True if an equal name is written as the query, but for its form."""
+    if not query.form and text.lower().startswith(query.text.lower()):
+        return True
+    return own_writing(text) == own_writing(query.text)
 
 
 def _has_queried_form(query: Query, text: str) -> int:
@@ -310,7 +312,7 @@ def _by_words(query: Query, name: Name, weigh: Weigh) -> _Words:
     unmatched = _unmatched(queried, pairs)
     has_place = any(collapsed(queried[n]) in name.places for n in unmatched)
     has_context = any(queried[n] in query.context for pair in pairs for n in pair.query)
-    missing = sum(weigh(queried[n]) for n in unmatched if not _is_context(n, query, name))
+    missing = sum(weigh(queried[n]) for n in unmatched if not _is_context(queried, n, query, name))
     matched = sum(pair_weight for pair_weight, _ in matching)
     query_share = information / ((matched + missing) or 1.0)
     name_weight = sum(weights[: words_before_owner(named)]) or 1.0
@@ -351,12 +353,15 @@ def _other_figures(query: Query, name: Name, pairs: list[Pair]) -> Sequence[int]
     """Returns the places of the query's figures if one of them makes it another name."""
     queried, named = query.name.tokens, name.folded.tokens
     matched = {n for pair in pairs for n in pair.name}
-    own = [n for n in range(len(queried)) if not _is_context(n, query, name)]
-    figures = sorted(set(query.figures).intersection(_unmatched(queried, pairs), own))
+    figures = sorted(set(query.figures).intersection(_unmatched(queried, pairs)))
+    if not figures:
+        return ()
+    own = [n for n in range(len(queried)) if not _is_context(queried, n, query, name)]
+    figures = [n for n in figures if n in own]
     is_other = bool(figures) and lacks_figure(
         Words(queried, figures, own[-1]),
         Words(named, set(range(len(named))) - matched),
-        query.words,
+        query.plain.split(" "),
     )
     return figures if is_other else ()
 
@@ -375,12 +380,12 @@ def _unmatched(queried: list[str], pairs: list[Pair]) -> list[int]:
     return [n for n in range(len(queried)) if n not in matched]
 
 
-def _is_context(place: int, query: Query, name: Name) -> bool:
+def _is_context(queried: list[str], place: int, query: Query, name: Name) -> bool:
     """Returns True for a word that need not match: a place, its quarter, the country, a form."""
-    words = query.name.tokens
-    if words[place] in query.context or collapsed(words[place]) in name.places:
+    word = queried[place]
+    if word in query.context or collapsed(word) in name.places:
         return True
-    return len(words[place]) == 1 and place > 0 and collapsed(words[place - 1]) in name.places
+    return len(word) == 1 and place > 0 and collapsed(queried[place - 1]) in name.places
 
 
 def _has_all(queried: list[str], pairs: list[Pair]) -> bool:

@@ -72,8 +72,7 @@ class Candidate:
     def hit(self) -> SearchHit:
         """The company with its score, and the matched name unless it is the current one."""
         matched = None if self.type is NameType.CURRENT else self.text
-        other = self.match.is_other
-        return SearchHit(self.document.company, self.match.score, matched, is_other=other)
+        return SearchHit(self.document.company, self.match.score, matched, 0, self.match.is_other)
 
 
 class Ranked(NamedTuple):
@@ -99,14 +98,16 @@ def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
         found = found + near
     ranked = each_once(found)
     hits = [one.hit for one in ranked if one.match.accepted][:limit]
-    if hits:
-        hits[0] = hits[0]._replace(others=max(companies - 1, 0))
+    if companies > 1 and hits:
+        hits[0] = hits[0]._replace(others=companies - 1)
+    if not (room := _room(limit, len(hits))):
+        return hits
     # None seems to match as well as the answer.
     below = hits[-1].score - _BELOW if hits else EXACT
     others = [
         one.hit._replace(score=round(min(one.match.score, below), 1)) for one in _others(ranked)
     ]
-    return hits + others[: _room(limit, len(hits))]
+    return hits + others[:room]
 
 
 def _others(ranked: Iterable[Candidate]) -> list[Candidate]:
