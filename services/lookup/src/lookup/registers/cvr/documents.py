@@ -186,7 +186,7 @@ class CvrDocument(Document):
     @cached_property
     def as_of(self) -> AsOf:
         """The day as of which it is read."""
-        raise TypeError("a document without a day")
+        raise TypeError("read by `read`")
 
     @property
     @abstractmethod
