@@ -192,6 +192,11 @@ async def test_the_lookup_service_receives_the_company_and_the_page(gateway: Gat
         ("/api/companies/se/12345674/production_units", ["country"]),
         ("/api/companies/dk/1234567/production_units", ["vat"]),
         (f"{UNITS}?limit=101", ["limit"]),
+        (f"{UNITS}?advertising_protected=no", ["advertising_protected"]),
+        (
+            "/api/companies/no/974760673/production_units?advertising_protected=true",
+            ["advertising_protected"],
+        ),
         ("/api/companies/dk/1234567/owners?limit=101", ["vat", "limit"]),
         (f"{UNITS}?limit=0&after=", ["limit", "after"]),
         (f"{UNITS}?after=1&after=2", ["after"]),

@@ -63,10 +63,10 @@ class Store(Loader):
         page: dict[str, Any] = orjson.loads(reply.body)
         return page
 
-    async def pages(self, limit: int) -> list[dict[str, Any]]:
-        pages = [await self.page(limit=limit)]
+    async def pages(self, limit: int, **fields: Any) -> list[dict[str, Any]]:
+        pages = [await self.page(limit=limit, **fields)]
         while pages[-1]["cursor"]:
-            pages.append(await self.page(limit=limit, after=pages[-1]["cursor"]))
+            pages.append(await self.page(limit=limit, after=pages[-1]["cursor"], **fields))
         return pages
 
 
@@ -121,6 +121,25 @@ async def test_pages_have_every_unit_once_in_the_order_of_a_lookup(store: Store)
         assert {page["total"] for page in pages} == {6}
         assert len(pages) == -(-6 // limit)
         assert shown == await store.looked_up()
+
+
+@pytest.mark.parametrize("wanted,numbers", [(True, "42"), (False, "3")])
+async def test_units_are_selected_by_their_own_protection(
+    store: Store, *, wanted: bool, numbers: str
+) -> None:
+    listed = (UnitKey.parse("dk:1000000009"),)
+    await store.load(a_company_record(units=listed))
+    given = ((ENDED, None), (YOUNG, True), (OLD, False), (AT_HOME, True))
+    await store.load_units(
+        *(unit.model_copy(update={"advertising_protected": value}) for unit, value in given)
+    )
+
+    pages = await store.pages(1, advertising_protected=wanted)
+
+    shown = [unit for page in pages for unit in page["production_units"]]
+    assert "".join(unit["number"][-1] for unit in shown) == numbers
+    assert {page["total"] for page in pages} == {len(numbers)}
+    assert [unit["main"] for unit in shown] == [unit["number"][-1] == "4" for unit in shown]
 
 
 async def test_a_page_goes_on_where_the_last_one_ended_although_units_came_and_went(

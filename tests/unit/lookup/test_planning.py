@@ -1,12 +1,13 @@
 """Plans of batches of records, and the events that they publish."""
 
 import dataclasses
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import orjson
 import pytest
 
-from common.contracts.company import CompanyKey, Status, UnitKey
+from common.contracts.company import CompanyKey, Employees, Status, UnitKey
 from lookup.changes.states import ApplyContext, Bump, DigestUpdate, Known, Plan, Verdict
 from lookup.changes.units import plan_unit_removal
 from lookup.records.digests import Part
@@ -526,3 +527,39 @@ def test_owners_without_a_company_and_stale_and_removed_records_store_no_digest(
     assert not waiting.plan(digested(OWNERS, OTHER)).writes
     assert register.plan(older) == Plan(verdicts=(Verdict.STALE,))
     assert not removed.plan(older).writes
+
+
+def counted_on(day: str, version: SourceVersion | None = MONDAY, *, count: int = 7) -> Stored:
+    employees = Employees(min=count, max=count, exact=count, as_of=day)
+    return a_company_record(a_company(employees=employees), version=version)
+
+
+def unit_counted_on(day: str, version: SourceVersion | None = MONDAY) -> Stored:
+    return a_unit_record(
+        a_unit(employees=Employees(min=7, max=7, exact=7, as_of=day)), version=version
+    )
+
+
+@pytest.mark.parametrize("counted", [counted_on, unit_counted_on])
+def test_a_new_count_of_the_same_employees_is_stored_and_is_no_change(
+    counted: Callable[..., Stored],
+) -> None:
+    register = PlannedRegister.of(counted("2026-01-31"))
+    sunday = SourceVersion(datetime(2026, 3, 1, tzinfo=UTC))
+
+    plan = register.plan(counted("2026-02-28", TUESDAY))
+    older = register.plan(counted("2025-12-31", sunday))
+
+    [update] = plan.digest_updates
+    assert (plan.verdicts, plan.outbox_events) == ((Verdict.UNCHANGED,), ())
+    assert update.core is not None
+    assert b'"as_of":"2026-02-28"' in update.core
+    assert older == Plan(verdicts=(Verdict.UNCHANGED,))
+
+
+def test_another_number_of_employees_is_a_change() -> None:
+    register = PlannedRegister.of(counted_on("2026-01-31"))
+
+    plan = register.plan(counted_on("2026-02-28", TUESDAY, count=8))
+
+    assert plan.verdicts == (Verdict.CHANGED,)

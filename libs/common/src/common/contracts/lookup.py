@@ -95,6 +95,8 @@ class PartRequest(Contract):
     limit: int = Field(ge=1, le=MAX_LISTED)
     #: The cursor of the page before; empty for the first.
     after: str = ""
+    #: Of production units: only those whose own protection is this.
+    advertising_protected: bool | None = None
     #: A short name of the client, which takes turns with others; empty from an earlier release.
     client: str = ""
 

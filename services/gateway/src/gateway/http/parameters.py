@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from operator import attrgetter
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from common.contracts.company import Country
 from common.contracts.failures import FieldError
@@ -69,6 +69,9 @@ class Fault:
     message: str
 
 
+_BOOLEANS: Final = {"true": True, "false": False}
+
+
 class Reading:
     """Query parameters, and the errors found in them so far."""
 
@@ -121,6 +124,14 @@ class Reading:
             return int(value)
         self.invalid(name, f"must be a whole number from {least} to {most}")
         return default
+
+    def boolean(self, name: str) -> bool | None:
+        """Returns the value of a parameter that is true or false; None if absent or invalid."""
+        value = self.single(name)
+        if value is None or value in _BOOLEANS:
+            return None if value is None else _BOOLEANS[value]
+        self.invalid(name, "must be true or false")
+        return None
 
     def invalid(self, parameter: str, message: str) -> None:
         """Notes that a parameter has an invalid value; reading goes on."""

@@ -38,7 +38,6 @@ _ANY: Final = "any"
 _INDUSTRY: Final = re.compile(r"[0-9]{1,2}|[0-9]{2}\.?[0-9]{1,4}")
 _RANGE: Final = re.compile(r"[0-9]+-[0-9]+")
 _NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,7}")
-_BOOLEANS: Final = {"true": True, "false": False}
 CURSOR: Final = r"^[A-Za-z0-9_-]{4,400}$"
 
 #: Without filters in words.
@@ -98,7 +97,7 @@ class FindReading(Reading):
             "ended": self.days("ended"),
             "has": self.members("has", Has),
             "owned_by": owner and owner.vat,
-            **{name: self.boolean(name, countries) for name in _STATED_IN},
+            **{name: self.stated(name, countries) for name in _STATED_IN},
         }
 
     def values(self, name: str) -> tuple[str, ...]:
@@ -241,16 +240,12 @@ class FindReading(Reading):
         self.invalid(name, "must be a day such as 2026-01-31")
         return None
 
-    def boolean(self, name: str, countries: Iterable[Country]) -> bool | None:
+    def stated(self, name: str, countries: Iterable[Country]) -> bool | None:
         """Returns the value of a filter that only one register states."""
-        value = self.single(name)
-        if value is None:
-            return None
-        if value not in _BOOLEANS:
-            self.invalid(name, "must be true or false")
-        elif _STATED_IN[name] not in countries:
+        value = self.boolean(name)
+        if value is not None and _STATED_IN[name] not in countries:
             self.invalid(name, f"only the {FORMATS[_STATED_IN[name]].nation} register says it")
-        return _BOOLEANS.get(value)
+        return value
 
     def owner(self) -> CompanyKey | None:
         """Returns the owner, whose companies are in its own register alone."""

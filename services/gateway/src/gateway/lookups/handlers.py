@@ -74,8 +74,9 @@ def lookup_handler(
             hdrs.CACHE_CONTROL: CACHE_CONTROL,
         }
         if reply.vat:
-            path = COMPANY_PATH.format(country=lookup.country, vat=reply.vat)
-            headers[hdrs.LINK] = f'<{path}>; rel="self"'
+            # `COMPANY_PATH`, without the time of a template.
+            country = lookup.country.value
+            headers[hdrs.LINK] = f'</api/companies/{country}/{reply.vat}>; rel="self"'
         if etag_matches(headers[ETAG], if_none_match(request)):
             return web.Response(status=304, headers=headers)
         headers[hdrs.CONTENT_TYPE] = MEDIA_TYPE[format_]

@@ -41,7 +41,7 @@ from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, infer, normalise
 from gateway.problems import InvalidBody, Problem
 
 INCLUDE, SEARCH, TERM = "include", "search", "q"
-VAT, LIMIT, AFTER = "vat", "limit", "after"
+VAT, LIMIT, AFTER, PROTECTED = "vat", "limit", "after", "advertising_protected"
 
 SEARCH_PARAMETERS = (*(each.value for each in TYPED_SEARCHES), SEARCH)
 
@@ -245,6 +245,16 @@ def parse_part(part: ListedPart, country: str, vat: str, parameters: Parameters)
             reading.invalid(VAT, str(invalid))
     limit = reading.number(LIMIT, 1, MAX_LISTED, MAX_LISTED)
     after = reading.single(AFTER) or ""
+    protected = reading.boolean(PROTECTED)
+    if protected is not None and chosen is Country.NO:
+        reading.invalid(PROTECTED, "only the Danish register says it")
     if reading.faults or chosen is None or number is None:
         raise reading.problem()
-    return PartRequest(country=chosen, vat=number, part=part, limit=limit, after=after)
+    return PartRequest(
+        country=chosen,
+        vat=number,
+        part=part,
+        limit=limit,
+        after=after,
+        advertising_protected=protected,
+    )

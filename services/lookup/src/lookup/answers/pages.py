@@ -78,7 +78,7 @@ class AnswerPages:
         match request.part:
             case ListedPart.PRODUCTION_UNITS:
                 after = UnitPosition(int(section), f"{company.country}:{last}") if section else None
-                return await self._units(company, row, request.limit, after)
+                return await self._units(company, row, request, after)
             case ListedPart.EINVOICING:
                 place = EntryPosition(int(section), last) if section else None
                 return await self._einvoicing(company, row, request.limit, place)
@@ -88,10 +88,13 @@ class AnswerPages:
                 return _of_list(row.roles, request.limit, int(last or 0))
 
     async def _units(
-        self, company: CompanyKey, row: CompanyRow, limit: int, after: UnitPosition | None
+        self, company: CompanyKey, row: CompanyRow, request: PartRequest, after: UnitPosition | None
     ) -> Page:
         order = await self.register.units.order(company, row.core)
-        keys, following = order.page(limit, after)
+        if request.advertising_protected is not None:
+            wanted = await self.register.units.protected(company, request.advertising_protected)
+            order = order.only(wanted)
+        keys, following = order.page(request.limit, after)
         cores = await self.register.units.cores(order, keys)
         units = rendered_units(keys, cores, order.main)
         cursor = following and f"{following.section}{following.key.partition(':')[2]}"

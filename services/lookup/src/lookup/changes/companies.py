@@ -9,7 +9,15 @@ import orjson
 from common.contracts.company import Company
 from common.contracts.events import Change, EventType
 from lookup.changes.differences import company_events, diff, owners_events, roles_changes
-from lookup.changes.planning import Decision, judge, kept, renewal, sorted_out, upcoming_of
+from lookup.changes.planning import (
+    Decision,
+    counted_again,
+    judge,
+    kept,
+    renewal,
+    sorted_out,
+    upcoming_of,
+)
 from lookup.changes.states import (
     WRITTEN,
     ApplyContext,
@@ -18,6 +26,7 @@ from lookup.changes.states import (
     Known,
     Plan,
     Verdict,
+    without_count_day,
 )
 from lookup.events.event import PendingEvent, events_of_change
 from lookup.records.digests import Part
@@ -77,7 +86,10 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
             record = _completed(record, stored, stored.core)
         outdated = is_outdated(stored.core) or (roles is not None and stored.lacks_roles)
         same = (
-            record.core == stored.core
+            (
+                record.core == stored.core
+                or without_count_day(record.core) == without_count_day(stored.core)
+            )
             and (record.phones, record.units) == (stored.phones, stored.units)
             and upcoming == stored.upcoming
             and (owners is None or owners == stored.owners)
@@ -90,8 +102,14 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
             replaces_same=outdated or record.version is not None,
         )
         if verdict is Verdict.UNCHANGED:
+            is_newer = stored.version is None or version >= stored.version
             return verdict, renewal(
-                Part.COMPANY, record.key, stored.revision, stored=stored.digest, read=record.digest
+                Part.COMPANY,
+                record.key,
+                stored.revision,
+                stored=stored.digest,
+                read=record.digest,
+                core=counted_again(stored.core, record.core, is_newer=is_newer),
             )
     if verdict not in WRITTEN:
         return verdict, None

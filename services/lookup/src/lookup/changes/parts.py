@@ -72,5 +72,10 @@ def renewed(change: DigestUpdate) -> UpdateOne:
     """Returns the write of a digest, which applies only to the expected revision."""
     return UpdateOne(
         {"_id": change.key, "revision": change.expected},
-        {"$set": {_PLACES[change.part].digest: change.digest}},
+        {
+            "$set": {
+                _PLACES[change.part].digest: change.digest,
+                **({} if change.core is None else {"core": change.core}),
+            }
+        },
     )

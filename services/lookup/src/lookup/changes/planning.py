@@ -52,11 +52,27 @@ def judge(
     return Verdict.CHANGED
 
 
-def renewal(
-    part: Part, key: str, revision: int, *, stored: bytes | None, read: bytes | None
+def counted_again(stored: bytes, read: bytes, *, is_newer: bool) -> bytes | None:
+    """Returns the JSON of an unchanged record to be stored: None unless its count is newer."""
+    return read if read != stored and is_newer else None
+
+
+def renewal(  # noqa: PLR0913 (a record, its digests, and what is stored with them)
+    part: Part,
+    key: str,
+    revision: int,
+    *,
+    stored: bytes | None,
+    read: bytes | None,
+    core: bytes | None = None,
 ) -> DigestUpdate | None:
-    """Returns the update for an unchanged record: none, or its document's new digest."""
-    return None if read is None or read == stored else DigestUpdate(part, key, revision, read)
+    """Returns the update for an unchanged record: none, or its document's new digest.
+
+    `core` is its JSON if the day of a count in it is a newer one.
+    """
+    if core is None and (read is None or read == stored):
+        return None
+    return DigestUpdate(part, key, revision, read, core)
 
 
 def decide(
@@ -72,7 +88,12 @@ def decide(
         replaces_same=replaces_same,
     )
     if verdict is Verdict.UNCHANGED:
-        return verdict, renewal(part, key, stored.revision, stored=stored.digest, read=read.digest)
+        core = None
+        if isinstance(read, UnitState):
+            core = counted_again(stored.core, read.core, is_newer=read.version >= stored.version)
+        return verdict, renewal(
+            part, key, stored.revision, stored=stored.digest, read=read.digest, core=core
+        )
     if verdict is Verdict.STALE:
         return verdict, None
     revision = stored.revision + 1

@@ -1,10 +1,11 @@
 """Stored states, planned writes, and verdicts on records."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.domain.days import day_of
@@ -31,6 +32,15 @@ class Verdict(StrEnum):
 
 #: The verdicts that write.
 WRITTEN = (Verdict.NEW, Verdict.CHANGED)
+
+
+#: The day on which employees were counted, in the JSON of a company or a unit.
+_COUNT_DAY: Final = re.compile(rb'"as_of":(?:null|"[0-9-]*+")')
+
+
+def without_count_day(core: bytes) -> bytes:
+    """Returns JSON to be compared: a new count of the same employees is no change."""
+    return _COUNT_DAY.sub(b"", core)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ class UnitState:
     @property
     def content(self) -> tuple[object, ...]:
         """The compared fields: a record that differs in none of them is unchanged."""
-        return self.core, self.company, self.phones, self.upcoming
+        return without_count_day(self.core), self.company, self.phones, self.upcoming
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +174,17 @@ class UpcomingWrite:
 
 @dataclass(frozen=True, slots=True)
 class DigestUpdate:
-    """A changed document with an unchanged record: only its digest is stored."""
+    """A changed document with an unchanged record: only its digest is stored.
+
+    And its JSON, if the day of a count in it is a newer one.
+    """
 
     part: Part
     #: The key of the company, unit or participant.
     key: str
     expected: int
-    digest: bytes
+    digest: bytes | None
+    core: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

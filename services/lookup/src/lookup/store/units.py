@@ -56,6 +56,15 @@ class UnitOrder(NamedTuple):
         """The keys of the units that have a document of their own."""
         return [*self.active, *self.ended]
 
+    def only(self, wanted: Collection[str]) -> "UnitOrder":
+        """Returns the order of some of the units."""
+        return self._replace(
+            main=self.main if self.main in wanted else None,
+            active=[key for key in self.active if key in wanted],
+            ended=[key for key in self.ended if key in wanted],
+            listed=[key for key in self.listed if key in wanted],
+        )
+
     def page(
         self, limit: int, after: UnitPosition | None = None
     ) -> tuple[list[UnitKey], UnitPosition | None]:
@@ -135,6 +144,11 @@ class StoredUnits:
             {"$group": {"_id": is_ended, "keys": {"$push": "$_id"}, "best": {"$min": rank}}},
         ]
 
+    async def protected(self, company: CompanyKey, value: bool) -> Collection[str]:  # noqa: FBT001 (the value of a filter)
+        """Returns the units whose protection against advertising is known to be this."""
+        found = await self._units.find({"company": company, "protected": value}, {"_id": 1})
+        return {one["_id"] for one in found}
+
     async def cores(self, order: UnitOrder, keys: Collection[UnitKey]) -> Mapping[UnitKey, bytes]:
         """Returns the stored units among these."""
         missing = [key for key in keys if key not in order.cores and key not in order.listed]
@@ -178,12 +192,13 @@ def _groups(units: Sequence[Document], home: str | None) -> list[Document]:
 
 
 def order_fields(core: bytes) -> dict[str, object]:
-    """Returns the fields of a stored unit by which units are ordered."""
+    """Returns the fields of a stored unit by which units are ordered and selected."""
     unit = orjson.loads(core)
     return {
         "ended": unit["status"] == Status.ENDED,
         "started": unit["started"],
         "place": place_of(unit["address"]),
+        "protected": unit.get("advertising_protected"),
     }
 
 

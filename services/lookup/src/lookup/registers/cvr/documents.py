@@ -186,7 +186,7 @@ class CvrDocument(Document):
     @cached_property
     def as_of(self) -> AsOf:
         """The day as of which it is read."""
-        raise TypeError("read by `read`")
+        raise TypeError("a document without a day")
 
     @property
     @abstractmethod
