@@ -205,7 +205,7 @@ async def test_each_event_of_a_batch_finds_its_webhooks_as_it_does_alone(store: 
     parts: dict[str, tuple[str, ...]] = {
         "forms": ("AS",),
         "industries": ("62", "41.2"),
-        "municipalities": ("Oslo",),
+        "municipalities": ("Oslo", "301"),
         "fields": ("address",),
     }
     patterns = [("*",), ("company.*",), ("company.updated", "owners.*"), ("owners.changed",)]
@@ -227,12 +227,12 @@ async def test_each_event_of_a_batch_finds_its_webhooks_as_it_does_alone(store: 
         ("12345674", "123456785"),
         ("AS", "ENK", None),
         ("62010", "51000"),
-        ("OSLO", None),
+        (("OSLO", "0301"), (None, "0301"), (None, None)),
         ("address.city", "name"),
     )
     subjects = [
-        Subject(kind, country, vat, form, (code,), town, (changed,))
-        for kind, country, vat, form, code, town, changed in values
+        Subject(kind, country, vat, form, (code,), *place, (changed,))
+        for kind, country, vat, form, code, place, changed in values
     ]
 
     await Members(store.database).add("wl_1", [DANISH, CompanyKey.parse("no:12345674")])
