@@ -18,7 +18,7 @@ SECONDS: Final = os.environ.get("GENERATED_REQUESTS_SECONDS", "40")
 WORKERS: Final = os.environ.get("GENERATED_REQUESTS_WORKERS", "2")
 
 
-async def test_schemathesis_finds_no_fault(running: Running) -> None:
+async def test_schemathesis_finds_no_fault(running: Running, tmp_path: Path) -> None:
     command = (
         *(sys.executable, "-m", "schemathesis.cli", "--config-file", str(CONFIGURATION), "run"),
         f"{running.system.base_url}/openapi.json",
@@ -28,7 +28,7 @@ async def test_schemathesis_finds_no_fault(running: Running) -> None:
     )
 
     process = await asyncio.create_subprocess_exec(
-        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        *command, cwd=tmp_path, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
     output, _ = await process.communicate()
 
