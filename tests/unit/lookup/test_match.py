@@ -201,6 +201,7 @@ async def ranked(index: SearchIndex, **fields: str) -> list[str]:
         ({"name": "Svane og Holm v/Anna", "email": "anna@svaneholm.example"}, "6"),
         ({"name": "Tømrermester Brink", "website": "www.brinkens.example"}, "9"),
         ({"name": "Brinkens", "phone": "+45 11 22 33 44"}, "9"),
+        ({"name": "Brinkens afd. 2", "phone": "+45 11 22 33 44"}, "9"),
         ({"name": "Ulven Invest 3", "postal_code": "4000"}, "8"),
         ({"number": "DK 10000007", "country": "dk"}, "7"),
         ({"phone": "33 44 55 66"}, "6"),

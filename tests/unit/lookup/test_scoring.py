@@ -222,6 +222,12 @@ def test_the_same_figures_and_none_do_not(query: str, name: str) -> None:
     assert match(query, name, places="odense 5000").accepted
 
 
+@pytest.mark.parametrize("query", ["Nordlys afd. 2", "Nordlys Avdeling 2", "Nordlys dept. B"])
+def test_the_number_of_a_department_is_no_figure_of_the_name(query: str) -> None:
+    assert not match(query, "Nordlys ApS").is_other
+    assert match(query, query.replace("2", "3").replace("B", "C")).is_other
+
+
 def test_initials_with_the_letters_of_a_form_are_no_form() -> None:
     assert not match("D.S.B.V.", "D/S Orionhav").accepted
     assert not match("D.S.B.V.", "D/S Orionhav").is_other

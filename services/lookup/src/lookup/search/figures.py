@@ -20,6 +20,10 @@ _VALUES = {"i": 1, "v": 5, "x": 10}
 _WORDS = frozenset({"vi", "i", "å", "ø"})
 
 
+#: Words before the number of a department, as they are compared.
+_DEPARTMENTS = frozenset({"afdeling", "avdeling", "department", "dept"})
+
+
 class Words(NamedTuple):
     """The words of a name, and those that match no word of another; of a query its figures."""
 
@@ -57,22 +61,28 @@ def figure_places(words: Sequence[str]) -> tuple[int, ...]:
     )
 
 
-def lacks_figure(query: Words, name: Words, written: Collection[str]) -> bool:
+def lacks_figure(query: Words, name: Words, written: Collection[str], form: str) -> bool:
     """Returns True if a figure of the query makes it another name: the name lacks it.
 
     A number that is `written` as a word is one only beside another number (`Back to Nature`). An
-    initial within a name may be one of its words, or be left out (`Jens P Prøve`).
+    initial within a name may be one of its words, or be left out (`Jens P Prøve`), and a letter at
+    the end may be what is left of the name's `form` (`Nordlys S`). A department of which the
+    name says nothing has a number of its own (`Nordlys afd. 2`).
     """
     figures = [name.words[n] for n in figure_places(name.words) if n in name.unmatched]
     others = {_value(one) for word in figures for one in figures_of(word)}
+    has_department = not _DEPARTMENTS.isdisjoint(name.words)
     for place in query.unmatched:
         word = query.words[place]
+        if place and not has_department and query.words[place - 1] in _DEPARTMENTS:
+            continue
         is_letter = len(word) == 1 and word.isalpha()
         is_within = is_letter and place != query.last
         if is_within and any(name.words[n].startswith(word) for n in name.unmatched):
             continue
         if is_letter and not is_roman(word):
-            is_other = bool(others) or not is_within
+            is_of_form = form.startswith(word) or form.endswith(word)
+            is_other = bool(others) or not (is_within or is_of_form)
         elif word in written:
             is_other = _value(word) not in others
         else:

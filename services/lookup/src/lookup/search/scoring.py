@@ -362,6 +362,7 @@ def _other_figures(query: Query, name: Name, pairs: list[Pair]) -> Sequence[int]
         Words(queried, figures, own[-1]),
         Words(named, set(range(len(named))) - matched),
         query.plain.split(" "),
+        "" if query.has_form else form_of(name.text),
     )
     return figures if is_other else ()
 
