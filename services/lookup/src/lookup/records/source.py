@@ -120,7 +120,7 @@ def documents(
             yield one
             continue
         text = encode(one.raw) if one.text is None else one.text
-        digest = digest_of(text, source.parse.__module__)
+        digest = digest_of(text)
         yield RawDocument(one.number, one.place, text, source.key(one.raw), digest)
 
 
