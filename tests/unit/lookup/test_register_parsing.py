@@ -4,14 +4,24 @@ import copy
 import re
 import subprocess
 import sys
+from calendar import monthrange
 from contextlib import suppress
+from datetime import date
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lookup.records.fields import Amount, Count, Document, Moment, read_document
+from lookup.records.fields import (
+    Amount,
+    Count,
+    Day,
+    Document,
+    Moment,
+    Text,
+    read_document,
+)
 from lookup.records.records import OutOfScope, RecordRejected
 from lookup.records.source import RegisterSource
 from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
@@ -179,6 +189,29 @@ def test_out_of_range_numbers_and_times_are_odd(field: str, value: object) -> No
 )
 def test_an_amount_is_read_as_it_is_written_in_either_country(given: Any, amount: str) -> None:
     assert read_document(Numbers, {"amount": given}).amount == amount
+
+
+class Texts(Document):
+    text: Text = None
+    day: Day = None
+
+
+def test_only_blanks_around_a_text_and_control_characters_are_taken_out() -> None:
+    for character in map(chr, range(0x300)):
+        for text in (character, f"{character}A b", f"A b{character}", f"A {character} b"):
+            apart = re.sub(r"[\t-\r\x85]+", " ", text)
+            expected = re.sub(r"[\x00-\x1f\x7f-\x9f]+", "", apart).strip() or None
+            assert read_document(Texts, {"text": text}).text == expected, ascii(text)
+
+
+@given(st.dates(), st.integers(29, 31))
+def test_only_days_of_the_calendar_are_days(day: date, number: int) -> None:
+    perhaps = f"{day.isoformat()[:8]}{number}"
+    is_day = number <= monthrange(day.year, day.month)[1]
+
+    for text, expected in ((day.isoformat(), day.isoformat()), (perhaps, perhaps * is_day or None)):
+        assert read_document(Texts, {"day": text}).day == expected
+        assert read_document(Texts, {"day": f"{text}T00:00:00"}).day == expected
 
 
 def test_parsing_processes_load_neither_the_database_nor_http() -> None:

@@ -289,7 +289,10 @@ def registered_phone(text: str, country: Country) -> str | None:
 
 def registered_phones(text: str, country: Country) -> tuple[str, ...]:
     """Returns the phone numbers in a free text, each once: `22334455/22334456` has two."""
-    whole, digits = registered_phone(text, country), FORMATS[country].phone_digits
+    bare, digits = text.replace(" ", ""), FORMATS[country].phone_digits
+    if is_digits(bare, digits) and not bare.startswith("00"):
+        return (bare,)
+    whole = registered_phone(text, country)
     if whole is None or len(whole) <= digits:
         return () if whole is None else (whole,)
     if len(whole) == 2 * digits and whole.isdecimal():

@@ -204,7 +204,10 @@ def decode(text: bytes) -> object:
 
 def encode(value: Mapping[str, Any]) -> bytes:
     """Returns a value as JSON, with its lone surrogates."""
-    return json.dumps(value).encode()
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return json.dumps(value).encode()
 
 
 class JsonRecords:

@@ -274,13 +274,15 @@ Record = Stored | RegisteredInError | OutOfScope
 Parser = Callable[[Raw, date], Record]
 
 
+_ROLE_CODES: Final = tuple(RoleCode)
+
+
 def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
     """Returns each role once, by code and name: reordering in the register is no change."""
-    codes = list(RoleCode)
     return tuple(
         sorted(
             dict.fromkeys(roles),
-            key=lambda one: (codes.index(one.role), one.name, one.vat or "", one.since or ""),
+            key=lambda one: (_ROLE_CODES.index(one.role), one.name, one.vat or "", one.since or ""),
         )
     )
 

@@ -51,12 +51,12 @@ def on_one_line(
     """Returns an address as on a letter, its lines joined by commas; may be empty."""
     named = co if co is None or _ADDRESSED.match(co) else f"c/o {co}"
     lines = (named, street, district, town, country)
-    return ", ".join(line for line in lines if line)
+    return ", ".join([line for line in lines if line])
 
 
 def town_line(postal_code: str | None, city: str | None) -> str:
     """Returns the postal code and town as on a letter; empty if both are missing."""
-    return " ".join(part for part in (postal_code, city) if part)
+    return " ".join([part for part in (postal_code, city) if part])
 
 
 def town_abroad(line: str, country: str) -> tuple[str | None, str | None]:

@@ -7,7 +7,7 @@ of the CSV files, whose columns are the dotted paths of the JSON.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import islice
 from typing import Annotated, Any, Final
 
@@ -21,6 +21,7 @@ from lookup.records.fields import (
     Document,
     Many,
     Text,
+    cached_property,
     coded,
     country_code,
     digits,
@@ -78,22 +79,25 @@ _REMARKS: Final = "paategninger"
 
 
 def _split(value: object) -> object:
-    return _LINE_END.split(value) if isinstance(value, str) else value
+    return _LINE_END.split(value) if isinstance(value, str) else none_as_empty(value)
+
+
+_LINE_TYPES: Final = {str, type(None)}
 
 
 def _joined_lines(value: object) -> object:
     """Returns the lines of a text as one; a CSV cell has them so."""
-    if isinstance(value, list) and all(isinstance(line, str | None) for line in value):
+    if isinstance(value, list) and {type(line) for line in value} <= _LINE_TYPES:
         return " ".join(line.strip() for line in value if line)
     return value
 
 
 OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
-TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split), BeforeValidator(none_as_empty)]
+TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split)]
 #: JSON has it as such; CSV as a word (`_ANSWERS`).
 Flag = bool | None
 #: A text of several lines.
-Prose = Annotated[Text, BeforeValidator(_joined_lines)]
+Prose = Annotated[Text, BeforeValidator(_joined_lines)] | None
 
 
 class Coded(Document):
@@ -181,7 +185,7 @@ class BrregDocument(Document):
     def secondary_industries(self) -> tuple[CodedText, ...]:
         """The further industries; that of a unit that serves its own group is one of them."""
         given = (self.naeringskode2, self.naeringskode3, self.hjelpeenhetskode)
-        return each_once(map(public_code, given))
+        return each_once(map(public_code, given)) if any(given) else ()
 
     @property
     def employees(self) -> Employees | None:
@@ -192,6 +196,8 @@ class BrregDocument(Document):
 
     def former_names(self, today: str) -> tuple[str, ...]:
         """Returns the names that the holder no longer has, newest first, each once."""
+        if not self.historiske_navn:
+            return ()
         former = [
             old
             for old in self.historiske_navn
@@ -213,7 +219,7 @@ def public_address(given: BrregAddress | None) -> Address | None:
     if given is None:
         return None
     lines = [line for line in given.adresse if line]
-    with_co = any("/" in line for line in lines)
+    with_co = "/" in "".join(lines)
     co, street = _without_care_of(lines) if with_co else (None, _joined(lines))
     country = country_code(given.landkode)
     town = town_line(given.postnummer, given.poststed)
@@ -264,7 +270,7 @@ def _joined(lines: list[str]) -> str | None:
 
 def next_day(days: Iterable[str | None], today: str) -> date | None:
     """Returns the first of the days after today; None if there is none."""
-    later = [day for day in days if day is not None and day > today]
+    later = [day for day in days if day and day > today]
     return date.fromisoformat(min(later)) if later else None
 
 
@@ -295,6 +301,13 @@ def untold(
     return frozenset(name for name in asked if raw.keys().isdisjoint(told_by[name]))
 
 
+@lru_cache(1024)
+def _path_of(column: str) -> tuple[Sequence[str], str]:
+    """Returns the members that a column's cell is in, from without, and its own."""
+    *path, name = column.split(".")
+    return path, name
+
+
 def from_row(row: Raw) -> Raw:
     """Returns the document of a CSV row, in which the members of empty cells are null.
 
@@ -302,9 +315,9 @@ def from_row(row: Raw) -> Raw:
     """
     document: dict[str, Any] = {}
     for column, cell in row.items():
-        *path, name = column.split(".")
+        path, name = _path_of(column)
         if not cell:
-            document.setdefault(column.partition(".")[0])
+            document.setdefault(path[0] if path else name)
             continue
         target = document
         for step in path:

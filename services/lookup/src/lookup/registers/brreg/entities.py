@@ -1,8 +1,8 @@
 """Companies from the entities (`enheter`) of the Norwegian register."""
 
-from collections.abc import Iterator
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from operator import itemgetter
 from typing import Annotated, Final, NamedTuple
 
 from pydantic import AliasChoices, Field
@@ -134,11 +134,13 @@ class Entity(BrregDocument):
     under_rekonstruksjonsforhandling_dato: Day = None
     under_utenlandsk_insolvensbehandling_dato: Day = None
 
-    @cached_property
+    @property
     def conditions(self) -> "list[tuple[_Condition, list[str]]]":
         """The conditions that apply or will, with their dates, which replace an omitted flag."""
         fields = vars(self)
-        found = []
+        found: list[tuple[_Condition, list[str]]] = []
+        if not any(_of_conditions(fields)):
+            return found
         for condition in _CONDITIONS:
             flag = None if condition.flag is None else fields[condition.flag]
             if flag is not False:
@@ -203,14 +205,17 @@ _CONDITIONS: Final = (
         Status.UNDER_LIQUIDATION, "Under avvikling", "under_avvikling", ("under_avvikling_dato",)
     ),
 )
-_OF_HOME: Final = frozenset(
-    (
-        "utenlandsk_register_navn",
-        "registreringsnummer_i_hjemlandet",
-        "underlagt_lovgivning_land_kode",
-        "foretaksform_i_hjemlandet",
-        "utenlandsk_register_adresse",
-    )
+#: Of the fields of a document, those that tell whether any condition applies.
+_of_conditions: Final = itemgetter(
+    *(name for one in _CONDITIONS for name in (one.flag, *one.dates) if name is not None)
+)
+#: Of the fields of a document, those of the register of its home country.
+_of_home: Final = itemgetter(
+    "utenlandsk_register_navn",
+    "registreringsnummer_i_hjemlandet",
+    "underlagt_lovgivning_land_kode",
+    "foretaksform_i_hjemlandet",
+    "utenlandsk_register_adresse",
 )
 _LANGUAGES: Final = {"Bokmål": "nb", "Nynorsk": "nn"}
 #: A company of this form is audited unless it has waived that.
@@ -357,13 +362,10 @@ def _status(entity: Entity, today: str) -> tuple[Status, str | None, str | None]
     return Status.ACTIVE, None, None
 
 
-def _days(entity: Entity) -> Iterator[str | None]:
-    """Yields the days on which the document may read differently."""
-    for _, days in entity.conditions:
-        yield from days
-    yield entity.audit_waived_on
-    for name in entity.historiske_navn:
-        yield name.til_dato
+def _days(entity: Entity) -> list[str | None]:
+    """Returns the days on which the document may read differently."""
+    days = [day for _, days in entity.conditions for day in days]
+    return [*days, entity.audit_waived_on, *(name.til_dato for name in entity.historiske_navn)]
 
 
 def _audit_waived(entity: Entity, today: str) -> bool | None:
@@ -412,13 +414,14 @@ def _registrations(entity: Entity) -> tuple[Registration, ...] | None:
             entity.registreringsdato_partiregisteret,
         ),
     )
-    if all(flag is None for _, flag, _ in entered):
+    found = [_registration(name, day) for name, flag, day in entered if flag]
+    if not found and all(flag is None for _, flag, _ in entered):
         return None
-    return tuple(_registration(name, day) for name, flag, day in entered if flag)
+    return tuple(found)
 
 
 def _home_register(entity: Entity) -> HomeRegister | None:
-    if entity.model_fields_set.isdisjoint(_OF_HOME):
+    if not any(_of_home(vars(entity))):
         return None
     home = HomeRegister(
         name=entity.utenlandsk_register_navn,

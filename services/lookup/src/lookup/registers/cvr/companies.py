@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date
-from functools import cached_property
 from typing import Annotated, Final
 
 from common.contracts.company import (
@@ -23,6 +22,7 @@ from lookup.records.fields import (
     Many,
     Text,
     amount_of,
+    cached_property,
     digits,
     each_once,
     first,

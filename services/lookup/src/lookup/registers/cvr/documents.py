@@ -6,7 +6,6 @@ A CVR document contains the whole history: each value has a period (`periods`).
 from abc import abstractmethod
 from collections.abc import Sequence
 from datetime import date
-from functools import cached_property
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field
@@ -20,6 +19,7 @@ from lookup.records.fields import (
     Many,
     Moment,
     Text,
+    cached_property,
     coded,
     each_once,
     first,
