@@ -9,7 +9,7 @@ import pytest
 from lookup.registers import table
 from tests.conftest import DatabaseNames
 from tests.integration.test_sync_crashes import everything, restore
-from tests.syncing.changes import KINDS, Kind, Subjects, Told
+from tests.syncing.changes import KINDS, Kind, Subjects, Told, counted, wrong
 from tests.syncing.crashing import Killed, Steps
 from tests.syncing.stories import MAX_STEPS
 from tests.syncing.world import World, a_world
@@ -22,24 +22,12 @@ LATER = timedelta(hours=25)
 
 
 async def told(world: World) -> Counter[Told]:
-    """Type, company and first part of each changed field of the events."""
-    return Counter(
-        (event["type"], f"{event['country']}:{event['vat']}", field)
-        for event in await world.told()
-        for field in {change["field"].partition(".")[0] for change in event["data"]["changes"]}
-        or {""}
-    )
+    return counted(await world.told())
 
 
 def made(kinds: list[Kind], subjects: Subjects) -> dict[str, Told]:
     """Makes the changes; returns what is to be told of each."""
     return {kind.name: kind.told(kind.make(subjects)) for kind in kinds}
-
-
-def wrong(expected: dict[str, Told], came: Counter[Told]) -> dict[str, int]:
-    """How many events came of each kind that has not exactly one."""
-    counts = {name: came[each] for name, each in expected.items()}
-    return {name: count for name, count in counts.items() if count != 1}
 
 
 async def synced(world: World) -> None:

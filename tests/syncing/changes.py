@@ -1,6 +1,7 @@
 """Every kind of change that real registers make, each of a company of its own."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import partial
@@ -465,3 +466,19 @@ KINDS: Final = (
     Kind("a GLN of the usual Danish card", _gln, "einvoicing.changed", "einvoicing"),
     Kind("ninety GLNs", _ninety_glns, "einvoicing.changed", "einvoicing"),
 )
+
+
+def counted(events: Iterable[dict[str, Any]]) -> Counter[Told]:
+    """Type, company and first part of each changed field of events."""
+    return Counter(
+        (event["type"], f"{event['country']}:{event['vat']}", field)
+        for event in events
+        for field in {change["field"].partition(".")[0] for change in event["data"]["changes"]}
+        or {""}
+    )
+
+
+def wrong(expected: Mapping[str, Told], came: Counter[Told]) -> dict[str, int]:
+    """How many events came of each kind that has not exactly one."""
+    counts = {name: came[each] for name, each in expected.items()}
+    return {name: count for name, count in counts.items() if count != 1}

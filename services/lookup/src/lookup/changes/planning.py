@@ -122,12 +122,14 @@ def upcoming_of(
 ) -> tuple[UpcomingWrite, ...]:
     """Returns what the written records replace of what is stored as upcoming; mostly nothing."""
     before = {key for key, state in stored.items() if state.upcoming is not None}
+    concerned = [record for record in records if record.upcoming or record.key in before]
+    if not concerned:
+        return ()
     written = {write.key: write.state.version for write in writes}
     return tuple(
         UpcomingWrite(record, version)
-        for record in records
-        if (record.upcoming or record.key in before)
-        and (version := written.get(record.key)) is not None
+        for record in concerned
+        if (version := written.get(record.key)) is not None
     )
 
 
