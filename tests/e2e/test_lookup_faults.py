@@ -66,7 +66,7 @@ async def eventually(
 @pytest.mark.parametrize(
     "server, fault", [("broker", "stop"), ("broker", "kill"), ("database", "stop")]
 )
-async def test_without_a_server_clients_get_503_and_answers_when_it_is_back(
+async def test_without_a_server_clients_get_a_problem_in_time_and_answers_when_it_is_back(
     client: aiohttp.ClientSession,
     stoppable_broker: RabbitMQ,
     stoppable_mongo: ReplicaSet,
@@ -83,7 +83,9 @@ async def test_without_a_server_clients_get_503_and_answers_when_it_is_back(
 
     await eventually((200, None), partial(status_of, client))
     assert before == (200, None)
-    assert away == [(503, "service_unavailable")] * 2
+    # A database that hangs is waited for, as one of its members may answer.
+    given = (504, "lookup_timeout") if server == "database" else (503, "service_unavailable")
+    assert set(away) <= {given, (503, "service_unavailable")}
 
 
 async def test_without_a_lookup_process_the_answer_is_503_at_once(
@@ -144,6 +146,7 @@ async def test_a_removed_company_is_found_by_nothing_any_more(
 
     await asyncio.to_thread(run_here, running.system, "lookup", "remove", "no", "310345814")
 
+    by_number, by_name = (partial(status_of, client, **query) for query in queries)
     assert before == [(200, None)] * 2
-    for query in queries:
-        await eventually((404, "company_not_found"), partial(status_of, client, **query))
+    await eventually((410, "company_removed"), by_number)
+    await eventually((404, "company_not_found"), by_name)

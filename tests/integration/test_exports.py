@@ -162,7 +162,12 @@ async def test_companies_are_in_the_order_of_their_numbers_and_as_lookups_return
     found = [one for page in read for one in companies(page)]
     assert [one["vat"] for one in found] == [number(place) for place in range(10)]
     assert [page.count for page in read] == [4, 4, 2]
-    assert found[0]["match"] == {"type": "export", "score": 100, "matched_name": None}
+    assert found[0]["match"] == {
+        "type": "export",
+        "score": 100,
+        "matched_name": None,
+        "others": 0,
+    }
     assert [owner["name"] for owner in found[0]["owners"]] == ["Anna Testesen"]
     assert [one["vat"] for one in companies(resumed)] == [number(place) for place in (7, 8, 9)]
     assert resumed.last is None

@@ -127,7 +127,10 @@ class Section:
             return document
         told = (_NUMBER, "navn", "organisasjonsform", "slettedato")
         deleted = {"enhet": "SlettetEnhet", "underenhet": "SlettetUnderEnhet"}[self.entry]
-        return {"respons_klasse": deleted, **{name: document[name] for name in told}}
+        return {
+            "respons_klasse": deleted,
+            **{name: document[name] for name in told if name in document},
+        }
 
     async def _one(self, request: web.Request) -> web.Response:
         read(request)
