@@ -186,7 +186,7 @@ class StoredOutbox:
 
 
 def _positions(ids: Sequence[str], first: int, fields: Document) -> UpdateMany:
-    """One statement for many events: half the work of the server for one each (ADR 0062)."""
+    """One statement for many events: half the work of the server for one each (ADR 0071)."""
     place = {"$add": [first, {"$indexOfArray": [{"$literal": list(ids)}, "$_id"]}]}
     return UpdateMany(
         {"_id": {"$in": list(ids)}, "published_at": None},
