@@ -1,6 +1,8 @@
 """Every kind of change of the registers is one delivery, though the sync is killed in between."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,8 +10,9 @@ import pymongo
 import pytest
 
 from common.domain.days import day_of
-from local_stack.processes import wait_for
-from register_samples.server import Registers, serving
+from common.leases import LEASES
+from local_stack.processes import Process, wait_for
+from register_samples.server import Registers, Served, serving
 from tests.delivery.receiver import Receiver
 from tests.delivery.waiting import SOON
 from tests.e2e.client import Client
@@ -29,35 +32,47 @@ async def test_each_kind_of_change_is_delivered_once(
     mongo_admin: pymongo.MongoClient[dict[str, Any]],
 ) -> None:
     registers = Registers(companies=COMPANIES)
+    register = mongo_admin[running.names.register]
     async with serving(registers) as served:
-        first = started(running.system, served, "all")
-        assert await asyncio.to_thread(
-            wait_for, lambda: first.process.exit_status is not None, seconds=SOON
-        )
+        with syncing(running, served) as first:
+            assert await asyncio.to_thread(
+                wait_for, lambda: first.exit_status is not None, seconds=SOON
+            )
         subjects = Subjects(registers, day_of(datetime.now(UTC)))
         expected = {kind.name: kind.told(kind.make(subjects)) for kind in KINDS}
         ahead = sum(kind.is_ahead for kind in KINDS)
         companies = sorted({company for _, company, _ in expected.values()})
         webhook = await owner.subscribe(receiver, PATH, filter={"companies": companies})
 
-        killed = started(running.system, served, "all", "--follow")
-        await receiver.next(PATH)
-        await asyncio.to_thread(killed.process.kill)
-        # Its lease ends after 30 s.
-        again = started(running.system, served, "all", "--follow")
-        await receiver.next(PATH, number=len(KINDS) - ahead, seconds=2 * SOON)
-        await asyncio.to_thread(again.process.stop)
-        the_next_day(mongo_admin[running.names.register], subjects)
-        last = started(running.system, served, "all", "--follow", cvr_overlap="PT0.001S")
-        await receiver.next(PATH, number=len(KINDS), seconds=2 * SOON)
-        await owner.test(webhook)
-        await receiver.next(PATH, number=len(KINDS) + 1)
-        await asyncio.to_thread(last.process.stop)
+        with syncing(running, served, "--follow") as killed:
+            await receiver.next(PATH)
+            await asyncio.to_thread(killed.kill)
+        # As if its leases had expired.
+        register[LEASES].delete_many({"_id": {"$regex": "^sync:"}})
+        with syncing(running, served, "--follow"):
+            await receiver.next(PATH, number=len(KINDS) - ahead, seconds=2 * SOON)
+        the_next_day(register, subjects)
+        with syncing(running, served, "--follow", cvr_overlap="PT0.001S"):
+            await receiver.next(PATH, number=len(KINDS), seconds=2 * SOON)
+            await owner.test(webhook)
+            await receiver.next(PATH, number=len(KINDS) + 1)
 
     received = receiver.at(PATH)
     assert all(each.genuine for each in received)
     assert wrong(expected, counted(each.event for each in received[:-1])) == {}
     assert [each.event["type"] for each in received].count("webhook.test") == 1
+
+
+@contextmanager
+def syncing(
+    running: Running, served: Served, *arguments: str, **settings: str
+) -> Iterator[Process]:
+    """A sync of every source, which ends with the body, also when that fails."""
+    process = started(running.system, served, "all", *arguments, **settings).process
+    try:
+        yield process
+    finally:
+        process.stop()
 
 
 def the_next_day(register: Any, subjects: Subjects) -> None:

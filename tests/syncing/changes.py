@@ -18,7 +18,8 @@ Told = tuple[str, str, str]
 _DAY: Final = timedelta(days=1)
 #: The showcase's companies, which other tests change.
 _SHOWN: Final = 10
-_COMMON_OWNER: Final = {"number": "12345682", "name": "Prøvefabrikken Holding ApS"}
+#: In no register, so no other test counts what it owns.
+_COMMON_OWNER: Final = {"number": "98765417", "name": "Prøveejer Holding ApS"}
 
 
 @dataclass(frozen=True)
