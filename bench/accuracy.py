@@ -36,11 +36,16 @@ from bench.typed_names import (
     typed_names,
 )
 from common.contracts.company import CompanyKey, Country, Status
-from lookup.search.find.facts import facts_of
 from lookup.search.folding import fold_name
-from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import AddressType, IndexedAddress, IndexedCompany, NameType
+from lookup.search.indexed_company import (
+    AddressType,
+    IndexedAddress,
+    IndexedCompany,
+    NameType,
+    facts_of,
+)
+from lookup.search.results import SearchHit
 from lookup.store.ranking import Rank
 from register_samples import companies_no
 

@@ -26,10 +26,9 @@ from bench.scale import FULL, Scale
 from common.contracts.company import Country, Status
 from common.contracts.find import Between, Facet, FindPosition, FindRequest, FindSort, Has
 from common.domain.known_values import _industries, _municipalities
-from lookup.search.find.facts import FIELDS, Facts, Flag, employees_text, name_key
-from lookup.search.find.finding import Found, find
-from lookup.search.find.segment import Segment
-from lookup.search.find.segments import Segments, joined, save
+from lookup.search.find.columns import Segment, Segments, joined, save
+from lookup.search.find.pages import Found, find
+from lookup.search.indexed_company import FIELDS, Facts, Flag, employees_text, name_key
 
 _SEED, _QUERIES, _PEER_QUERIES, _PEER_COUNTS = 20_260_302, 400, 150, 40
 #: The least common words of a name, which all are as common as one another.

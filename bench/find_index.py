@@ -18,12 +18,10 @@ from bench.scale import Scale
 from bench.setup import loaded_system, sample_companies
 from common.contracts.company import CompanyKey, Country, Status
 from lookup.registers.brreg.entities import company_record
-from lookup.search.find.facts import FIELDS, Facts, facts_of
-from lookup.search.find.segment import Segment
-from lookup.search.find.segments import joined, save
+from lookup.search.find.columns import Segment, joined, save
 from lookup.search.index.documents import Batch, StoredParts, written, written_parts
 from lookup.search.index.search_index import SearchIndex
-from lookup.search.indexed import IndexedCompany, NameType
+from lookup.search.indexed_company import FIELDS, Facts, IndexedCompany, NameType, facts_of
 from lookup.store.ranking import Rank
 
 T = TypeVar("T")

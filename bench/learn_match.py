@@ -2,7 +2,7 @@
 
 Needs the folder SHARED_DATA. The weights are those of a conditional logit: of a record's candidates
 in both registers, or none, one is right. They are learnt from half of the companies, printed, and
-measured on the other half; `lookup/search/match/weighing.py` has a copy.
+measured on the other half; `lookup/search/match/evidence.py` has a copy.
 """
 
 import argparse
@@ -24,10 +24,9 @@ from bench.match_records import Labelled, of_country, records, world
 from common.contracts.company import CompanyKey, Country
 from gateway.lookups.matching import MATCHED
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import indexed_core
-from lookup.search.match.evidence import Features, Known, compared
+from lookup.search.indexed_company import indexed_core
+from lookup.search.match.evidence import WEIGHTS, Features, Known, compared
 from lookup.search.match.record import read_record
-from lookup.search.match.weighing import WEIGHTS
 
 Array = npt.NDArray[Any]
 

@@ -24,7 +24,7 @@ from bench.learn_match import Register, register
 from bench.match_records import SEED, Labelled, World, records, world
 from common.contracts.company import Country
 from gateway.lookups.matching import MATCHED
-from lookup.search.match.weighing import log_odds
+from lookup.search.match.evidence import log_odds
 
 PEERS: Final = ("wratio", "name-matching", "nomenklatura", "splink")
 _KINDS: Final = ("name", "name, postal code", "name, address")

@@ -14,11 +14,10 @@ from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
 from common.contracts.company import CompanyKey, Country
-from lookup.search.alignment import word_similarity
 from lookup.search.folding import collapsed, fold_name, one_line, refolded
-from lookup.search.hits import SearchHit
 from lookup.search.index.documents import place_words
-from lookup.search.indexed import IndexedCompany, NameType, order_of, rank_order
+from lookup.search.indexed_company import IndexedCompany, NameType, order_of, rank_order
+from lookup.search.results import SearchHit
 from lookup.search.scoring import (
     ACCEPTED_SCORE,
     MAX_WHOLE_EDITS,
@@ -26,11 +25,12 @@ from lookup.search.scoring import (
     NameMatch,
     Query,
     Weigh,
+    cut_ends,
     match_name,
     read_query,
     weight,
 )
-from lookup.search.written import cut_ends
+from lookup.search.similarity import word_similarity
 
 _SHORTEST_PART = 2
 #: Minimum query share of an accepted name, since its other points are at most 11.

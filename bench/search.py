@@ -35,9 +35,9 @@ from bench.setup import (
 )
 from common.contracts.company import Country
 from local_stack.system import System
-from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import IndexedCompany, indexed_core
+from lookup.search.indexed_company import IndexedCompany, indexed_core
+from lookup.search.results import SearchHit
 from lookup.store.documents import COMPANIES
 
 #: Seconds to build the largest index.

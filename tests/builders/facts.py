@@ -4,7 +4,7 @@ from random import Random
 
 from common.contracts.company import Country, Status
 from common.contracts.find import Between, Facet, FindRequest, FindSort, Has
-from lookup.search.find.facts import FIELDS, Facts, Flag, employees_text, name_key
+from lookup.search.indexed_company import FIELDS, Facts, Flag, employees_text, name_key
 
 _NAMES = ("Ærø", "Åse", "Øst", "Nord", "Abc", "Foreningen Norden Afdelingen i ")
 

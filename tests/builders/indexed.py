@@ -3,9 +3,14 @@
 from datetime import date
 
 from common.contracts.company import CompanyKey, Country, Status
-from lookup.search.find.facts import facts_of
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import AddressType, IndexedAddress, IndexedCompany, NameType
+from lookup.search.indexed_company import (
+    AddressType,
+    IndexedAddress,
+    IndexedCompany,
+    NameType,
+    facts_of,
+)
 from lookup.store.ranking import Rank
 
 

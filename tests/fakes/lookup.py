@@ -9,11 +9,11 @@ from common.contracts.feed import FeedNotice
 from common.contracts.find import FindPosition, FindRequest
 from common.contracts.match import WeighedCompany
 from lookup.events.outbox import WaitingEvent
-from lookup.search.find.finding import Found
-from lookup.search.hits import SearchHit
+from lookup.search.find.pages import Found
 from lookup.search.index import SearchIndex
+from lookup.search.match.evidence import CandidateCompany
 from lookup.search.match.record import ReadRecord
-from lookup.search.match.weighing import CandidateCompany
+from lookup.search.results import SearchHit
 from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
 from lookup.store.einvoicing import EntryPage, EntryPosition, StoredEntries

@@ -17,7 +17,7 @@ from common.mongo import Database
 from common.mongo_reads import Reads
 from common.runtime.tasks import beside
 from lookup.answers import exporting
-from lookup.answers.exporting import AnswerExports
+from lookup.answers.exports import AnswerExports
 from lookup.records.records import CompanyRecord, SourceVersion
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.store.reads import StoredRegister

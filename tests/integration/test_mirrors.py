@@ -26,7 +26,7 @@ from gateway.access.keys import Rate, Scope
 from gateway.http.problem_responses import refusals
 from gateway.routes import application
 from gateway.settings import Policy
-from lookup.answers.exporting import AnswerExports
+from lookup.answers.exports import AnswerExports
 from lookup.records.records import CompanyRecord, SourceVersion
 from lookup.store.reads import StoredRegister
 from tests.builders.companies import MONDAY, a_company, a_company_record

@@ -8,8 +8,8 @@ from common.contracts.lookup import LookupRequest, PartRequest, Question, Search
 from common.contracts.match import MatchRecord, MatchRequest
 from common.mongo import Database
 from lookup.answers.lookups import AnswerLookups
-from lookup.answers.matching import AnswerMatches
-from lookup.answers.pages import AnswerPages
+from lookup.answers.parts import AnswerPages
+from lookup.answers.searches import AnswerMatches
 from lookup.registers.brreg.sources import NO_ENTITIES
 from tests.builders.companies import a_company, a_company_record, a_norwegian_record
 from tests.builders.loading import NOON, Loader

@@ -19,7 +19,7 @@ from common.contracts.lookup import (
 )
 from common.mongo import Database
 from lookup.answers.lookups import AnswerLookups
-from lookup.answers.pages import AnswerPages
+from lookup.answers.parts import AnswerPages
 from lookup.registers.cvr.sources import DK_UNITS
 from lookup.registers.peppol.sources import PEPPOL
 from lookup.store import einvoicing

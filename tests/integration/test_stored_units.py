@@ -17,7 +17,7 @@ from common.contracts.lookup import (
 )
 from common.mongo import Database
 from lookup.answers.lookups import AnswerLookups
-from lookup.answers.pages import AnswerPages
+from lookup.answers.parts import AnswerPages
 from lookup.registers.cvr.sources import DK_UNITS
 from lookup.store import units
 from lookup.store.canonical_json import dump

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Country
+from lookup.search.address_scoring import ACCEPTED_ADDRESS, address_score, match_address
 from lookup.search.addresses import House, ParsedAddress, parsed_addresses, read_address
-from lookup.search.indexed import AddressType, IndexedAddress
-from lookup.search.matching_addresses import ACCEPTED_ADDRESS, address_score, match_address
+from lookup.search.indexed_company import AddressType, IndexedAddress
 from lookup.search.streets import fold_street
 from tests.builders.indexed import an_indexed_address
 

@@ -12,7 +12,7 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.runtime.tasks import beside
 from lookup.answers.lookups import MAX_SIZE, AnswerLookups
-from lookup.search.hits import SearchHit
+from lookup.search.results import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow
 from tests.builders.companies import a_company, a_unit

@@ -9,11 +9,10 @@ import pytest
 
 from common.contracts.company import Country, Status
 from common.contracts.find import Facet, FindPosition, FindRequest, FindSort
-from lookup.search.find.facts import FIELDS, POSTAL_CODE, Facts, Flag, facts_of, name_key
-from lookup.search.find.finding import find, find_numbers, having
-from lookup.search.find.segment import Segment
-from lookup.search.find.segments import Segments, joined, load, save
+from lookup.search.find.columns import Segment, Segments, joined, load, save
+from lookup.search.find.pages import find, find_numbers, having
 from lookup.search.index import SearchIndex
+from lookup.search.indexed_company import FIELDS, POSTAL_CODE, Facts, Flag, facts_of, name_key
 from tests.builders.companies import a_company, an_address
 from tests.builders.facts import fits, place, some_facts, some_request
 from tests.builders.indexed import an_indexed_company, filled

@@ -7,11 +7,17 @@ import numpy as np
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest, FindSort
-from lookup.search.find.finding import Hits
+from lookup.search.find.pages import Hits
 from lookup.search.index import SearchIndex
-from lookup.search.index.known import FEWEST_KEPT, MAX_CHANGED, MAX_KEPT, KnownHits
-from lookup.search.index.words import known_with_words, with_words
-from lookup.search.indexed import IndexedCompany
+from lookup.search.index.words import (
+    FEWEST_KEPT,
+    MAX_CHANGED,
+    MAX_KEPT,
+    KnownHits,
+    known_with_words,
+    with_words,
+)
+from lookup.search.indexed_company import IndexedCompany
 from tests.builders.indexed import an_indexed_company, filled
 
 #: Many have the first, and few the last.

@@ -4,7 +4,7 @@ import pytest
 
 from common.contracts.company import CompanyKey
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import AddressType, IndexedAddress, IndexedCompany
+from lookup.search.indexed_company import AddressType, IndexedAddress, IndexedCompany
 from tests.builders.indexed import an_indexed_address, an_indexed_company, filled
 
 ABROAD = "Unit 7, Harbour House, Quay Road"

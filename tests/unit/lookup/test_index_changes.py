@@ -16,7 +16,7 @@ from common.contracts.company import Country, Status
 from lookup.search.index import SearchIndex, Size
 from lookup.search.index.documents import documents_of
 from lookup.search.index.schema import FORMAT
-from lookup.search.indexed import AddressType, IndexedAddress, IndexedCompany
+from lookup.search.indexed_company import AddressType, IndexedAddress, IndexedCompany
 from tests.builders.indexed import an_indexed_address, an_indexed_company, filled
 
 NORDLYS = an_indexed_company(
@@ -192,7 +192,7 @@ def test_an_index_of_another_format_has_to_be_built_anew(
     with opened(tmp_path) as index:
         filled(index, NORDLYS)
 
-    monkeypatch.setattr("lookup.search.index.folders.FORMAT", FORMAT + 1)
+    monkeypatch.setattr("lookup.search.index.generation.FORMAT", FORMAT + 1)
 
     with opened(tmp_path) as index:
         assert (index.save_point, finds(index)) == (None, set())

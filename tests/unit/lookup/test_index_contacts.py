@@ -7,7 +7,7 @@ import pytest
 from common.contracts.company import Status
 from common.domain.contacts import read_contacts
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import IndexedCompany
+from lookup.search.indexed_company import IndexedCompany
 from tests.builders.indexed import an_indexed_company, filled
 
 

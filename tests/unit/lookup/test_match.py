@@ -15,9 +15,9 @@ from common.contracts.match import (
 )
 from common.domain.contacts import Contacts, read_contacts
 from gateway.lookups.matching import decided
-from lookup.answers.matching import AnswerMatches
+from lookup.answers.searches import AnswerMatches
 from lookup.search.index import SearchIndex
-from lookup.search.indexed import indexed_core
+from lookup.search.indexed_company import indexed_core
 from lookup.search.match.record import ReadRecord, read_record
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Employees, Status
 from lookup.search.folding import fold_name
-from lookup.search.indexed import AddressType, NameType, indexed_core, order_of, rank_order
-from lookup.search.matching import EXACT, similarity
+from lookup.search.indexed_company import AddressType, NameType, indexed_core, order_of, rank_order
+from lookup.search.similarity import EXACT, similarity
 from lookup.store.canonical_json import dump
 from lookup.store.ranking import Rank, rank_of
 from tests.builders.companies import a_company, an_address

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country, Status
 from lookup.search.folding import collapsed, fold_name
-from lookup.search.indexed import NameType, order_of, rank_order
-from lookup.search.matching import EXACT
+from lookup.search.indexed_company import NameType, order_of, rank_order
 from lookup.search.scoring import (
     ACCEPTED_INFORMATION,
     Name,
@@ -16,6 +15,7 @@ from lookup.search.scoring import (
     read_query,
     weight,
 )
+from lookup.search.similarity import EXACT
 from lookup.store.ranking import Rank
 
 NAMES = st.text(alphabet="abeknorstæøå aeo", min_size=1, max_size=25)

@@ -12,12 +12,10 @@ from typing import Any, cast
 import pytest
 
 from common.contracts.company import Country
-from lookup.search.folding import fold_text
+from lookup.search.folding import MAX_FOLDED, fold_text
 from lookup.search.index import SearchIndex
-from lookup.search.index.budget import Budget
+from lookup.search.scheduling import Budget, search_threads
 from lookup.search.searcher import IndexSearches
-from lookup.search.threads import search_threads
-from lookup.search.tokens import MAX_FOLDED
 from tests.builders.indexed import an_indexed_company, filled
 
 #: Asks an index every text in each way, in a process of its own, and prints the megabytes it took.

@@ -8,8 +8,8 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country, Status
 from common.contracts.lookup import SuggestReply, SuggestRequest
-from lookup.answers.suggestions import AnswerSuggestions
-from lookup.search.hits import SearchHit, SuggestionPage
+from lookup.answers.searches import AnswerSuggestions
+from lookup.search.results import SearchHit, SuggestionPage
 from lookup.search.searcher import IndexSearches
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow

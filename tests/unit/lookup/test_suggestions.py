@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country, Status
 from common.contracts.lookup import SUGGEST_CURSOR
-from lookup.search.hits import SearchHit
 from lookup.search.index import SearchIndex
-from lookup.search.suggesting import writings
+from lookup.search.index.prefixes import writings
+from lookup.search.results import SearchHit
 from tests.builders.indexed import an_indexed_company, filled
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from lookup.search.turns import Turns
+from lookup.search.scheduling import Turns
 
 
 class Clients:

@@ -48,12 +48,10 @@ from common.mongo_clock import DatabaseClock, database_clock
 from common.mongo_reads import Reads
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
-from lookup.answers.exporting import AnswerExports
-from lookup.answers.finding import AnswerFinds, AnswerKnown
+from lookup.answers.exports import AnswerExports
 from lookup.answers.lookups import AnswerLookups, report
-from lookup.answers.matching import AnswerMatches
-from lookup.answers.pages import AnswerPages
-from lookup.answers.suggestions import AnswerSuggestions
+from lookup.answers.parts import AnswerPages
+from lookup.answers.searches import AnswerFinds, AnswerKnown, AnswerMatches, AnswerSuggestions
 from lookup.events.feed import StoredFeed
 from lookup.events.feed import report as report_reads
 from lookup.events.outbox import StoredOutbox

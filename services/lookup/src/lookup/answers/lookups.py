@@ -26,9 +26,9 @@ from common.domain.participants import parse_participant
 from common.messaging.rpc import Asked, Result
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed
-from lookup.search.hits import SearchHit
+from lookup.search.results import SearchHit
+from lookup.search.scheduling import Turns
 from lookup.search.searcher import IndexSearches
-from lookup.search.turns import Turns
 from lookup.store.documents import CompanyRow
 from lookup.store.reads import StoredRegister
 

@@ -14,7 +14,7 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, Question, SearchType
 from common.domain.countries import Country
 from common.domain.numbers import registration_number_checks
-from lookup.search.hits import SearchHit
+from lookup.search.results import SearchHit
 from lookup.store.canonical_json import dump
 from lookup.store.documents import CompanyRow, completed
 

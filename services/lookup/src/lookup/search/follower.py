@@ -8,9 +8,12 @@ token, the old index serves while a new one is built.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
 import bson
 import pymongo.errors
@@ -24,12 +27,130 @@ from common.mongo import Database, translated_errors
 from common.runtime.backoff import delays
 from common.runtime.memory import release_freed_memory
 from common.runtime.processes import Workers
-from lookup.search.changed import Change, RegisterReplaced, pipeline, read_change, stored_parts
 from lookup.search.index.documents import Batch, StoredParts, indexed, written_parts
 from lookup.search.index.search_index import SearchIndex
-from lookup.search.pulling import PulledBatches
+from lookup.search.indexed_company import searched_core
 from lookup.store.documents import COMPANIES, HELD_NAMES, Document
 from lookup.store.einvoicing import StoredEinvoicing
+
+#: Timeout of one read in seconds.
+_READ_TIMEOUT = 60.0
+
+
+class PulledBatches:
+    """Batches that the loop reads on request of a thread that builds an index."""
+
+    def __init__(self, batches: AsyncIterator[Batch], loop: asyncio.AbstractEventLoop) -> None:
+        self._batches = batches
+        self._loop = loop
+        self._stopped = False
+        self._reading: Future[Batch | None] | None = None
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Yields in the thread; raises CancelledError once stopped, `Unavailable` when late."""
+        while batch := self._next():
+            if self._stopped:
+                raise CancelledError
+            yield batch
+
+    def stop(self) -> None:
+        """Stops the thread at its next batch; called in the loop."""
+        self._stopped = True
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _next(self) -> Batch | None:
+        self._reading = asyncio.run_coroutine_threadsafe(self._following(), self._loop)
+        if self._stopped:  # stopped between the check and the read
+            self._reading.cancel()
+        try:
+            return self._reading.result(_READ_TIMEOUT)
+        except TimeoutError:
+            self._reading.cancel()
+            raise Unavailable("no response of the database in time") from None
+
+    async def _following(self) -> Batch | None:
+        # Not `anext(batches, None)`, which fails at the end of a generator.
+        async for batch in self._batches:
+            return batch
+        return None
+
+
+#: Operations on the whole collection, which invalidate the index.
+_INVALIDATING = ("drop", "dropDatabase", "rename", "invalidate")
+
+
+class RegisterReplaced(Exception):
+    """The collection was dropped or renamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A changed company: its stored parts, or None if it was removed."""
+
+    key: CompanyKey
+    stored: StoredParts | None
+    at: datetime
+    #: False if another part changed: its owners, a unit or an e-invoicing identifier.
+    of_core: bool = True
+
+
+_FIELDS = (
+    "documentKey",
+    "operationType",
+    "clusterTime",
+    "fullDocument.core",
+    "fullDocument.owners",
+    f"fullDocument.{HELD_NAMES}",
+)
+_CORE = "updateDescription.updatedFields.core"
+
+
+def pipeline(country: Country) -> list[Mapping[str, Any]]:
+    """Returns the stages of a country's stream.
+
+    They match every new revision: one may have other owners, or receive e-invoices now.
+    """
+    return [
+        {
+            "$match": {
+                "$or": [
+                    {
+                        "operationType": {"$in": ["insert", "replace", "delete"]},
+                        "documentKey._id": {"$regex": f"^{country}:"},
+                    },
+                    {
+                        "operationType": "update",
+                        "documentKey._id": {"$regex": f"^{country}:"},
+                        "updateDescription.updatedFields.revision": {"$exists": True},
+                    },
+                    {"operationType": {"$in": _INVALIDATING}},
+                ]
+            }
+        },
+        {"$project": {**dict.fromkeys(_FIELDS, 1), "core": {"$type": f"${_CORE}"}}},
+    ]
+
+
+def read_change(document: Mapping[str, Any]) -> Change:
+    """Returns a change of the stream; raises RegisterReplaced."""
+    if document["operationType"] in _INVALIDATING:
+        raise RegisterReplaced(document["operationType"])
+    # An update of a company that has been removed since comes without the document.
+    full = document.get("fullDocument") or {}
+    return Change(
+        CompanyKey.parse(document["documentKey"]["_id"]),
+        None if full.get("core") is None else stored_parts(full),
+        document["clusterTime"].as_datetime(),
+        document["operationType"] != "update" or document["core"] != "missing",
+    )
+
+
+def stored_parts(document: Mapping[str, Any], *, is_receiver: bool = False) -> StoredParts:
+    """Returns the searched parts of a company's document."""
+    core = searched_core(document["core"], document.get(HELD_NAMES, ()))
+    return StoredParts(core, document.get("owners") or b"", is_receiver)
+
 
 #: Companies per read while an index is built, and concurrent batches.
 _READ = 2_000

@@ -7,16 +7,16 @@ Query share and information decide acceptance, the score the order. docs/adr/002
 and the measurement of every number here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
 from common.contracts.company import Country
-from lookup.search.alignment import Pair, align
-from lookup.search.figures import Words, figure_places, has_other_figures, lacks_figure
 from lookup.search.folding import (
     FORM_WORDS,
+    TRAILING_FORMS,
     Folded,
     collapsed,
     fold_beginning,
@@ -25,13 +25,60 @@ from lookup.search.folding import (
     form_of,
     one_line,
     own_writing,
+    refolded,
     same_spelling,
+    words_before_owner,
 )
-from lookup.search.indexed import NameType, is_foreign
-from lookup.search.matching import EXACT, edits_between, similarity
-from lookup.search.synonyms import COUNTRY_NAMES, GENERIC
-from lookup.search.tokens import words_before_owner
-from lookup.search.written import forms_like
+from lookup.search.indexed_company import NameType, is_foreign
+from lookup.search.similarity import (
+    EXACT,
+    Pair,
+    Words,
+    align,
+    edits_between,
+    figure_places,
+    has_other_figures,
+    is_roman,
+    lacks_figure,
+    numbers_in,
+    similarity,
+)
+from lookup.search.synonyms import COUNTRY_NAMES, GENERIC, SAME_FORM
+
+#: The letters of each legal form that ends a name.
+_FORMS = {fold_text(form).letters for form in TRAILING_FORMS}
+_MAX_FORM_LETTERS = max(map(len, _FORMS)) + 1
+
+
+def cut_ends(written: Folded) -> Iterator[tuple[Folded, str]]:
+    """Yields a name before and after each place near its end."""
+    words = written.tokens
+    end = ""
+    while words and len(end) < _MAX_FORM_LETTERS:
+        end = words[-1][-1] + end
+        words = [*words[:-1], words[-1][:-1]] if len(words[-1]) > 1 else words[:-1]
+        if words:
+            yield refolded(" ".join(words)), end
+
+
+@lru_cache(maxsize=4096)
+def forms_like(end: str) -> dict[str, int]:
+    """Returns the legal forms that a text may be, each with its edits: none or one."""
+    if len(end) > _MAX_FORM_LETTERS or (end not in _FORMS and _is_numeral(end)):
+        return {}
+    found: dict[str, int] = {}
+    for form in _FORMS:
+        edits = edits_between(end, form, 1)
+        if edits <= 1:
+            called = SAME_FORM.get(form, form)
+            found[called] = min(edits, found.get(called, edits))
+    return found
+
+
+def _is_numeral(end: str) -> bool:
+    """Returns True if an end has a number or is a Roman numeral: `Brunsø V` is no `Brunsø BV`."""
+    return bool(numbers_in(end)) or is_roman(end)
+
 
 #: The weight of a word, 0 to 1.
 Weigh = Callable[[str], float]

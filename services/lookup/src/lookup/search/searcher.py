@@ -20,13 +20,13 @@ from common.domain.countries import FORMATS
 from common.mongo import Database
 from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
-from lookup.search.find.finding import Found
+from lookup.search.find.pages import Found
 from lookup.search.follower import Follower
-from lookup.search.hits import SearchHit, SuggestionPage
 from lookup.search.index.search_index import SearchIndex
+from lookup.search.match.evidence import CandidateCompany
 from lookup.search.match.record import ReadRecord
-from lookup.search.match.weighing import CandidateCompany
-from lookup.search.threads import SearchThreads, search_threads
+from lookup.search.results import SearchHit, SuggestionPage
+from lookup.search.scheduling import SearchThreads, search_threads
 
 _SIZE = Gauge("search_index_companies", "Companies in the index", ["country"])
 

@@ -9,8 +9,8 @@ name (`Storgata` is `stor gade`), so that a common kind does not make two street
 import re
 from functools import lru_cache
 
-from lookup.search.abbreviations import ABBREVIATIONS
 from lookup.search.folding import Folded, fold_text
+from lookup.search.synonyms import ABBREVIATIONS
 
 #: The types of street, by their spellings as separate words.
 KINDS = {

@@ -1,8 +1,65 @@
-"""Equivalent spellings in company names, each table with its source."""
+"""Equivalent spellings of words in names and addresses, each table with its source."""
 
 from typing import Final
 
-from lookup.search.abbreviations import FULL_WORD
+#: Abbreviations by the word that they stand for; several inflections of a word share one.
+ABBREVIATIONS: Final = {
+    # Parts of places.
+    "gammel": ("gl", "gml", "gamle", "gamla"),
+    "nørre": ("nr",),
+    "nordre": ("ndr",),
+    "søndre": ("sdr", "sønder"),
+    "vestre": ("vestr",),
+    "østre": ("østr",),
+    "sankt": ("st", "skt", "sct"),
+    "lille": ("ll",),
+    "københavn": ("kbh",),
+    "københavns": ("kbhs",),
+    # Titles and first names.
+    "doktor": ("dr",),
+    "professor": ("prof",),
+    "borgmester": ("borgm",),
+    "kongens": ("kgs",),
+    "kongelige": ("kgl",),
+    "christian": ("chr",),
+    "brødrene": ("brdr",),
+    "efterfølger": ("eftf",),
+    "advokat": ("adv",),
+    "tømrermester": ("tømrerm", "tømrermstr"),
+    "murermester": ("murerm", "murermstr"),
+    "malermester": ("malerm", "malermstr"),
+    # Kinds of organisations.
+    "idrettslag": ("il", "idrettslaget", "idrl"),
+    "idrettsforening": (
+        "if", "idrettsforeningen", "idrettsforen", "idrætsforening", "idrætsforeningen",
+    ),
+    "borettslag": ("brl", "borettslaget", "borettsl"),
+    "grundejerforeningen": ("grf", "grundejerf"),
+    "ejerforeningen": ("ejerf", "ejerlejlighedsforeningen"),
+    "videregående skole": ("vgs",),
+    "barnehage": ("bhg", "barnehagen", "barneh"),
+    "avdeling": ("avd",),
+    "afdeling": ("afd",),
+    "forening": ("foren",),
+    "universitet": ("univ",),
+    # Business.
+    "company": ("co",),
+    "international": ("intl",),
+    "brothers": ("bros",),
+    "entreprenør": ("entr", "entrepr"),
+    "eiendom": ("eiend",),
+    "ejendomme": ("ejd", "ejend"),
+    "mekaniske": ("mek", "mekanisk"),
+    "transport": ("transp",),
+    "manufacturing": ("mfg",),
+    "maskinfabrik": ("maskinfabr",),
+}  # fmt: skip
+
+#: The full word of each abbreviation.
+FULL_WORD: Final = {
+    short: full for full, abbreviations in ABBREVIATIONS.items() for short in abbreviations
+}
+
 
 #: Danish forms of association that precede a name and are abbreviated with a slash. Source: the
 #: names in CVR, which has both spellings of each.

@@ -11,8 +11,8 @@ import numpy as np
 import tantivy
 
 from common.contracts.company import CompanyKey
+from lookup.search.address_scoring import ACCEPTED_ADDRESS, match_address
 from lookup.search.addresses import ParsedAddress, read_address
-from lookup.search.hits import SearchHit
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import (
     ABROAD,
@@ -23,9 +23,9 @@ from lookup.search.index.documents import (
     read_address_record,
 )
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed import RANK_BITS
-from lookup.search.matching import AddressMatch
-from lookup.search.matching_addresses import ACCEPTED_ADDRESS, match_address
+from lookup.search.indexed_company import RANK_BITS
+from lookup.search.results import SearchHit
+from lookup.search.similarity import AddressMatch
 from lookup.search.streets import proper_words
 
 #: Documents that each step reads and scores.

@@ -12,15 +12,15 @@ import tantivy
 from common.contracts.company import CompanyKey
 from common.domain.contacts import read_contacts
 from lookup.search.addresses import ParsedAddress
-from lookup.search.hits import SearchHit
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import area_terms, house_terms
 from lookup.search.index.names import NameSearch, each_once
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed import is_active
+from lookup.search.indexed_company import is_active
 from lookup.search.match.record import ReadRecord
-from lookup.search.matching import EXACT
+from lookup.search.results import SearchHit
 from lookup.search.scoring import MAX_WHOLE_EDITS, Query, whole_edits
+from lookup.search.similarity import EXACT
 
 #: The score of a company that has only the domain of an e-mail address.
 _SAME_DOMAIN = 80.0

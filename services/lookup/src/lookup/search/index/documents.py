@@ -9,11 +9,11 @@ import orjson
 
 from common.contracts.company import CompanyKey, Country
 from lookup.search.addresses import House, ParsedAddress, parsed_addresses, without_quarter
-from lookup.search.find.segment import Segment
+from lookup.search.find.columns import Segment
 from lookup.search.folding import Folded, fold_name_and_form, fold_text, one_line, refolded
 from lookup.search.index import schema as fields
-from lookup.search.index.beginnings import add_beginnings
-from lookup.search.indexed import (
+from lookup.search.index.prefixes import add_beginnings
+from lookup.search.indexed_company import (
     AddressType,
     IndexedAddress,
     IndexedCompany,

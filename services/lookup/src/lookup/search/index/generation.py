@@ -1,22 +1,66 @@
-"""One built index in its own folder: its writer, and the state that searches see."""
+"""One built index in its own folder: its writer, and the state that searches see.
 
+A file names the current folder, with its format, and is replaced atomically: after a crash either
+the old or the new index is current, and each is complete.
+"""
+
+import fcntl
+import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import tantivy
 
 from common.contracts.company import CompanyKey, Country
-from lookup.search.find import segments
-from lookup.search.find.facts import Facts
-from lookup.search.find.segments import Segments
+from lookup.search.find.columns import Segments, joined, load, replace_durably, save
 from lookup.search.index import schema as fields
-from lookup.search.index.budget import Budget
 from lookup.search.index.documents import Batch, written
-from lookup.search.index.known import KnownHits
+from lookup.search.index.schema import FORMAT
 from lookup.search.index.view import View
-from lookup.search.indexed import IndexedCompany
+from lookup.search.index.words import KnownHits
+from lookup.search.indexed_company import Facts, IndexedCompany
+from lookup.search.scheduling import Budget
+
+_POINTER, _LOCK = "current", "lock"
+
+
+def lock(root: Path) -> IO[str]:
+    """Keeps other processes out until the returned file is closed; raises BlockingIOError."""
+    root.mkdir(parents=True, exist_ok=True)
+    held = (root / _LOCK).open("w")
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        held.close()
+        raise
+    return held
+
+
+def current(root: Path) -> Path | None:
+    """Returns the current index; None if there is none of this format."""
+    try:
+        written, name = (root / _POINTER).read_text().split()
+    except (FileNotFoundError, ValueError):
+        return None
+    folder = root / name
+    return folder if written == str(FORMAT) and folder.is_dir() else None
+
+
+def unused(root: Path) -> Path:
+    """Returns a folder for a new index, numbered by creation."""
+    taken = [int(folder.name) for folder in root.iterdir() if folder.name.isdecimal()]
+    return root / str(max(taken, default=0) + 1)
+
+
+def make_current(folder: Path) -> None:
+    """Makes an index current durably, and removes all others."""
+    root = folder.parent
+    replace_durably(root / _POINTER, f"{FORMAT} {folder.name}\n".encode())
+    for other in root.iterdir():
+        if other.is_dir() and other != folder:
+            shutil.rmtree(other, ignore_errors=True)
 
 
 class Effort(NamedTuple):
@@ -52,7 +96,7 @@ class Generation:
         self._writer = _writer(self._index, effort)
         self._index.reload()
         self._columns = folder / "find"
-        self._segments = segments.load(self._columns)
+        self._segments = load(self._columns)
         #: The facts of changed companies since the last commit; None if a company was removed.
         self._changes: dict[int, Facts | None] = {}
         #: The companies whose documents changed since then.
@@ -91,7 +135,7 @@ class Generation:
         for batch in batches:
             self._add(batch.documents)
             parts.append(batch.segment)
-        self._segments = segments.joined(parts)
+        self._segments = joined(parts)
 
     def _add(self, documents: Iterable[str]) -> None:
         for document in documents:
@@ -105,7 +149,7 @@ class Generation:
         state.add_bytes(fields.SAVE_POINT, save_point)
         self._writer.add_document(state)
         # Saved before the index's commit: after a crash between them they are changed again.
-        changed = segments.save(self._columns, self._segments.changed(self._changes))
+        changed = save(self._columns, self._segments.changed(self._changes))
         self._writer.commit()
         self._index.reload()
         self._segments, self._changes = changed, {}

@@ -14,26 +14,26 @@ from typing import NamedTuple
 import tantivy
 
 from common.contracts.company import CompanyKey
-from lookup.search.alignment import PREFIX_FROM, edits_allowed
 from lookup.search.folding import Folded, collapsed
-from lookup.search.hits import SearchHit
 from lookup.search.index import schema as fields
-from lookup.search.index.beginnings import is_whole
 from lookup.search.index.documents import read_name
+from lookup.search.index.prefixes import is_whole
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed import NameType
-from lookup.search.matching import EXACT
+from lookup.search.indexed_company import NameType
+from lookup.search.results import SearchHit
 from lookup.search.scoring import (
     MAX_WHOLE_EDITS,
     NameMatch,
     Query,
+    cut_ends,
+    forms_like,
     is_as_written,
     is_informative,
     match_name,
     read_query,
     whole_edits,
 )
-from lookup.search.written import cut_ends, forms_like
+from lookup.search.similarity import EXACT, PREFIX_FROM, edits_allowed
 
 #: Namesakes read to find the one with the queried spelling; more only if the first have none.
 _NAMESAKES = (8, 128, 4096)

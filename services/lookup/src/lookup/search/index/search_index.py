@@ -12,25 +12,30 @@ import structlog
 from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
 from common.contracts.match import WeighedCompany
-from lookup.search.find.facts import Facts
-from lookup.search.find.finding import Found, Hits, find, find_numbers, having
-from lookup.search.hits import SearchHit, SuggestionPage
-from lookup.search.index import folders
+from lookup.search.find.pages import Found, Hits, find, find_numbers, having
+from lookup.search.folding import cut
 from lookup.search.index import schema as fields
 from lookup.search.index.addresses import search_addresses
-from lookup.search.index.budget import Budget
 from lookup.search.index.candidates import match_candidates, search_contacts
 from lookup.search.index.documents import Batch, batch_of
-from lookup.search.index.generation import BULK, LIVE, Generation
+from lookup.search.index.generation import (
+    BULK,
+    LIVE,
+    Generation,
+    current,
+    lock,
+    make_current,
+    unused,
+)
 from lookup.search.index.names import many_share, search_names
-from lookup.search.index.numbered import read_prefix, suggest_numbers
-from lookup.search.index.suggestions import suggest
+from lookup.search.index.suggestions import read_prefix, suggest, suggest_numbers
 from lookup.search.index.words import known_with_words
-from lookup.search.indexed import IndexedCompany
+from lookup.search.indexed_company import Facts, IndexedCompany
+from lookup.search.match.evidence import CandidateCompany, weighed
 from lookup.search.match.record import ReadRecord
-from lookup.search.match.weighing import CandidateCompany, weighed
+from lookup.search.results import SearchHit, SuggestionPage
+from lookup.search.scheduling import Budget
 from lookup.search.scoring import Weigh
-from lookup.search.tokens import cut
 
 log = structlog.get_logger()
 
@@ -64,7 +69,7 @@ class SearchIndex:
         Only one process may open it: a second one raises BlockingIOError.
         """
         root = path / country
-        return cls(root, country, folders.lock(root))
+        return cls(root, country, lock(root))
 
     def search_names(self, term: str, limit: int, budget: Budget | None = None) -> list[SearchHit]:
         """Returns at most `limit` companies with matching names, best first, each once.
@@ -202,7 +207,7 @@ class SearchIndex:
         The old index serves until then, and stays if this fails; changes wait.
         """
         with self._changing:
-            built = Generation(folders.unused(self._root), self._country, BULK)
+            built = Generation(unused(self._root), self._country, BULK)
             try:
                 built.fill(batches)
                 built.commit(save_point)
@@ -213,7 +218,7 @@ class SearchIndex:
     def reset(self) -> None:
         """Empties the index, without a save point."""
         with self._changing:
-            self._switch(Generation(folders.unused(self._root), self._country, LIVE))
+            self._switch(Generation(unused(self._root), self._country, LIVE))
 
     def close(self) -> None:
         """Releases the folder; uncommitted changes are lost."""
@@ -224,10 +229,10 @@ class SearchIndex:
     def _switch(self, generation: Generation) -> None:
         old, self._generation = self._generation, generation
         old.close()
-        folders.make_current(generation.folder)
+        make_current(generation.folder)
 
     def _saved(self) -> Generation | None:
-        folder = folders.current(self._root)
+        folder = current(self._root)
         try:
             return Generation(folder, self._country, LIVE) if folder else None
         except (ValueError, OSError) as error:
@@ -236,8 +241,8 @@ class SearchIndex:
             return None
 
     def _created(self) -> Generation:
-        generation = Generation(folders.unused(self._root), self._country, LIVE)
-        folders.make_current(generation.folder)
+        generation = Generation(unused(self._root), self._country, LIVE)
+        make_current(generation.folder)
         return generation
 
 

@@ -1,4 +1,4 @@
-"""Suggestions: companies whose names continue a typed text, page by page.
+"""Suggestions: companies whose names or numbers continue a typed text, page by page.
 
 The first page has, best first, the result of a search for the name and names that continue the
 text, scored as in a search except for the last word, which may be incomplete. Each step is a query
@@ -7,29 +7,42 @@ begins with the text comes before all others.
 
 Later pages have the other companies with a matching name, by rank and without typos. Each page
 reads on below the last document of the one before, so it costs as much wherever it is in the list.
+
+For the beginning of a registration number, names that begin with the digits (`123 Byg`) come first,
+then the companies whose number begins with them, in its order. A whole number is its company, which
+is first.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, chain
 from typing import NamedTuple
 
 import tantivy
 
-from common.contracts.company import CompanyKey
-from lookup.search.hits import SearchHit, SuggestionPage
+from common.contracts.company import CompanyKey, Country
+from common.contracts.find import FindRequest
+from common.domain.countries import FORMATS
+from common.domain.written import InvalidIdentifier, NumberType, read_number
+from lookup.search.find.columns import Segments
+from lookup.search.find.pages import find_numbers
 from lookup.search.index import schema as fields
-from lookup.search.index.beginnings import (
+from lookup.search.index.names import Candidate, NameSearch, each_once, search_names
+from lookup.search.index.prefixes import (
+    Typed,
     almost_begins,
     begins,
+    begins_with,
     is_whole,
+    read_typed,
     words_almost_begin,
     words_begin,
+    writings,
 )
-from lookup.search.index.names import Candidate, NameSearch, each_once, search_names
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed import NameType, rank_of, type_of
+from lookup.search.indexed_company import NameType, rank_of, type_of
+from lookup.search.results import SearchHit, SuggestionPage
 from lookup.search.scoring import read_query
-from lookup.search.suggesting import Typed, begins_with, read_typed, writings
 
 #: Documents that a step reads for each wanted company; more if companies have several matching
 #: names, or were found by an earlier step.
@@ -190,3 +203,99 @@ def _firsts(
         if best.get(rank_of(one.order), one.order) == one.order:
             first.setdefault(one.company, one)
     return list(first.values())
+
+
+#: Bits of a cursor's order that no document has: a registration number follows.
+_NUMBERED = 3 << 62
+_SEPARATORS = re.compile(r"[\s.\-]")
+
+
+class NumberPrefix(NamedTuple):
+    """The beginning of a registration number, and the numbers that begin with it."""
+
+    digits: str
+    country: Country
+    #: As it is typed.
+    text: str
+
+    @property
+    def numbers(self) -> range:
+        """All numbers with this beginning."""
+        rest = 10 ** (FORMATS[self.country].vat_digits - len(self.digits))
+        return range(int(self.digits) * rest, (int(self.digits) + 1) * rest)
+
+    @property
+    def score(self) -> float:
+        """The share of the number that is given; 100 if it is whole."""
+        return round(100 * len(self.digits) / FORMATS[self.country].vat_digits, 1)
+
+
+def read_prefix(text: str, country: Country) -> NumberPrefix | None:
+    """Returns the beginning of a registration number: `25 05`, `DK2505`; None for other texts."""
+    digits = _SEPARATORS.sub("", text.upper().removeprefix(country.upper()))
+    if not (digits.isascii() and digits.isdigit()):
+        digits = _labelled(text, country)
+    is_prefix = 0 < len(digits) <= FORMATS[country].vat_digits
+    return NumberPrefix(digits, country, text) if is_prefix else None
+
+
+def _labelled(text: str, country: Country) -> str:
+    """Returns the digits behind words that say what they are: `CVR 2505`; else nothing."""
+    try:
+        number = read_number(text)
+    except InvalidIdentifier:
+        return ""
+    is_registration = number.type in (None, NumberType.REGISTRATION)
+    return number.digits if is_registration and number.country in (None, country) else ""
+
+
+def suggest_numbers(
+    view: View, segments: Segments, prefix: NumberPrefix, limit: int, after: str | None
+) -> SuggestionPage:
+    """Returns the page at a cursor, or the first, of the companies of a prefix; each once."""
+    cursor = Cursor.parse(after) if after else None
+    if cursor is not None and _is_numbered(cursor):
+        return _numbered(segments, prefix, limit, (), cursor)
+    named = suggest(view, prefix.text, limit, after, has_typos=False)
+    if cursor is None and prefix.score == 100:
+        whole = _hits(segments, prefix, -1, 1)
+        named = named._replace(hits=[*whole, *named.hits][:limit])
+    listed = (*(cursor.first_page if cursor else ()), *(hit.key.vat for hit in named.hits))
+    if named.cursor is not None:
+        return named
+    return _numbered(segments, prefix, limit, named.hits, Cursor(_NUMBERED, listed))
+
+
+def _is_numbered(cursor: Cursor) -> bool:
+    return cursor.order >= _NUMBERED and cursor.order != ABOVE_ALL
+
+
+def _numbered(
+    segments: Segments,
+    prefix: NumberPrefix,
+    limit: int,
+    named: Sequence[SearchHit],
+    cursor: Cursor,
+) -> SuggestionPage:
+    """Returns names and the next numbers, which follow that of the cursor."""
+    room = limit - len(named)
+    # Those on earlier pages are not repeated.
+    found = _hits(segments, prefix, cursor.order - _NUMBERED, room + 1 + len(cursor.first_page))
+    new = [hit for hit in found if hit.key.vat not in cursor.first_page]
+    page = [*named, *new[:room]]
+    if len(new) <= room:
+        return SuggestionPage(page)
+    last = int(new[room - 1].key.vat) if room else cursor.order - _NUMBERED
+    return SuggestionPage(page, str(cursor._replace(order=_NUMBERED | last)))
+
+
+def _hits(segments: Segments, prefix: NumberPrefix, after: int, limit: int) -> list[SearchHit]:
+    request = FindRequest(country=prefix.country, limit=0)
+    after = max(after, prefix.numbers.start - 1)
+    numbers = find_numbers(segments, request, None, after=after, limit=limit)
+    digits = FORMATS[prefix.country].vat_digits
+    return [
+        SearchHit(CompanyKey(prefix.country, f"{number:0{digits}d}"), prefix.score)
+        for number in numbers
+        if number in prefix.numbers
+    ]

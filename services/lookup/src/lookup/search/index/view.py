@@ -12,7 +12,7 @@ import tantivy
 from common.contracts.company import CompanyKey, Country
 from lookup.search.folding import collapsed
 from lookup.search.index import schema as fields
-from lookup.search.index.budget import Budget
+from lookup.search.scheduling import Budget
 from lookup.search.scoring import weight
 
 #: Fewer grams would find every document that contains them.

@@ -20,9 +20,8 @@ from common.domain.numbers import (
 )
 from common.domain.written import read_postal_code
 from lookup.search.addresses import ParsedAddress, fold_town, read_address
-from lookup.search.folding import fold_text
+from lookup.search.folding import cut, fold_text
 from lookup.search.scoring import Query, read_query
-from lookup.search.tokens import cut
 
 _POSTAL_CODE = re.compile(r"(?<!\d)(?:(?:dk|no|n)[-\s]?)?(\d{4})(?!\d)", re.IGNORECASE)
 #: Minimum letters and digits of a foreign postal code.

@@ -13,9 +13,9 @@ from common.mongo import Database
 from lookup.answers.parts import NO_EXTRAS, OF_UNITS, read_units
 from lookup.answers.rendering import Candidate, Extras, line
 from lookup.events.feed import StoredFeed
-from lookup.search.hits import SearchHit
+from lookup.search.results import SearchHit
+from lookup.search.scheduling import Turns
 from lookup.search.searcher import IndexSearches
-from lookup.search.turns import Turns
 from lookup.store.documents import CompanyRow
 from lookup.store.exports import CausalReads, Rows, causal_reads
 from lookup.store.reads import StoredRegister

@@ -1,8 +1,11 @@
-"""A page of the companies that fit filters, with the number of all and of each value."""
+"""Pages of the companies that fit filters, with the number of all and of each value.
+
+A filter is intervals of codes, which are tested over many rows at once.
+"""
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
@@ -11,10 +14,170 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from common.contracts.company import Country
-from common.contracts.find import FindPosition, FindRequest, FindSort
-from lookup.search.find.filters import Test, filters
-from lookup.search.find.segment import Array, Column, Segment
-from lookup.search.find.segments import Segments
+from common.contracts.find import FindPosition, FindRequest, FindSort, Has
+from common.domain.known_values import municipality_key
+from lookup.search.find.columns import Array, Column, Segment, Segments
+from lookup.search.indexed_company import (
+    CITY,
+    EMPLOYEES,
+    ENDED,
+    FORM,
+    FOUNDED,
+    INDUSTRY,
+    MUNICIPALITY,
+    MUNICIPALITY_CODE,
+    POSTAL_CODE,
+    STATUS,
+    Flag,
+    employees_text,
+    folded,
+)
+
+#: More intervals are looked up in a table.
+_MAX_INTERVALS: Final = 6
+
+_FLAG_OF = {
+    Has.PHONE: Flag.PHONE,
+    Has.EMAIL: Flag.EMAIL,
+    Has.WEBSITE: Flag.WEBSITE,
+    Has.EINVOICING: Flag.EINVOICING,
+}
+
+#: A filter of one column: its codes.
+Intervals = Sequence[tuple[int, int]]
+
+
+class Test:
+    """A filter of a column, or of flags."""
+
+    def __init__(self, codes: Array, intervals: Intervals, size: int, share: float) -> None:
+        self.share = share
+        self._codes, self._intervals, self._size = codes, intervals, size
+
+    def fits(self, rows: Array | None) -> Array:
+        """Returns for each of the rows whether it fits; None means all rows."""
+        codes = self._codes if rows is None else self._codes[rows]
+        if len(self._intervals) > _MAX_INTERVALS:
+            table = np.zeros(self._size, bool)
+            for start, end in self._intervals:
+                table[start:end] = True
+            return table[codes]
+        fitting = np.zeros(len(codes), bool)
+        for start, end in self._intervals:
+            if end - start == 1:
+                fitting |= codes == start
+            else:
+                # Unsigned: codes below the first wrap around to large numbers.
+                fitting |= codes - codes.dtype.type(start) < end - start
+        return fitting
+
+
+class _FlagTest(Test):
+    def __init__(self, flags: Array, wanted: int) -> None:
+        super().__init__(flags, (), 0, 0.5)
+        self._wanted = wanted
+
+    def fits(self, rows: Array | None) -> Array:
+        flags = self._codes if rows is None else self._codes[rows]
+        fitting: Array = (flags & np.uint8(self._wanted)) == self._wanted
+        return fitting
+
+
+class _AnyTest(Test):
+    """A filter that any of some others fits."""
+
+    def __init__(self, tests: Sequence[Test]) -> None:
+        super().__init__(np.empty(0), (), 0, sum(test.share for test in tests))
+        self._tests = tests
+
+    def fits(self, rows: Array | None) -> Array:
+        fitting: Array = np.logical_or.reduce([test.fits(rows) for test in self._tests])
+        return fitting
+
+
+def filters(segment: Segment, request: FindRequest) -> Iterable[Test]:
+    """Returns the filters of a request, but words and owners."""
+    for field, intervals in _intervals(segment, request):
+        yield _test(segment, field, intervals)
+    if request.municipalities:
+        # A name or a code.
+        values = [municipality_key(each) for each in request.municipalities]
+        yield _AnyTest(
+            [
+                _test(segment, field, _equal(segment.columns[field], values))
+                for field in (MUNICIPALITY, MUNICIPALITY_CODE)
+            ]
+        )
+    flags = sum(int(_FLAG_OF[part]) for part in request.has)
+    for value, (yes, no) in (
+        (request.vat_registered, (Flag.VAT_REGISTERED, Flag.NOT_VAT_REGISTERED)),
+        (request.advertising_protected, (Flag.PROTECTED, Flag.NOT_PROTECTED)),
+    ):
+        if value is not None:
+            flags |= int(yes if value else no)
+    if flags:
+        yield _FlagTest(segment.flags, flags)
+
+
+def _test(segment: Segment, field: str, intervals: Intervals) -> Test:
+    column = segment.columns[field]
+    share = column.rows_in(intervals) / max(len(segment), 1)
+    return Test(column.codes, intervals, len(column.values), share)
+
+
+def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, Intervals]]:
+    columns = segment.columns
+    if request.industries:
+        yield (
+            INDUSTRY,
+            _union(columns[INDUSTRY].between(code, code + "~") for code in request.industries),
+        )
+    for field, values in (
+        (CITY, request.cities),
+        (FORM, request.forms),
+        (STATUS, [str(status) for status in request.statuses]),
+    ):
+        if values:
+            yield field, _equal(columns[field], values)
+    if request.postal_codes:
+        yield (
+            POSTAL_CODE,
+            _union(
+                columns[POSTAL_CODE].between(each.first, each.last) for each in request.postal_codes
+            ),
+        )
+    least, most = request.min_employees, request.max_employees
+    if least is not None or most is not None:
+        between = columns[EMPLOYEES].between(
+            None if least is None else employees_text(least),
+            None if most is None else employees_text(most),
+        )
+        yield EMPLOYEES, _union([between])
+    for field, days in ((FOUNDED, request.founded), (ENDED, request.ended)):
+        if days is not None:
+            yield field, _union([columns[field].between(days.first, days.last)])
+
+
+def _equal(column: Column, wanted: Iterable[str]) -> Intervals:
+    """Returns the codes of the values that equal one of these regardless of case."""
+    texts = {folded(each) for each in wanted}
+    return _union(
+        (code, code + 1) for code, value in enumerate(column.values) if folded(value) in texts
+    )
+
+
+def _union(intervals: Iterable[tuple[int, int]]) -> Intervals:
+    """Returns the intervals without empty ones, joined with those that they touch."""
+    union: list[tuple[int, int]] = []
+    for start, end in sorted(intervals):
+        if start >= end:
+            continue
+        if union and start <= union[-1][1]:
+            union[-1] = union[-1][0], max(end, union[-1][1])
+        else:
+            union.append((start, end))
+    return union
+
 
 #: Up to this many rows are sorted; the first of more are found by reading their order.
 _FEW: Final = 256

@@ -9,8 +9,8 @@ from rapidfuzz.distance import OSA
 
 from lookup.search.addresses import House, ParsedAddress, without_quarter
 from lookup.search.folding import Folded
-from lookup.search.indexed import AddressType
-from lookup.search.matching import EXACT, AddressMatch, similarity
+from lookup.search.indexed_company import AddressType
+from lookup.search.similarity import EXACT, AddressMatch, similarity
 from lookup.search.streets import abbreviates
 
 #: The minimum score of a match. A street whose proper name differs in one letter stays above it
