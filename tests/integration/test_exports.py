@@ -16,7 +16,6 @@ from common.contracts.find import FindRequest
 from common.mongo import Database
 from common.mongo_reads import Reads
 from common.runtime.tasks import beside
-from lookup.answers import exporting
 from lookup.answers.exports import AnswerExports
 from lookup.records.records import CompanyRecord, SourceVersion
 from lookup.search.searcher import IndexSearches, followed_indexes
@@ -182,7 +181,7 @@ async def test_an_empty_register_is_one_empty_page(outbox: Outbox, register_db: 
 async def test_a_page_ends_before_it_becomes_too_large(
     store: Loader, outbox: Outbox, register_db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "MAX_BYTES", 100_000)
+    monkeypatch.setattr("lookup.answers.exports.MAX_BYTES", 100_000)
     await store.load(*map(a_record, range(300)))
 
     read = [page async for page in pages(exports(register_db, outbox), limit=1000)]
