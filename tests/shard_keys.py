@@ -17,7 +17,7 @@ from pymongo.monitoring import (
     CommandSucceededEvent,
 )
 
-from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES
+from webhook_store.collections import ATTEMPTS, DELIVERIES
 
 Filter = Mapping[str, Any]
 

@@ -30,9 +30,8 @@ from local_stack.processes import Process, Program
 from local_stack.run_files import sealing_key
 from local_stack.system import Service, System
 from webhook_store.indexes import make_indexes
-from webhook_store.webhooks.models import Registered
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.secrets import SecretKeys, new_secret
+from webhook_store.secrets import SecretKeys, new_secret
+from webhook_store.webhooks import Registration, Registrations
 
 #: Addresses of this machine, each of which is a host to the dispatcher and to TLS.
 HOSTS = tuple(f"127.0.1.{number}" for number in range(1, 51))
@@ -85,7 +84,7 @@ class Environment:
         for number, wanted in enumerate(filters):
             owner, host = f"owner {number // _PER_OWNER} of {path}", HOSTS[number % len(HOSTS)]
             webhook = new_webhook(owner, self.receiver.url(number, path), host, wanted)
-            registered = Registered(webhook, new_secret(secrets.token_bytes))
+            registered = Registration(webhook, new_secret(secrets.token_bytes))
             await self._registrations.create(registered, call_id=uuid.uuid4(), limit=1000)
 
     def event(self, vat: str, *, occurred_at: datetime | None = None) -> RegistryEvent:

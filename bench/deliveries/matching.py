@@ -25,12 +25,13 @@ from common.contracts.watchlists import WatchlistId
 from common.contracts.webhooks import WebhookFilter
 from common.domain.known_values import digits
 from common.mongo import Database, connected, database
+from webhook_store.collections import MEMBERS, WEBHOOKS
 from webhook_store.indexes import make_indexes
-from webhook_store.watchlists.documents import MEMBERS, member_id
-from webhook_store.webhooks.documents import WEBHOOKS, webhook_fields
-from webhook_store.webhooks.matching import Subject
-from webhook_store.webhooks.secrets import SecretKeys
-from webhook_store.webhooks.sending import Webhooks
+from webhook_store.matching import Subject
+from webhook_store.secrets import SecretKeys
+from webhook_store.sending import Webhooks
+from webhook_store.watchlists import member_id
+from webhook_store.webhooks import webhook_fields
 
 #: Companies that a webhook follows, and the number of companies.
 _FOLLOWED, _COMPANIES = 50, 1_000_000

@@ -21,11 +21,11 @@ from bench.scale import Scale
 from bench.setup import Servers
 from common.contracts.events import EventType, encode_event
 from common.contracts.webhooks import DeliveryId
-from webhook_store.deliveries.documents import DELIVERIES, EVENTS, new_document
-from webhook_store.deliveries.events import SETTLING
-from webhook_store.deliveries.models import NewDelivery
+from webhook_store.collections import DELIVERIES, EVENTS
+from webhook_store.collections import WEBHOOKS as STORED
+from webhook_store.deliveries import NewDelivery, new_document
+from webhook_store.events import SETTLING
 from webhook_store.indexes import make_indexes
-from webhook_store.webhooks.documents import WEBHOOKS as STORED
 
 _RETENTION = timedelta(days=30)
 #: The age of deliveries whose tasks were lost with the broker's data.

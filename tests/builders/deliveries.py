@@ -17,9 +17,10 @@ from common.mongo import Database
 from dispatcher.settings import Settings
 from dispatcher.store import Store
 from tests.builders.webhooks import NOON, OWNER, URL, encoded_key, secret_keys
-from webhook_store.deliveries.models import Attempted, Claimed, NewDelivery
-from webhook_store.deliveries.rows import DeliveryTimes
-from webhook_store.webhooks.models import Sendable, SigningSecrets
+from webhook_store.deliveries import ClaimedDelivery, DeliveryTimes, NewDelivery
+from webhook_store.recording import AttemptResult
+from webhook_store.secrets import SigningSecrets
+from webhook_store.sending import Sendable
 
 WEBHOOK = WebhookId("wh_1")
 SECRET = "whsec_" + "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyLWI="
@@ -63,9 +64,9 @@ def a_task(number: int = 1, *, attempt: int = 1, webhook_id: WebhookId = WEBHOOK
     return DeliveryTask(delivery_id=a_delivery_id(number), webhook_id=webhook_id, attempt=attempt)
 
 
-def an_attempted(delivery: Claimed, **fields: Any) -> Attempted:
+def an_attempted(delivery: ClaimedDelivery, **fields: Any) -> AttemptResult:
     """A success, unless the fields say otherwise."""
-    return Attempted(
+    return AttemptResult(
         **{
             "delivery": delivery,
             "at": NOON,

@@ -13,9 +13,9 @@ from pydantic import SecretStr
 from common.contracts.company import CompanyKey
 from common.contracts.webhook_api import Operation, WebhookRequest
 from common.contracts.webhooks import Webhook, WebhookFilter, WebhookId
-from webhook_store.webhooks.matching import Subject
-from webhook_store.webhooks.models import Registered
-from webhook_store.webhooks.secrets import RandomBytes, SecretKeys
+from webhook_store.matching import Subject
+from webhook_store.secrets import RandomBytes, SecretKeys
+from webhook_store.webhooks import Registration
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 
@@ -78,8 +78,8 @@ def a_secret(text: str = "whsec_invented") -> SecretStr:
     return SecretStr(text)
 
 
-def a_registered(secret: SecretStr | None = None, **fields: Any) -> Registered:
-    return Registered(a_webhook(**fields), secret or a_secret())
+def a_registered(secret: SecretStr | None = None, **fields: Any) -> Registration:
+    return Registration(a_webhook(**fields), secret or a_secret())
 
 
 def a_draft(**fields: Any) -> bytes:

@@ -18,10 +18,9 @@ from tests.builders.webhooks import a_draft, secret_keys
 from tests.delivery.asking import Asking, asking, registry
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.waiting import eventually
-from webhook_store.deliveries.events import Events
-from webhook_store.deliveries.models import CancelReason, StoredEvent
-from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
-from webhook_store.webhooks.documents import sealed_of
+from webhook_store.deliveries import CancelReason, Deliveries, DeliveryTimes
+from webhook_store.events import Events, StoredEvent
+from webhook_store.secrets import sealed_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 

@@ -13,23 +13,17 @@ from common.contracts.webhooks import WebhookId
 from common.mongo import Database
 from dispatcher.batcher import running
 from dispatcher.store import Store
-from tests.builders.deliveries import (
-    WEBHOOK,
-    a_new_delivery,
-    a_store,
-    a_task,
-    an_attempted,
-)
+from tests.builders.deliveries import WEBHOOK, a_new_delivery, a_store, a_task, an_attempted
 from tests.fakes.dispatcher import FakeStore, Time
-from webhook_store.deliveries.models import (
-    Cancelled,
+from webhook_store.deliveries import (
     CancelReason,
-    Claimed,
-    Due,
+    ClaimedDelivery,
+    Deliveries,
+    DeliveryTimes,
+    DueDelivery,
     NewDelivery,
-    Written,
 )
-from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
+from webhook_store.recording import Cancellation, WriteEffect
 
 LEASE = GRACE = timedelta(seconds=30)
 A_MOMENT = timedelta(milliseconds=1)
@@ -44,12 +38,12 @@ class Kept:
     time: Time
     keep: Callable[..., Awaitable[None]]
 
-    async def claimed(self, number: int = 1, *, attempt: int = 1) -> Claimed:
+    async def claimed(self, number: int = 1, *, attempt: int = 1) -> ClaimedDelivery:
         claimed = await self.store.claim(a_task(number, attempt=attempt))
         assert claimed is not None
         return claimed
 
-    async def found(self, *, limit: int = 100) -> Sequence[Due]:
+    async def found(self, *, limit: int = 100) -> Sequence[DueDelivery]:
         return await self.store.deliveries.overdue(at=self.time.now(), limit=limit)
 
 
@@ -137,7 +131,7 @@ class Promises:
 
         written = await kept.store.record(an_attempted(await kept.claimed()))
 
-        assert written == Written(held=True)
+        assert written == WriteEffect(held=True)
         assert await kept.store.claim(a_task(attempt=2)) is None
 
     async def test_a_failure_leaves_it_waiting_for_its_next_attempt(self, kept: Kept) -> None:
@@ -168,7 +162,7 @@ class Promises:
         await kept.keep(a_new_delivery())
         claimed = await kept.claimed()
 
-        await kept.store.record(Cancelled(claimed, CancelReason.WEBHOOK_DISABLED))
+        await kept.store.record(Cancellation(claimed, CancelReason.WEBHOOK_DISABLED))
 
         assert await kept.store.claim(a_task()) is None
 
@@ -178,15 +172,15 @@ class Promises:
         kept.time.pass_by(LEASE)
         current = await kept.claimed()
 
-        assert await kept.store.record(an_attempted(late)) == Written(held=False)
-        assert await kept.store.record(an_attempted(current)) == Written(held=True)
+        assert await kept.store.record(an_attempted(late)) == WriteEffect(held=False)
+        assert await kept.store.record(an_attempted(current)) == WriteEffect(held=True)
 
     async def test_a_result_that_is_recorded_twice_counts_once(self, kept: Kept) -> None:
         await kept.keep(a_new_delivery())
         result = an_attempted(await kept.claimed())
         await kept.store.record(result)
 
-        assert await kept.store.record(result) == Written(held=True)
+        assert await kept.store.record(result) == WriteEffect(held=True)
 
     async def test_of_many_results_only_the_lost_are_refused(self, kept: Kept) -> None:
         await kept.keep(*[a_new_delivery(number) for number in range(10)])
@@ -240,7 +234,7 @@ class FrozenOnce(Deliveries):
 
     async def claim(
         self, tasks: Sequence[DeliveryTask], *, token: str, at: datetime, held: Sequence[str] = ()
-    ) -> list[Claimed]:
+    ) -> list[ClaimedDelivery]:
         claimed = await super().claim(tasks, token=token, at=at, held=held)
         if token == "claim-1":
             raise Unavailable("the database did not answer in time")
@@ -283,7 +277,7 @@ class TestStore(Promises):
         kept.time.pass_by(GRACE)
 
         assert before == []
-        assert await kept.found() == [Due(a_task(), is_retry=False)]
+        assert await kept.found() == [DueDelivery(a_task(), is_retry=False)]
 
     async def test_a_retry_is_overdue_after_its_time_and_grace(self, kept: Kept) -> None:
         await kept.keep(a_new_delivery())
@@ -296,7 +290,7 @@ class TestStore(Promises):
         kept.time.pass_by(GRACE)
 
         assert before == []
-        assert await kept.found() == [Due(a_task(attempt=2), is_retry=True)]
+        assert await kept.found() == [DueDelivery(a_task(attempt=2), is_retry=True)]
 
     async def test_a_claimed_delivery_is_overdue_after_the_lease(self, kept: Kept) -> None:
         await kept.keep(a_new_delivery())

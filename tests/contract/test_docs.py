@@ -13,13 +13,17 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
-from dispatcher.sending.bounded_responses import MAX_INTERIM_RESPONSES, MAX_RESPONSE_BYTES
-from dispatcher.sending.http_sender import MAX_BODY_SIZE, SenderLimits
-from dispatcher.sending.outcome import Cause
+from dispatcher.http_sender import (
+    MAX_BODY_SIZE,
+    MAX_INTERIM_RESPONSES,
+    MAX_RESPONSE_BYTES,
+    SenderLimits,
+)
+from dispatcher.outcomes import Cause
 from gateway.access.keys import Rate
 from gateway.problems import PROBLEMS
 from tests.builders.deliveries import dispatcher_settings as settings
-from webhook_store.deliveries.models import CancelReason
+from webhook_store.deliveries import CancelReason
 
 ROOT = Path(__file__).parents[2]
 

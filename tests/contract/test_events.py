@@ -43,7 +43,7 @@ from tests.builders.companies import (
     after,
     an_owner,
 )
-from webhook_registry.webhooks.event_types import DESCRIPTIONS, event_types
+from webhook_registry.event_types import DESCRIPTIONS, event_types
 from webhook_store.notices import events_of
 
 #: The test events of the registry.

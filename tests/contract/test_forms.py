@@ -25,7 +25,7 @@ from tests.contract.test_client_command import Shell, shell
 from tests.fakes.gateway import Gateway
 from tests.fakes.portal import Portal
 from tests.fakes.portal import portal as a_portal
-from webhook_registry.watchlists.bodies import read_watched_changes
+from webhook_registry.watchlist_bodies import read_watched_changes
 
 __all__ = ["shell"]
 

@@ -31,7 +31,7 @@ from tests.contract.manifests.reading import (
     rendered,
 )
 from tests.contract.manifests.services import SERVICES
-from webhook_store.webhooks.addresses import BLOCKED_IPV4, BLOCKED_IPV6, Address, Network, blocked
+from webhook_store.addresses import BLOCKED_IPV4, BLOCKED_IPV6, Address, Network, blocked
 
 FILES = "files of the base"
 FOLDERS = (

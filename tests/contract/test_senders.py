@@ -20,10 +20,15 @@ import trustme
 from aiohttp.abc import ResolveResult
 
 from common.contracts.failures import Unavailable
-from dispatcher.sending.bounded_responses import MAX_RESPONSE_BYTES
-from dispatcher.sending.guard import Lookup, system_lookup
-from dispatcher.sending.http_sender import MAX_BODY_SIZE, HttpSender, SenderLimits, http_sender
-from dispatcher.sending.outcome import Answered, Cause, Outcome, Post, Unanswered
+from dispatcher.guard import Lookup, system_lookup
+from dispatcher.http_sender import (
+    MAX_BODY_SIZE,
+    MAX_RESPONSE_BYTES,
+    HttpSender,
+    SenderLimits,
+    http_sender,
+)
+from dispatcher.outcomes import Cause, NoResponse, Outcome, Post, Response
 from tests.delivery.waiting import SOON
 
 LOOPBACK = IPv4Network("127.0.0.0/8")
@@ -246,14 +251,14 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 async def test_an_answer_is_its_status(real: HttpSenders, status: int) -> None:
     line = b"HTTP/1.1 %d Status\r\nContent-Length: 0\r\n\r\n" % status
 
-    assert await real.outcome(answering(line)) == Answered(status)
+    assert await real.outcome(answering(line)) == Response(status)
 
 
 async def test_no_answer_is_a_word(real: HttpSenders) -> None:
     async with real.sender() as sender:
         outcome = await sender.send(a_post(f"https://127.0.0.1:{a_closed_port()}/hook"))
 
-    assert outcome == Unanswered(Cause.CONNECTION_REFUSED)
+    assert outcome == NoResponse(Cause.CONNECTION_REFUSED)
 
 
 async def test_many_are_sent_at_once(real: HttpSenders) -> None:
@@ -261,7 +266,7 @@ async def test_many_are_sent_at_once(real: HttpSenders) -> None:
         posts = [a_post(receiver.url())] * 20
         outcomes = await asyncio.gather(*map(sender.send, posts))
 
-    assert outcomes == [Answered(200)] * 20
+    assert outcomes == [Response(200)] * 20
 
 
 async def test_the_given_body_and_headers_are_sent(real: HttpSenders) -> None:
@@ -294,7 +299,7 @@ async def test_a_proxy_of_the_environment_is_not_asked(
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "https_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{a_closed_port()}")
     async with real.to(answering(OK)) as (sender, receiver):
-        assert await sender.send(a_post(receiver.url())) == Answered(200)
+        assert await sender.send(a_post(receiver.url())) == Response(200)
 
 
 async def test_a_connection_is_used_again(real: HttpSenders) -> None:
@@ -323,7 +328,7 @@ async def test_one_that_does_not_answer_in_time_is_a_timeout(
 ) -> None:
     outcome = await real.outcome(behaviour, total=timedelta(seconds=0.5))
 
-    assert outcome == Unanswered(Cause.TIMEOUT)
+    assert outcome == NoResponse(Cause.TIMEOUT)
 
 
 async def test_one_that_never_finishes_the_handshake_is_a_timeout(real: HttpSenders) -> None:
@@ -332,7 +337,7 @@ async def test_one_that_never_finishes_the_handshake_is_a_timeout(real: HttpSend
 
     outcome = await real.outcome(say_nothing, tls=False, connect=timedelta(seconds=0.5))
 
-    assert outcome == Unanswered(Cause.TIMEOUT)
+    assert outcome == NoResponse(Cause.TIMEOUT)
 
 
 async def test_a_body_that_drips_is_not_waited_for(real: HttpSenders) -> None:
@@ -340,7 +345,7 @@ async def test_a_body_that_drips_is_not_waited_for(real: HttpSenders) -> None:
         DRIPPING_BODY, total=timedelta(hours=1), body=timedelta(seconds=0.3)
     )
 
-    assert outcome == Answered(200)
+    assert outcome == Response(200)
 
 
 @pytest.mark.parametrize(
@@ -353,7 +358,7 @@ async def test_a_body_that_drips_is_not_waited_for(real: HttpSenders) -> None:
     ids=["not HTTP", "a header without end", "large interim responses"],
 )
 async def test_other_bytes_are_an_invalid_response(real: HttpSenders, answer: bytes) -> None:
-    assert await real.outcome(answering(answer)) == Unanswered(Cause.INVALID_RESPONSE)
+    assert await real.outcome(answering(answer)) == NoResponse(Cause.INVALID_RESPONSE)
 
 
 async def test_a_status_counts_although_the_time_ends_while_the_body_comes(
@@ -364,10 +369,10 @@ async def test_a_status_counts_although_the_time_ends_while_the_body_comes(
         limits = replace(PATIENT, total=timedelta(seconds=seconds), body=timedelta(hours=1))
         async with real.to(DRIPPING_BODY, limits=limits) as (sender, receiver):
             outcome = await sender.send(a_post(receiver.url()))
-        if outcome == Answered(200):
+        if outcome == Response(200):
             break
 
-    assert outcome == Answered(200)
+    assert outcome == Response(200)
 
 
 async def test_of_an_endless_body_little_is_read(real: HttpSenders, chunks: list[bytes]) -> None:
@@ -378,7 +383,7 @@ async def test_of_an_endless_body_little_is_read(real: HttpSenders, chunks: list
         async with asyncio.timeout(SOON):
             await broken_off.wait()
 
-    assert outcome == Answered(200)
+    assert outcome == Response(200)
     assert sum(map(len, chunks)) == MAX_BODY_SIZE
 
 
@@ -388,7 +393,7 @@ async def test_a_zip_bomb_is_not_unpacked(real: HttpSenders, chunks: list[bytes]
     async with real.to(answering(head % len(bomb) + bomb)) as (sender, receiver):
         outcome = await sender.send(a_post(receiver.url()))
 
-    assert outcome == Answered(200)
+    assert outcome == Response(200)
     assert b"".join(chunks) == bomb[:MAX_BODY_SIZE]
 
 
@@ -398,7 +403,7 @@ async def test_a_redirect_is_not_followed(real: HttpSenders) -> None:
         outcome = await sender.send(a_post(receiver.url()))
 
         assert receiver.requests == 1
-    assert outcome == Answered(302)
+    assert outcome == Response(302)
 
 
 @pytest.mark.parametrize(
@@ -416,7 +421,7 @@ async def test_endless_interim_responses_are_an_invalid_response(
         outcome = await sender.send(a_post(receiver.url()))
         await broken_off.wait()
 
-    assert outcome == Unanswered(Cause.INVALID_RESPONSE)
+    assert outcome == NoResponse(Cause.INVALID_RESPONSE)
 
 
 async def test_a_few_interim_responses_precede_any_answer(real: HttpSenders) -> None:
@@ -425,7 +430,7 @@ async def test_a_few_interim_responses_precede_any_answer(real: HttpSenders) -> 
     async with real.to(answering(*[continued + OK] * 3)) as (sender, receiver):
         outcomes = [await sender.send(a_post(receiver.url())) for _ in range(3)]
 
-    assert outcomes == [Answered(200)] * 3
+    assert outcomes == [Response(200)] * 3
 
 
 @pytest.mark.parametrize(
@@ -437,7 +442,7 @@ async def test_endless_headers_are_an_invalid_response(real: HttpSenders, piece:
         outcome = await sender.send(a_post(receiver.url()))
         await broken_off.wait()
 
-    assert outcome == Unanswered(Cause.INVALID_RESPONSE)
+    assert outcome == NoResponse(Cause.INVALID_RESPONSE)
 
 
 @pytest.mark.parametrize(
@@ -456,7 +461,7 @@ async def test_endless_framing_of_a_body_is_broken_off(
         await broken_off.wait()
 
     # A trailer that is refused in one read with the head refuses the head as well.
-    assert outcome in (Answered(200), Unanswered(Cause.INVALID_RESPONSE))
+    assert outcome in (Response(200), NoResponse(Cause.INVALID_RESPONSE))
 
 
 async def test_an_idle_connection_that_pours_is_broken_off(real: HttpSenders) -> None:
@@ -465,7 +470,7 @@ async def test_an_idle_connection_that_pours_is_broken_off(real: HttpSenders) ->
         outcome = await sender.send(a_post(receiver.url()))
         await broken_off.wait()
 
-    assert outcome == Answered(200)
+    assert outcome == Response(200)
 
 
 async def test_a_reset_is_reported_and_not_retried(real: HttpSenders) -> None:
@@ -477,7 +482,7 @@ async def test_a_reset_is_reported_and_not_retried(real: HttpSenders) -> None:
         outcome = await sender.send(a_post(receiver.url()))
 
         assert receiver.requests == 1
-    assert outcome == Unanswered(Cause.CONNECTION_RESET)
+    assert outcome == NoResponse(Cause.CONNECTION_RESET)
 
 
 async def test_a_kept_connection_that_is_closed_costs_nothing(real: HttpSenders) -> None:
@@ -495,7 +500,7 @@ async def test_a_kept_connection_that_is_closed_costs_nothing(real: HttpSenders)
         outcomes = [await sender.send(a_post(receiver.url())) for _ in range(2)]
 
         assert [len(each.requests) for each in receiver.connections] == [2, 1]
-    assert outcomes == [Answered(200)] * 2
+    assert outcomes == [Response(200)] * 2
 
 
 async def test_without_tls_nothing_is_sent(real: HttpSenders) -> None:
@@ -507,7 +512,7 @@ async def test_without_tls_nothing_is_sent(real: HttpSenders) -> None:
         outcome = await sender.send(a_post(receiver.url()))
 
         assert receiver.requests == 0
-    assert outcome == Unanswered(Cause.TLS)
+    assert outcome == NoResponse(Cause.TLS)
 
 
 async def test_an_unknown_authority_is_not_trusted(real: HttpSenders) -> None:
@@ -515,14 +520,14 @@ async def test_an_unknown_authority_is_not_trusted(real: HttpSenders) -> None:
         real.to(answering(OK)) as (_, receiver),
         real.sender(trusting=False) as sender,
     ):
-        assert await sender.send(a_post(receiver.url())) == Unanswered(Cause.TLS)
+        assert await sender.send(a_post(receiver.url())) == NoResponse(Cause.TLS)
 
 
 async def test_a_certificate_for_another_name_is_not_trusted(real: HttpSenders) -> None:
     async with real.to(answering(OK), lookup=to_loopback) as (sender, receiver):
         outcome = await sender.send(a_post(receiver.url("other.example")))
 
-    assert outcome == Unanswered(Cause.TLS)
+    assert outcome == NoResponse(Cause.TLS)
 
 
 def a_result(host: str, address: str, port: int) -> ResolveResult:
@@ -545,7 +550,7 @@ async def test_an_address_in_the_url_is_checked(real: HttpSenders, host: str) ->
     async with real.sender(allowed=()) as sender:
         outcome = await sender.send(a_post(f"https://{host}/hook"))
 
-    assert outcome == Unanswered(Cause.BLOCKED_ADDRESS)
+    assert outcome == NoResponse(Cause.BLOCKED_ADDRESS)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "10.1.2.3", "fd00::1", "64:ff9b::7f00:1"])
@@ -553,7 +558,7 @@ async def test_every_address_of_a_name_is_checked(real: HttpSenders, address: st
     async with real.sender(allowed=(), lookup=to_these(address, address)) as sender:
         outcome = await sender.send(a_post("https://receiver.example/hook"))
 
-    assert outcome == Unanswered(Cause.BLOCKED_ADDRESS)
+    assert outcome == NoResponse(Cause.BLOCKED_ADDRESS)
 
 
 async def test_only_the_allowed_addresses_of_a_host_are_called(real: HttpSenders) -> None:
@@ -561,7 +566,7 @@ async def test_only_the_allowed_addresses_of_a_host_are_called(real: HttpSenders
     async with real.to(answering(OK), lookup=lookup) as (sender, receiver):
         outcome = await sender.send(a_post(receiver.url("receiver.example")))
 
-    assert outcome == Answered(200)
+    assert outcome == Response(200)
 
 
 async def test_a_name_that_changes_is_checked_again(real: HttpSenders) -> None:
@@ -576,7 +581,7 @@ async def test_a_name_that_changes_is_checked_again(real: HttpSenders) -> None:
         # Another port is another question, as it is when the answer's time is over.
         second = await sender.send(a_post("https://receiver.example/hook"))
 
-    assert (first, second) == (Answered(200), Unanswered(Cause.BLOCKED_ADDRESS))
+    assert (first, second) == (Response(200), NoResponse(Cause.BLOCKED_ADDRESS))
 
 
 @pytest.mark.parametrize("host", ["2130706433", "127.1", "0x7f.1", "0177.0.0.1"])
@@ -587,9 +592,9 @@ async def test_unusual_spellings_of_private_addresses_are_not_called(
         outcome = await sender.send(a_post(f"https://{host}/hook"))
 
     assert outcome in (
-        Unanswered(Cause.BLOCKED_ADDRESS),
-        Unanswered(Cause.INVALID_RESPONSE),
-        Unanswered(Cause.DNS),
+        NoResponse(Cause.BLOCKED_ADDRESS),
+        NoResponse(Cause.INVALID_RESPONSE),
+        NoResponse(Cause.DNS),
     )
 
 
@@ -600,7 +605,7 @@ async def test_a_name_without_addresses_is_dns(real: HttpSenders) -> None:
     async with real.sender(lookup=nothing) as sender:
         outcome = await sender.send(a_post("https://receiver.example/hook"))
 
-    assert outcome == Unanswered(Cause.DNS)
+    assert outcome == NoResponse(Cause.DNS)
 
 
 async def test_slow_name_resolution_delays_no_other(real: HttpSenders) -> None:
@@ -622,7 +627,7 @@ async def test_slow_name_resolution_delays_no_other(real: HttpSenders) -> None:
         release.set()
         await asyncio.gather(*slow)
 
-    assert outcome == Answered(200)
+    assert outcome == Response(200)
 
 
 async def test_a_lack_of_sockets_counts_as_no_attempt(real: HttpSenders) -> None:

@@ -19,9 +19,9 @@ from pydantic import SecretStr
 
 from company_registry import InvalidSignature, verify
 from company_registry.signatures import signed_headers
-from dispatcher.sending.signature import sign, sign_standard, signature_headers
+from dispatcher.signature import sign, sign_standard, signature_headers
 from tests.delivery.verifying import is_genuine
-from webhook_store.webhooks.models import SigningSecrets
+from webhook_store.secrets import SigningSecrets
 
 DOCS = Path(__file__).parents[2] / "docs" / "webhooks"
 PROGRAMS = Path(__file__).parent / "verifiers"

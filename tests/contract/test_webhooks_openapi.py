@@ -22,22 +22,23 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
-from webhook_registry.destinations.urls import MAX_URL_LENGTH
-from webhook_registry.watchlists.bodies import (
+from webhook_registry.urls import MAX_URL_LENGTH
+from webhook_registry.watchlist_bodies import (
     MAX_NAME_LENGTH,
     read_list_changes,
     read_new_list,
     read_watched,
     read_watched_changes,
 )
-from webhook_registry.webhooks.bodies import (
+from webhook_registry.webhook_bodies import (
+    MAX_COMPANIES,
     MAX_DESCRIPTION_LENGTH,
+    PATTERNS,
     read_changes,
     read_draft,
     read_window,
 )
-from webhook_registry.webhooks.changes import stopped_by_operator
-from webhook_registry.webhooks.subscription import MAX_COMPANIES, PATTERNS
+from webhook_registry.webhooks import stopped_by_operator
 
 pytestmark = pytest.mark.integration
 

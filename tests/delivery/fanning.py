@@ -10,15 +10,13 @@ from uuid import uuid4
 from common.contracts.events import RegistryEvent, encode_event
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
-from dispatcher.deliveries.attempt import Attempt
-from dispatcher.deliveries.backlogs import ThrottledWebhooks
-from dispatcher.deliveries.first_attempts import FirstAttempts, NewAttempts
-from dispatcher.deliveries.slots import ConcurrencyLimits, Slots
-from dispatcher.events.fan_out import FanOut
+from dispatcher.attempts import Attempt, ThrottledWebhooks
+from dispatcher.fan_out import FanOut, FirstAttempts, NewAttempts
+from dispatcher.slots import ConcurrencyLimits, Slots
 from dispatcher.store import Store
 from tests.builders.webhooks import NOON, a_registered, secret_keys
 from tests.fakes.dispatcher import FakeDeliveryQueue, FakeSender, FakeTelemetry
-from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks import Registrations
 
 #: Of which no first attempt begins without a message.
 NO_SLOTS = ConcurrencyLimits(posts=0)

@@ -31,10 +31,10 @@ from tests.builders.webhooks import a_webhook, encoded_key, secret_keys
 from tests.delivery.broker import a_publisher, connections
 from tests.delivery.receiver import Receiver, receiving
 from tests.delivery.waiting import SOON, eventually
+from webhook_store.deliveries import delivery_id
 from webhook_store.indexes import make_indexes
-from webhook_store.webhooks.models import Registered, delivery_id
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.secrets import new_secret
+from webhook_store.secrets import new_secret
+from webhook_store.webhooks import Registration, Registrations
 
 #: A schedule of seconds, so that a test sees in moments what takes hours; and limits that a busy
 #: machine does not reach, for within its lease nothing may be posted twice.
@@ -88,7 +88,7 @@ class Pipeline:
         """A webhook at a path of the receiver, which knows its secret."""
         secret = new_secret(secrets.token_bytes)
         webhook = a_webhook(url=self.receiver.url(path), host="127.0.0.1", **fields)
-        registered = Registered(webhook, secret)
+        registered = Registration(webhook, secret)
         await self.registrations.create(registered, call_id=uuid.uuid4(), limit=1000)
         self.receiver.trust(path, secret.get_secret_value())
         return webhook

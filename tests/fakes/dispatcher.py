@@ -10,24 +10,15 @@ from typing import TypeVar
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DeliveryId, WebhookId
-from dispatcher.deliveries.retry import Decision
-from dispatcher.deliveries.telemetry import DeferReason, Telemetry
-from dispatcher.sending.outcome import Answered, Outcome, Post
+from dispatcher.outcomes import Decision, Outcome, Post, Response
 from dispatcher.store import Store
+from dispatcher.telemetry import DeferReason, Telemetry
 from tests.builders.deliveries import a_sendable
 from tests.builders.webhooks import NOON
-from webhook_store.deliveries.models import (
-    Attempted,
-    Cancelled,
-    CancelReason,
-    Claimed,
-    DeliveryState,
-    EventBody,
-    NewDelivery,
-    Result,
-    Written,
-)
-from webhook_store.webhooks.models import Sendable
+from webhook_store.deliveries import CancelReason, ClaimedDelivery, DeliveryState, NewDelivery
+from webhook_store.events import EventBody
+from webhook_store.recording import AttemptResult, Cancellation, Result, WriteEffect
+from webhook_store.sending import Sendable
 
 T = TypeVar("T")
 
@@ -89,7 +80,7 @@ class FakeStore(Store):
     others: dict[WebhookId, Sendable | None] = field(default_factory=dict)
     #: The body of every event.
     stored_body: bytes | None = b'{"id":"event"}'
-    noted: list[Attempted] = field(default_factory=list)
+    noted: list[AttemptResult] = field(default_factory=list)
     mongo: Switch = field(default_factory=Switch)
     #: Bodies are read only while this is set, and results written only while the other is.
     reading: asyncio.Event = field(default_factory=asyncio.Event)
@@ -129,7 +120,7 @@ class FakeStore(Store):
         await self.reading.wait()
         return None if self.stored_body is None else EventBody(self.stored_body)
 
-    async def claim(self, task: DeliveryTask) -> Claimed | None:
+    async def claim(self, task: DeliveryTask) -> ClaimedDelivery | None:
         self.refused += self.mongo.away
         self.mongo.check()
         if task.delivery_id in self.crashing:
@@ -139,7 +130,7 @@ class FakeStore(Store):
             return None
         return self._claimed(row)
 
-    async def renew(self, claimed: Claimed) -> Claimed | None:
+    async def renew(self, claimed: ClaimedDelivery) -> ClaimedDelivery | None:
         row = self.rows[claimed.id]
         return self._claimed(row) if row.claim == claimed.claim else None
 
@@ -156,38 +147,38 @@ class FakeStore(Store):
         due.sort(key=lambda row: (row.retries, row.due_at))
         return [_task(row) for row in due[:limit]]
 
-    async def record(self, result: Result) -> Written:
+    async def record(self, result: Result) -> WriteEffect:
         await self.writing.wait()
         row = self.rows[result.delivery.id]
         if row.settled_by == result.delivery.claim:
-            return Written(held=True)
+            return WriteEffect(held=True)
         if row.claim != result.delivery.claim:
-            return Written(held=False)
+            return WriteEffect(held=False)
         row.claim, row.settled_by = None, result.delivery.claim
         row.lease_until = NO_LEASE
         self.results.append(result)
         match result:
-            case Cancelled(_, reason):
+            case Cancellation(_, reason):
                 row.state, row.reason = DeliveryState.CANCELLED, reason
-            case Attempted(next_attempt_at=datetime() as due_at):
+            case AttemptResult(next_attempt_at=datetime() as due_at):
                 row.attempts, row.retries = row.attempts + 1, row.retries + 1
                 row.due_at = due_at
-            case Attempted():
+            case AttemptResult():
                 row.attempts, row.state = row.attempts + 1, result.state
-        return Written(held=True)
+        return WriteEffect(held=True)
 
-    async def note_failing(self, attempted: Attempted) -> None:
+    async def note_failing(self, attempted: AttemptResult) -> None:
         self.mongo.check()
         self.noted.append(attempted)
 
     def _is_free(self, row: FakeRow) -> bool:
         return row.state is DeliveryState.WAITING and row.lease_until <= self.time.now()
 
-    def _claimed(self, row: FakeRow) -> Claimed:
+    def _claimed(self, row: FakeRow) -> ClaimedDelivery:
         self._number += 1
         row.claim = f"claim-{self._number}"
         row.lease_until = self.time.now() + self.lease
-        return Claimed(
+        return ClaimedDelivery(
             id=row.new.id,
             webhook_id=row.new.webhook_id,
             generation=row.new.generation,
@@ -259,15 +250,15 @@ class FakeSender:
         outcome = self.outcomes.popleft() if self.outcomes else None
         if isinstance(outcome, Unavailable):
             raise outcome
-        return outcome or self.by_url.get(post.url) or Answered(204)
+        return outcome or self.by_url.get(post.url) or Response(204)
 
 
 @dataclass
 class FakeTelemetry(Telemetry):
     """Telemetry that records its calls."""
 
-    written: list[Written] = field(default_factory=list)
-    cancellations: list[Cancelled] = field(default_factory=list)
+    written: list[WriteEffect] = field(default_factory=list)
+    cancellations: list[Cancellation] = field(default_factory=list)
     deferrals: list[tuple[DeliveryId, DeferReason]] = field(default_factory=list)
     details: list[str] = field(default_factory=list)
     unpublished: list[DeliveryTask] = field(default_factory=list)
@@ -276,14 +267,14 @@ class FakeTelemetry(Telemetry):
 
     def attempted(
         self,
-        attempted: Attempted,  # noqa: ARG002
+        attempted: AttemptResult,  # noqa: ARG002
         host: str,  # noqa: ARG002
         decision: Decision,  # noqa: ARG002
-        written: Written,
+        written: WriteEffect,
     ) -> None:
         self.written.append(written)
 
-    def cancelled(self, cancelled: Cancelled) -> None:
+    def cancelled(self, cancelled: Cancellation) -> None:
         self.cancellations.append(cancelled)
 
     def deferred(self, delivery_id: DeliveryId, reason: DeferReason, detail: str = "") -> None:

@@ -18,27 +18,26 @@ from common.contracts.webhooks import DeliveryId, WebhookHealth, WebhookId
 from common.mongo import Database
 from tests.builders.deliveries import a_new_delivery
 from tests.builders.webhooks import NOON, a_request, secret_keys
-from webhook_registry.deliveries.examples import example_events
-from webhook_registry.deliveries.manage import ManageDeliveries
-from webhook_registry.deliveries.recovering import Recovering
-from webhook_registry.destinations.checks import Destinations
+from webhook_registry.deliveries import DeliveryOperations, RecoveryJob
+from webhook_registry.destinations import Destinations
+from webhook_registry.event_types import example_events
 from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations
-from webhook_registry.watchlists.companies import ManageWatched, WatchedLimits
-from webhook_registry.watchlists.manage import ManageWatchlists, Removing
-from webhook_registry.webhooks.manage import ManageWebhooks, UsedWatchlists
-from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, new_document
-from webhook_store.deliveries.health import Health
-from webhook_store.deliveries.owned import OwnedDeliveries
-from webhook_store.deliveries.recoveries import Recoveries
-from webhook_store.watchlists.lists import Watchlists
-from webhook_store.watchlists.locks import OwnerLocks
-from webhook_store.watchlists.members import Members
-from webhook_store.webhooks.addresses import Address, Network
-from webhook_store.webhooks.documents import WEBHOOKS
-from webhook_store.webhooks.idempotency import IdempotencyKeys
-from webhook_store.webhooks.models import KeyScope, KeyUse
-from webhook_store.webhooks.registrations import Registrations
+from webhook_registry.watchlists import (
+    RemovalJob,
+    WatchedLimits,
+    WatchedOperations,
+    WatchlistOperations,
+)
+from webhook_registry.webhooks import FilterWatchlists, WebhookOperations
+from webhook_store.addresses import Address, Network
+from webhook_store.collections import ATTEMPTS, DELIVERIES, EVENTS, WEBHOOKS
+from webhook_store.deliveries import new_document
+from webhook_store.idempotency import IdempotencyKeys, KeyScope, KeyUse
+from webhook_store.owned import Health, OwnedDeliveries
+from webhook_store.recoveries import Recoveries
+from webhook_store.watchlists import Members, OwnerLocks, Watchlists
+from webhook_store.webhooks import Registrations
 
 
 class EarlyKeys(IdempotencyKeys):
@@ -145,12 +144,12 @@ class World:
         numbers = count(1)
         lists, members = Watchlists(self.database), Members(self.database)
         locks = OwnerLocks(self.database, lambda: self.now)
-        self.removing = Removing(lists, members)
+        self.removing = RemovalJob(lists, members)
         idempotency = Idempotency(self.keys, lambda: self.now, timedelta(hours=24))
         self._operations = Operations(
-            ManageWebhooks(
+            WebhookOperations(
                 self.registrations,
-                UsedWatchlists(lists, locks),
+                FilterWatchlists(lists, locks),
                 Destinations(self.resolver, self.allowed_networks),
                 self.health,
                 idempotency,
@@ -159,17 +158,17 @@ class World:
                 limit=self.limit,
                 overlap=timedelta(hours=24),
             ),
-            ManageDeliveries(
+            DeliveryOperations(
                 self.registrations,
                 OwnedDeliveries(self.database),
                 self.delivery_queue,
-                Recovering(Recoveries(self.database), self.delivery_queue, now=lambda: self.now),
+                RecoveryJob(Recoveries(self.database), self.delivery_queue, now=lambda: self.now),
                 self.events,
                 example_events(),
                 idempotency,
                 now=lambda: self.now,
             ),
-            ManageWatchlists(
+            WatchlistOperations(
                 lists,
                 locks,
                 self.registrations,
@@ -178,7 +177,7 @@ class World:
                 now=lambda: self.now,
                 limit=self.max_watchlists,
             ),
-            ManageWatched(
+            WatchedOperations(
                 lists,
                 members,
                 locks,

@@ -33,28 +33,15 @@ from local_stack import servers
 from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_task, an_attempted
 from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_webhook, secret_keys
 from tests.delivery.waiting import eventually
-from webhook_store.deliveries.events import Events
-from webhook_store.deliveries.health import Health
-from webhook_store.deliveries.models import (
-    Attempted,
-    Cancelled,
-    CancelReason,
-    Claimed,
-    EventBody,
-    NotRepeated,
-    Recovery,
-    Result,
-    StoredEvent,
-    Written,
-)
-from webhook_store.deliveries.owned import OwnedDeliveries
-from webhook_store.deliveries.recording import Recorder
-from webhook_store.deliveries.recoveries import Recoveries
-from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
+from webhook_store.deliveries import CancelReason, ClaimedDelivery, Deliveries, DeliveryTimes
+from webhook_store.events import EventBody, Events, StoredEvent
 from webhook_store.indexes import drop_replaced, make_indexes
 from webhook_store.notices import Notices
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.sending import Webhooks
+from webhook_store.owned import Health, OwnedDeliveries, RetryRefusal
+from webhook_store.recording import AttemptResult, Cancellation, Recorder, Result, WriteEffect
+from webhook_store.recoveries import Recoveries, Recovery
+from webhook_store.sending import Webhooks
+from webhook_store.webhooks import Registrations
 
 pytestmark = pytest.mark.integration
 
@@ -102,20 +89,26 @@ class Store:
     async def insert(self, *numbers: int, at: datetime = NOON, **fields: Any) -> None:
         await self.deliveries.insert([a_new_delivery(n, **fields) for n in numbers], at=at)
 
-    async def claim(self, *numbers: int, at: datetime = NOON, attempt: int = 1) -> list[Claimed]:
+    async def claim(
+        self, *numbers: int, at: datetime = NOON, attempt: int = 1
+    ) -> list[ClaimedDelivery]:
         tasks = [a_task(number, attempt=attempt) for number in numbers]
         claimed = await self.deliveries.claim(tasks, token=uuid4().hex, at=at)
         return sorted(claimed, key=lambda one: one.id)
 
-    async def claimed(self, *numbers: int, at: datetime = NOON, **fields: Any) -> list[Claimed]:
+    async def claimed(
+        self, *numbers: int, at: datetime = NOON, **fields: Any
+    ) -> list[ClaimedDelivery]:
         """Inserts deliveries and claims them."""
         await self.insert(*numbers, at=at, **fields)
         return await self.claim(*numbers, at=at)
 
-    async def record(self, *results: Result, at: datetime = NOON) -> list[Written]:
+    async def record(self, *results: Result, at: datetime = NOON) -> list[WriteEffect]:
         return list(await self.recorder.record(results, at=at))
 
-    async def attempt(self, delivery: Claimed, *, at: datetime = NOON, **fields: Any) -> Written:
+    async def attempt(
+        self, delivery: ClaimedDelivery, *, at: datetime = NOON, **fields: Any
+    ) -> WriteEffect:
         [written] = await self.record(an_attempted(delivery, at=at, **fields), at=at)
         return written
 
@@ -242,7 +235,7 @@ async def test_a_process_killed_after_disabling_has_recorded_its_attempt(store: 
     await store.database["deliveries"].replace_one({"_id": delivery.id}, before)
 
     [again] = await store.claim(1, at=NOON + LEASE)
-    cancelled = Cancelled(again, CancelReason.WEBHOOK_DISABLED)
+    cancelled = Cancellation(again, CancelReason.WEBHOOK_DISABLED)
     [written] = await store.record(cancelled, at=NOON + LEASE)
 
     assert written.held
@@ -260,7 +253,7 @@ async def test_a_repeated_write_of_a_result_disables_once(store: Store) -> None:
 
     again = await store.record(failed, at=LATER)
 
-    assert again == first == [Written(held=True, disabled=True)]
+    assert again == first == [WriteEffect(held=True, disabled=True)]
     assert await store.webhook() == disabled
 
 
@@ -297,7 +290,7 @@ async def test_deliveries_that_waited_when_it_was_disabled_are_listed_as_cancell
     store: Store,
 ) -> None:
     [removed] = await store.claimed(1)
-    await store.record(Cancelled(removed, CancelReason.COMPANY_REMOVED))
+    await store.record(Cancellation(removed, CancelReason.COMPANY_REMOVED))
     await store.attempted(2, error="dns", next_attempt_at=LATER)
 
     now = (await store.listed(CANCELLED)).deliveries
@@ -440,7 +433,7 @@ async def test_another_webhooks_delivery_is_neither_found_nor_retried(store: Sto
     other = WebhookId("wh_2")
 
     assert await store.owned.find(the_webhook(id=other), a_delivery_id()) is None
-    assert await store.retry(id=other) is NotRepeated.NOT_FOUND
+    assert await store.retry(id=other) is RetryRefusal.NOT_FOUND
 
 
 async def test_an_ended_delivery_is_attempted_once_more_and_does_not_expire(store: Store) -> None:
@@ -471,7 +464,7 @@ async def test_a_scheduled_attempt_is_made_now_and_its_schedule_goes_on(store: S
 async def test_a_delivery_in_flight_is_not_retried(store: Store, generation: int) -> None:
     await store.claimed(1)
 
-    assert await store.retry(generation=generation, at=NOON) is NotRepeated.PENDING
+    assert await store.retry(generation=generation, at=NOON) is RetryRefusal.PENDING
 
 
 async def test_a_waiting_delivery_of_an_earlier_generation_counts_as_ended(store: Store) -> None:
@@ -484,7 +477,7 @@ async def test_a_delivery_of_a_purged_event_is_not_found(store: Store) -> None:
     await store.attempted()
     await store.deliveries.purge(["event-1"], at=NOON)
 
-    assert await store.retry() is NotRepeated.NOT_FOUND
+    assert await store.retry() is RetryRefusal.NOT_FOUND
 
 
 async def test_a_repeated_retry_returns_the_same_result_and_changes_nothing(store: Store) -> None:
@@ -504,7 +497,7 @@ async def test_a_repeated_retry_returns_the_same_result_and_changes_nothing(stor
 async def test_failed_and_cancelled_deliveries_restart_their_schedule(store: Store) -> None:
     await store.attempted(1, error="dns")
     [cancelled] = await store.claimed(2)
-    await store.record(Cancelled(cancelled, CancelReason.WEBHOOK_DISABLED))
+    await store.record(Cancellation(cancelled, CancelReason.WEBHOOK_DISABLED))
     await store.attempted(3)
     # A delivery that waited when the webhook was disabled, and is listed as cancelled.
     await store.insert(4)
@@ -678,7 +671,7 @@ async def test_a_delivery_that_ended_long_ago_is_shown_without_its_body_and_not_
 
     shown = await brief.owned.find(the_webhook(), a_delivery_id())
     assert (while_one_waits, after_both) == (0, 1)
-    assert refused is NotRepeated.NOT_FOUND
+    assert refused is RetryRefusal.NOT_FOUND
     assert shown is not None
     assert (shown.status, shown.body, len(shown.attempts)) == ("succeeded", None, 1)
     assert await brief.events.removed([CompanyKey.parse("dk:1")]) == {"dk:1"}
@@ -711,10 +704,11 @@ async def test_events_of_a_removed_company_are_found_without_the_removal(store: 
 
 
 @pytest.mark.parametrize(
-    "result_of", [an_attempted, lambda delivery: Cancelled(delivery, CancelReason.COMPANY_REMOVED)]
+    "result_of",
+    [an_attempted, lambda delivery: Cancellation(delivery, CancelReason.COMPANY_REMOVED)],
 )
 async def test_a_result_without_a_majority_is_to_be_recorded_again(
-    store: Store, result_of: Callable[[Claimed], Result]
+    store: Store, result_of: Callable[[ClaimedDelivery], Result]
 ) -> None:
     """Writes that only the primary has may be rolled back: they count as not written."""
     [result] = [result_of(delivery) for delivery in await store.claimed(1)]
@@ -726,7 +720,7 @@ async def test_a_result_without_a_majority_is_to_be_recorded_again(
     [written] = await store.record(result)
 
     assert written.held
-    assert len(await store.ids("attempts")) == isinstance(result, Attempted)
+    assert len(await store.ids("attempts")) == isinstance(result, AttemptResult)
 
 
 async def test_deliveries_and_events_without_a_majority_are_to_be_kept_again(store: Store) -> None:

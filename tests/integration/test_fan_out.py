@@ -13,12 +13,11 @@ from common.contracts.watchlists import WatchlistId
 from common.contracts.webhooks import WebhookFilter, WebhookId, WebhookStatus, encode_for
 from common.mongo import Database
 from dispatcher.batcher import running
-from dispatcher.events.fan_out import NotAnEvent
+from dispatcher.fan_out import NotAnEvent
 from tests.builders.deliveries import VAT, a_store, an_event
 from tests.delivery.fanning import Fanning
-from webhook_store.deliveries.models import CancelReason, DeliveryState
-from webhook_store.watchlists.members import Members
-from webhook_store.webhooks.models import delivery_id
+from webhook_store.deliveries import CancelReason, DeliveryState, delivery_id
+from webhook_store.watchlists import Members
 
 pytestmark = pytest.mark.integration
 

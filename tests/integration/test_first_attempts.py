@@ -12,15 +12,22 @@ from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId, WebhookStatus
 from common.mongo import Database
 from dispatcher.batcher import running
-from dispatcher.deliveries.slots import ConcurrencyLimits
+from dispatcher.slots import ConcurrencyLimits
 from tests.builders.deliveries import a_store, an_event
 from tests.builders.webhooks import NOON
 from tests.delivery.fanning import Fanning
 from tests.delivery.waiting import SOON, eventually
 from tests.fakes.dispatcher import Switch
-from webhook_store.deliveries.models import CancelReason, Claimed, DeliveryState, NewDelivery
-from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
-from webhook_store.webhooks.models import Sendable, delivery_id
+from webhook_store.deliveries import (
+    CancelReason,
+    ClaimedDelivery,
+    Deliveries,
+    DeliveryState,
+    DeliveryTimes,
+    NewDelivery,
+    delivery_id,
+)
+from webhook_store.sending import Sendable
 
 pytestmark = pytest.mark.integration
 
@@ -59,7 +66,7 @@ class Interfering(Deliveries):
 
     async def insert(
         self, new: Sequence[NewDelivery], *, at: datetime, token: str = ""
-    ) -> list[Claimed]:
+    ) -> list[ClaimedDelivery]:
         if self.fault is not None:
             raise self.fault
         claimed = await super().insert(new, at=at, token=token)

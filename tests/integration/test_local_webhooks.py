@@ -26,7 +26,7 @@ from local_stack.ports import free_ports
 from local_stack.processes import Process, Program
 from local_stack.run_files import sealing_key
 from tests.delivery.waiting import SOON
-from webhook_store.webhooks.secrets import SecretKeys
+from webhook_store.secrets import SecretKeys
 
 SECRET = "whsec_bm90IGEgc2VjcmV0IG9mIGFueWJvZHk="
 

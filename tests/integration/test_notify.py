@@ -9,11 +9,11 @@ from common.contracts.events import RegistryEvent
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason
 from common.mongo import Database
-from dispatcher.events.owner_notices import NotifyOwners
+from dispatcher.notices import NotifyOwners
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
 from webhook_store.notices import Notices
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.sending import Webhooks
+from webhook_store.sending import Webhooks
+from webhook_store.webhooks import Registrations
 
 pytestmark = pytest.mark.integration
 

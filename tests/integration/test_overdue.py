@@ -8,11 +8,11 @@ from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
 from common.messaging.depth import LONG_QUEUE
 from common.mongo import Database
-from dispatcher.deliveries.overdue import BATCH_SIZE, OverdueRequeuer, Requeued
+from dispatcher.requeue import BATCH_SIZE, OverdueRequeuer, RequeueCounts
 from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_store, a_task
 from tests.fakes.dispatcher import FakeDeliveryQueue, Time
-from webhook_store.deliveries.documents import DELIVERIES
-from webhook_store.deliveries.models import GRACE, NewDelivery
+from webhook_store.collections import DELIVERIES
+from webhook_store.deliveries import GRACE, NewDelivery
 
 pytestmark = pytest.mark.integration
 
@@ -59,7 +59,7 @@ async def test_a_delivery_without_a_message_is_requeued_and_then_postponed(
     overdue.time.pass_by(PAUSE)
     later = await overdue.requeue()
 
-    assert (first, again, later) == (Requeued(lost=1), Requeued(), Requeued(lost=1))
+    assert (first, again, later) == (RequeueCounts(lost=1), RequeueCounts(), RequeueCounts(lost=1))
     assert overdue.delivery_queue.enqueued == [(a_task(0), False)] * 2
 
 
@@ -71,13 +71,13 @@ async def test_a_delivery_that_waits_for_a_slot_is_left_to_its_backlog(overdue: 
 
     found, again = await overdue.requeue(), await overdue.requeue()
 
-    assert (found, again) == (Requeued(lost=1, throttled=50), Requeued())
+    assert (found, again) == (RequeueCounts(lost=1, throttled=50), RequeueCounts())
     assert overdue.delivery_queue.enqueued == [(a_task(50), False)]
     assert overdue.looked_at.count(slow) == 1
 
 
 def test_deliveries_in_backlogs_count_towards_another_pass() -> None:
-    assert Requeued(lost=1, throttled=BATCH_SIZE - 1).may_be_more
+    assert RequeueCounts(lost=1, throttled=BATCH_SIZE - 1).may_be_more
 
 
 async def test_retries_are_requeued_in_the_retry_queue(
@@ -97,7 +97,7 @@ async def test_a_pass_requeues_at_most_a_thousand(overdue: Overdue) -> None:
 
     passes = [await overdue.requeue() for _ in range(3)]
 
-    assert passes == [Requeued(lost=BATCH_SIZE), Requeued(lost=1), Requeued()]
+    assert passes == [RequeueCounts(lost=BATCH_SIZE), RequeueCounts(lost=1), RequeueCounts()]
     assert [one.may_be_more for one in passes] == [True, False, False]
 
 
@@ -105,7 +105,7 @@ async def test_a_long_queue_receives_no_requeued_deliveries(overdue: Overdue) ->
     await overdue.with_overdue(a_new_delivery(0))
     overdue.delivery_queue.depth = LONG_QUEUE
 
-    assert await overdue.requeue() == Requeued()
+    assert await overdue.requeue() == RequeueCounts()
 
 
 async def test_unpublished_deliveries_are_requeued_by_the_next_pass(overdue: Overdue) -> None:
@@ -115,4 +115,4 @@ async def test_unpublished_deliveries_are_requeued_by_the_next_pass(overdue: Ove
         await overdue.requeue()
     overdue.delivery_queue.broker.away = False
 
-    assert await overdue.requeue() == Requeued(lost=1)
+    assert await overdue.requeue() == RequeueCounts(lost=1)

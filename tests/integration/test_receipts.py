@@ -13,7 +13,7 @@ from lookup.events.receipts import Confirmed
 from lookup.store.documents import OUTBOX
 from tests.builders.outbox import NOON, RETENTION, TIMEOUT, Outbox
 from tests.conftest import DatabaseNames
-from webhook_store.deliveries.events import Receipts
+from webhook_store.events import Receipts
 
 pytestmark = pytest.mark.integration
 

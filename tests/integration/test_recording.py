@@ -13,17 +13,16 @@ from common.contracts.webhooks import DisabledReason, Webhook
 from common.mongo import Database
 from tests.builders.deliveries import a_new_delivery, a_task, an_attempted
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
-from webhook_store.deliveries.models import Attempted, Written
-from webhook_store.deliveries.recording import Recorder
-from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.sending import Webhooks
+from webhook_store.deliveries import Deliveries, DeliveryTimes
+from webhook_store.recording import AttemptResult, Recorder, WriteEffect
+from webhook_store.sending import Webhooks
+from webhook_store.webhooks import Registrations
 
 pytestmark = pytest.mark.integration
 
 TIMES = DeliveryTimes(lease=timedelta(seconds=30))
 #: Of several results that disable a webhook one did.
-FIRST_DISABLED = [Written(held=True, disabled=number == 0) for number in range(3)]
+FIRST_DISABLED = [WriteEffect(held=True, disabled=number == 0) for number in range(3)]
 
 
 class LosingAnswers(Webhooks):
@@ -39,7 +38,7 @@ class Store:
     database: Database
     webhook: Webhook
     #: All of them in one claim.
-    results: Sequence[Attempted]
+    results: Sequence[AttemptResult]
 
     def recorder(self, kind: type[Webhooks] = Webhooks) -> Recorder:
         return Recorder(self.database, kind(self.database, secret_keys()), TIMES)

@@ -28,7 +28,7 @@ from tests.builders.webhooks import a_call, a_registered, encoded_key, secret_ke
 from tests.commanding import run_here
 from tests.conftest import DatabaseNames
 from tests.contract.manifests.guides import commands
-from webhook_store.webhooks.registrations import Registrations
+from webhook_store.webhooks import Registrations
 
 pytestmark = pytest.mark.integration
 

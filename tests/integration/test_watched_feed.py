@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import webhook_registry.watchlists as watched_module
 from common.contracts.company import CompanyKey
 from common.contracts.failures import Failure
 from common.contracts.feed import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
@@ -14,10 +15,8 @@ from gateway.problems import WatchlistNotFound, problem_of
 from lookup.events import feed as feed_module
 from tests.builders.outbox import Outbox, bodies
 from tests.builders.webhooks import NOON
-from webhook_registry.watchlists import watched as watched_module
-from webhook_registry.watchlists.watched import AnswerWatched
-from webhook_store.watchlists.lists import Watchlists
-from webhook_store.watchlists.members import Members
+from webhook_registry.watchlists import AnswerWatched
+from webhook_store.watchlists import Members, Watchlists
 
 pytestmark = pytest.mark.integration
 

@@ -13,9 +13,9 @@ from common.contracts.webhook_api import Operation, WebhookReply
 from common.mongo import Database
 from tests.builders.webhooks import OTHER_OWNER, OWNER, a_call, a_draft, a_request
 from tests.fakes.webhook_registry import World
-from webhook_store.watchlists import locks
-from webhook_store.watchlists.documents import MEMBERS, WATCHLISTS
-from webhook_store.watchlists.locks import LEASE, OwnerLocks
+from webhook_store import watchlists
+from webhook_store.collections import MEMBERS, WATCHLISTS
+from webhook_store.watchlists import LOCK_LEASE, OwnerLocks
 
 pytestmark = pytest.mark.integration
 
@@ -303,13 +303,13 @@ async def test_a_webhook_uses_lists_of_its_owner_alone(world: World, operation: 
 async def test_a_lock_is_free_when_its_holder_is_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "MAX_WAIT", 0.2)
+    monkeypatch.setattr(watchlists, "MAX_LOCK_WAIT", 0.2)
     held = OwnerLocks(world.database, lambda: world.now)
     async with held.held(OWNER):
         with pytest.raises(Unavailable):
             async with held.held(OWNER):
                 pass
-        world.now += LEASE
+        world.now += LOCK_LEASE
 
         async with held.held(OWNER):
             pass

@@ -8,20 +8,13 @@ import pytest
 
 from common.contracts.webhooks import DisabledReason
 from common.mongo import Client, Database, database
-from tests.builders.webhooks import (
-    NOON,
-    OWNER,
-    a_call,
-    a_registered,
-    encoded_key,
-    secret_keys,
-)
+from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, encoded_key, secret_keys
 from tests.commanding import run_main
 from tests.conftest import DatabaseNames
 from webhook_store.indexes import INDEXES
-from webhook_store.webhooks.models import Registered, SigningSecrets
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.sending import Webhooks
+from webhook_store.secrets import SigningSecrets
+from webhook_store.sending import Webhooks
+from webhook_store.webhooks import Registration, Registrations
 
 pytestmark = pytest.mark.integration
 
@@ -35,7 +28,7 @@ class Commands:
         environment = {**os.environ, **self.environment, **settings}
         return run_main("webhook_registry", *arguments, environment=environment)
 
-    async def created(self, key_id: str = "k1") -> Registered:
+    async def created(self, key_id: str = "k1") -> Registration:
         new = a_registered()
         registrations = Registrations(self.database, secret_keys(key_id), Random(1))
         await registrations.create(new, call_id=a_call(1), limit=50)

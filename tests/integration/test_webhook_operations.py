@@ -16,10 +16,10 @@ from common.mongo import Database
 from tests.builders.deliveries import a_delivery_id
 from tests.builders.webhooks import NOON, OTHER_OWNER, URL, a_call, a_draft, a_request
 from tests.fakes.webhook_registry import World
-from webhook_registry.webhooks.event_types import event_types
-from webhook_registry.webhooks.manage import MAX_LISTED_AGE
-from webhook_store.webhooks.documents import IDEMPOTENCY, WEBHOOKS
-from webhook_store.webhooks.models import delivery_id
+from webhook_registry.event_types import event_types
+from webhook_registry.webhooks import MAX_LISTED_AGE
+from webhook_store.collections import IDEMPOTENCY, WEBHOOKS
+from webhook_store.deliveries import delivery_id
 
 pytestmark = pytest.mark.integration
 

@@ -33,9 +33,8 @@ from tests.delivery.broker import rpc_client
 from tests.delivery.waiting import SOON, eventually
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
-from webhook_store.deliveries.models import CancelReason, Recovery
-from webhook_store.deliveries.recoveries import Recoveries
-from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
+from webhook_store.deliveries import CancelReason, Deliveries, DeliveryTimes
+from webhook_store.recoveries import Recoveries, Recovery
 
 pytestmark = pytest.mark.integration
 

@@ -23,26 +23,23 @@ from common.contracts.webhooks import (
 )
 from common.mongo import Database
 from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_secret, is_for, secret_keys
-from webhook_store.watchlists.documents import MEMBERS, ids_of
-from webhook_store.watchlists.members import Members
-from webhook_store.webhooks import followed, sending
-from webhook_store.webhooks.idempotency import IdempotencyKeys
-from webhook_store.webhooks.matching import Subject
-from webhook_store.webhooks.models import (
-    KeyScope,
-    KeyUse,
-    MadeBefore,
-    Match,
+from webhook_store import sending
+from webhook_store.collections import MEMBERS
+from webhook_store.idempotency import IdempotencyKeys, KeyScope, KeyUse
+from webhook_store.matching import Match, Subject
+from webhook_store.secrets import SigningSecrets
+from webhook_store.sending import Sendable, Webhooks
+from webhook_store.watchlists import Members, ids_of
+from webhook_store.webhooks import (
+    ExistingRegistration,
+    LimitReached,
     NewSecret,
-    OwnerIsFull,
-    Registered,
+    Registration,
+    Registrations,
+    ResealCounts,
     RotationPending,
-    Sendable,
-    SigningSecrets,
+    reseal,
 )
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.resealing import Resealed, reseal
-from webhook_store.webhooks.sending import Webhooks
 
 pytestmark = pytest.mark.integration
 
@@ -65,14 +62,14 @@ class Store:
     def registrations(self, *keys: str) -> Registrations:
         return Registrations(self.database, secret_keys(*keys), Random(1))
 
-    async def created(self, *keys: str, **fields: Any) -> Registered:
+    async def created(self, *keys: str, **fields: Any) -> Registration:
         new = a_registered(a_secret("whsec_in_the_clear"), **fields)
         await self.registrations(*keys).create(new, call_id=a_call(1), limit=1000)
         return new
 
     async def rotated(
         self, webhook_id: str, *keys: str, text: str = "whsec_new", call: int = 2
-    ) -> Registered | RotationPending | None:
+    ) -> Registration | RotationPending | None:
         new = NewSecret(a_secret(text), a_call(call), at=NOON, previous_until=LATER)
         return await self.registrations(*keys).rotate(OWNER, webhook_id, new)
 
@@ -122,7 +119,7 @@ async def test_concurrent_creations_stay_within_the_limit(store: Store) -> None:
         *(registrations.create(a_registered(), call_id=a_call(n), limit=10) for n in range(30))
     )
 
-    assert made.count(OwnerIsFull()) == 20
+    assert made.count(LimitReached()) == 20
     assert len(await registrations.of_owner(OWNER)) == 10
 
 
@@ -132,7 +129,7 @@ async def test_a_lowered_limit_refuses_new_webhooks(store: Store) -> None:
 
     made = await store.registrations().create(a_registered(), call_id=a_call(1), limit=3)
 
-    assert made == OwnerIsFull()
+    assert made == LimitReached()
 
 
 @pytest.mark.parametrize("limit", [1, 10])
@@ -149,8 +146,8 @@ async def test_of_many_that_make_the_same_webhook_at_once_one_does(
         )
     )
 
-    [first] = (one for one in made if isinstance(one, Registered))
-    before = MadeBefore(first, a_call(each.index(first)))
+    [first] = (one for one in made if isinstance(one, Registration))
+    before = ExistingRegistration(first, a_call(each.index(first)))
     assert made.count(before) == 9
 
 
@@ -338,7 +335,7 @@ async def test_what_changes_between_two_events_applies_to_the_second(store: Stor
 async def test_many_webhooks_are_indexed_page_by_page(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(followed, "_PAGE", 2)
+    monkeypatch.setattr(sending, "_PAGE", 2)
     ids = [(await store.created()).webhook.id for _ in range(5)]
 
     [found] = await store.webhooks().matching([Subject(EventType.COMPANY_UPDATED, Country.DK, "1")])
@@ -410,7 +407,10 @@ async def test_every_secret_is_resealed_with_the_newest_key_once(store: Store) -
 
     done, again = [await reseal(store.database, secret_keys("k2", "k1"), at=NOON) for _ in range(2)]
 
-    assert (done, again) == (Resealed(webhooks=2, failed=()), Resealed(webhooks=0, failed=()))
+    assert (done, again) == (
+        ResealCounts(webhooks=2, failed=()),
+        ResealCounts(webhooks=0, failed=()),
+    )
     assert await store.secrets(old.webhook.id, "k2") == SigningSecrets(old.secret)
     assert await store.secrets(rotated.webhook.id, "k2") == SigningSecrets(
         a_secret("whsec_new"), rotated.secret
@@ -431,7 +431,7 @@ async def test_undecryptable_secrets_are_reported_and_left_unchanged(store: Stor
 
     done = await reseal(store.database, secret_keys("k2", "k1"), at=NOON)
 
-    assert done == Resealed(webhooks=1, failed=(strange.webhook.id,))
+    assert done == ResealCounts(webhooks=1, failed=(strange.webhook.id,))
     assert await store.secrets(strange.webhook.id, "k9") == SigningSecrets(strange.secret)
     assert await store.secrets(known.webhook.id, "k2") == SigningSecrets(known.secret)
 

@@ -8,10 +8,9 @@ from datetime import timedelta
 from typing import Any
 
 from common.contracts.deliveries import DeliveryTask, DeliveryTasks
-from dispatcher.deliveries.attempt import Attempt
-from dispatcher.deliveries.backlogs import ThrottledWebhooks
-from dispatcher.deliveries.slots import ConcurrencyLimits, LimitKey, Slots
-from dispatcher.sending.outcome import Post
+from dispatcher.attempts import Attempt, ThrottledWebhooks
+from dispatcher.outcomes import Post
+from dispatcher.slots import ConcurrencyLimits, LimitKey, Slots
 from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_task
 from tests.delivery.waiting import SOON
 from tests.fakes.dispatcher import (
@@ -22,7 +21,8 @@ from tests.fakes.dispatcher import (
     FakeTelemetry,
     Time,
 )
-from webhook_store.deliveries.models import Attempted, DeliveryState
+from webhook_store.deliveries import DeliveryState
+from webhook_store.recording import AttemptResult
 
 DELAYS = (timedelta(minutes=1), timedelta(minutes=5))
 POST_TIMEOUT = timedelta(seconds=10)
@@ -66,9 +66,9 @@ class Dispatching:
     def row(self, number: int = 1) -> FakeRow:
         return self.store.rows[a_delivery_id(number)]
 
-    def attempted(self, number: int = 0) -> Attempted:
+    def attempted(self, number: int = 0) -> AttemptResult:
         result = self.store.results[number]
-        assert isinstance(result, Attempted)
+        assert isinstance(result, AttemptResult)
         return result
 
     def keep(self, *numbers: int, **fields: Any) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from common.contracts.webhooks import WebhookId
-from dispatcher.deliveries.slots import ConcurrencyLimits, LimitKey, PostsInFlight, Slots
+from dispatcher.slots import ConcurrencyLimits, LimitKey, PostsInFlight, Slots
 from tests.delivery.waiting import SOON
 from tests.unit.dispatcher.conftest import POST_TIMEOUT
 

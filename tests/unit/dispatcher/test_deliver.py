@@ -8,14 +8,14 @@ import pytest
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason, WebhookId
-from dispatcher.deliveries.slots import ConcurrencyLimits
-from dispatcher.deliveries.telemetry import DeferReason
-from dispatcher.sending.outcome import Answered, Cause, Unanswered
+from dispatcher.outcomes import Cause, NoResponse, Response
+from dispatcher.slots import ConcurrencyLimits
+from dispatcher.telemetry import DeferReason
 from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_sendable, a_task
 from tests.delivery.waiting import SOON
 from tests.unit.dispatcher.conftest import DELAYS, Dispatching, until
-from webhook_store.deliveries.models import CancelReason, DeliveryState
-from webhook_store.webhooks.models import Sendable
+from webhook_store.deliveries import CancelReason, DeliveryState
+from webhook_store.sending import Sendable
 
 ROW = a_delivery_id()
 
@@ -55,7 +55,7 @@ async def test_the_duration_of_an_attempt_is_never_negative(one: Dispatching) ->
 
 
 async def test_a_failed_attempt_is_recorded_and_its_retry_waits(one: Dispatching) -> None:
-    one.sender.outcomes.append(Unanswered(Cause.TIMEOUT))
+    one.sender.outcomes.append(NoResponse(Cause.TIMEOUT))
 
     await one.wake_and_finish()
 
@@ -67,7 +67,7 @@ async def test_a_failed_attempt_is_recorded_and_its_retry_waits(one: Dispatching
 
 async def test_a_delivery_that_fails_for_good_disables_its_webhook(one: Dispatching) -> None:
     for attempt, delay in enumerate((*DELAYS, timedelta()), start=1):
-        one.sender.outcomes.append(Answered(500))
+        one.sender.outcomes.append(Response(500))
         await one.wake_and_finish(a_task(attempt=attempt))
         one.time.pass_by(delay)
 
@@ -114,7 +114,7 @@ async def test_a_failed_claim_releases_its_slot_and_fails_the_message() -> None:
 
 @pytest.mark.parametrize("status", [204, 500])
 async def test_a_repeated_message_posts_once(one: Dispatching, status: int) -> None:
-    one.sender.outcomes.append(Answered(status))
+    one.sender.outcomes.append(Response(status))
 
     await one.wake_and_finish(1, 1)
     await one.wake_and_finish(1)
@@ -236,7 +236,7 @@ async def test_a_failed_claim_does_not_cancel_others_of_its_message(one: Dispatc
 async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_requeue_job(
     one: Dispatching,
 ) -> None:
-    one.sender.outcomes.append(Answered(500))
+    one.sender.outcomes.append(Response(500))
     one.delivery_queue.broker.away = True
 
     await one.wake_and_finish()
@@ -247,7 +247,7 @@ async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_requeue_job
 
 async def test_a_result_after_the_lease_is_ignored(one: Dispatching) -> None:
     one.sender.gate.clear()
-    one.sender.outcomes.append(Answered(500))
+    one.sender.outcomes.append(Response(500))
 
     async def lose_the_claim() -> None:
         await until(lambda: one.sender.in_flight == 1)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dispatcher.deliveries.first_attempts import NewAttempts
+from dispatcher.fan_out import NewAttempts
 from tests.delivery.waiting import SOON
 
 

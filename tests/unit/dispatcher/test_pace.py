@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from dispatcher.deliveries.slots import TICK, Pace
+from dispatcher.slots import TICK, Pace
 
 NOW = 1000.1
 STEP = 0.1

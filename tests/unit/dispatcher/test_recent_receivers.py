@@ -1,6 +1,6 @@
 """The metric that distinguishes one dead receiver from many."""
 
-from dispatcher.deliveries.telemetry import RecentReceivers
+from dispatcher.telemetry import RecentReceivers
 
 
 class Clock:

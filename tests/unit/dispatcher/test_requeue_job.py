@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from common.contracts.failures import Unavailable
-from dispatcher.deliveries.overdue import OverdueRequeuer, Requeued, RequeueJob
+from dispatcher.requeue import OverdueRequeuer, RequeueCounts, RequeueJob
 
 INTERVAL, REST = timedelta(seconds=5), timedelta(seconds=10)
 
@@ -21,7 +21,7 @@ class Passes:
     passes: list[float] = field(default_factory=list)
     probes: list[float] = field(default_factory=list)
 
-    async def __call__(self) -> Requeued:
+    async def __call__(self) -> RequeueCounts:
         self.passes.append(self.clock)
         if len(self.passes) == 1:
             raise Unavailable("the database cannot be reached")
@@ -40,7 +40,7 @@ async def test_it_rests_from_the_end_of_an_outage_on(monkeypatch: pytest.MonkeyP
     async def sleep(seconds: float) -> None:
         passes.clock += seconds
 
-    monkeypatch.setattr("dispatcher.deliveries.overdue.asyncio.sleep", sleep)
+    monkeypatch.setattr("dispatcher.requeue.asyncio.sleep", sleep)
     job = RequeueJob(
         cast(OverdueRequeuer, passes), interval=INTERVAL, rest=REST, database=passes.probe
     )

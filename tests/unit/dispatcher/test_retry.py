@@ -6,8 +6,19 @@ from datetime import timedelta
 import pytest
 
 from common.contracts.webhooks import DisabledReason
-from dispatcher.deliveries.retry import Decision, Done, GiveUp, RetryAfter, decide
-from dispatcher.sending.outcome import Answered, Cause, Outcome, Unanswered, cause_of, status_of
+from dispatcher.outcomes import (
+    Cause,
+    Decision,
+    Done,
+    GiveUp,
+    NoResponse,
+    Outcome,
+    Response,
+    RetryAfter,
+    cause_of,
+    decide,
+    status_of,
+)
 
 DELAYS = (
     timedelta(minutes=1),
@@ -15,7 +26,7 @@ DELAYS = (
     timedelta(minutes=30),
     timedelta(hours=2),
 )
-FAILED = Answered(500)
+FAILED = Response(500)
 
 
 def after(outcome: Outcome, *, retries: int = 0, by_hand: bool = False) -> Decision:
@@ -24,7 +35,7 @@ def after(outcome: Outcome, *, retries: int = 0, by_hand: bool = False) -> Decis
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
 def test_any_2xx_is_a_success(status: int) -> None:
-    assert after(Answered(status)) == Done()
+    assert after(Response(status)) == Done()
 
 
 def test_a_dead_receiver_sees_attempts_after_0_1_6_36_and_156_minutes() -> None:
@@ -47,10 +58,10 @@ def test_when_the_last_attempt_fails_the_webhook_is_disabled(delays: Sequence[ti
 
 @pytest.mark.parametrize("retries", range(5))
 def test_410_disables_at_once(retries: int) -> None:
-    assert after(Answered(410), retries=retries) == GiveUp(DisabledReason.GONE)
+    assert after(Response(410), retries=retries) == GiveUp(DisabledReason.GONE)
 
 
-@pytest.mark.parametrize("outcome", [FAILED, Answered(410), Unanswered(Cause.TIMEOUT)])
+@pytest.mark.parametrize("outcome", [FAILED, Response(410), NoResponse(Cause.TIMEOUT)])
 def test_a_retry_by_hand_is_one_attempt_and_never_disables(outcome: Outcome) -> None:
     assert after(outcome, retries=4, by_hand=True) == GiveUp(None)
 
@@ -69,15 +80,15 @@ def test_a_retry_by_hand_is_one_attempt_and_never_disables(outcome: Outcome) -> 
     ],
 )
 def test_any_other_response_is_a_failure_with_a_cause(status: int, cause: Cause) -> None:
-    assert cause_of(Answered(status)) is cause
-    assert after(Answered(status), retries=1) in (
+    assert cause_of(Response(status)) is cause
+    assert after(Response(status), retries=1) in (
         RetryAfter(DELAYS[1]),
         GiveUp(DisabledReason.GONE),
     )
 
 
 def test_a_missing_response_has_no_status() -> None:
-    outcome = Unanswered(Cause.DNS)
+    outcome = NoResponse(Cause.DNS)
 
     assert status_of(outcome) is None
     assert cause_of(outcome) is Cause.DNS

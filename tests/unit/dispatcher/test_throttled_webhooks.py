@@ -4,19 +4,14 @@ import asyncio
 
 from common.contracts.deliveries import encode_tasks
 from common.contracts.webhooks import WebhookId
-from dispatcher.deliveries.backlogs import MAX_BUFFERED, MAX_RECORDING
-from dispatcher.deliveries.slots import ConcurrencyLimits, LimitKey
-from dispatcher.deliveries.telemetry import DeferReason
-from dispatcher.sending.outcome import Answered, Cause, Unanswered
-from tests.builders.deliveries import (
-    WEBHOOK,
-    a_delivery_id,
-    a_sendable,
-    a_task,
-)
+from dispatcher.attempts import MAX_BUFFERED, MAX_RECORDING
+from dispatcher.outcomes import Cause, NoResponse, Response
+from dispatcher.slots import ConcurrencyLimits, LimitKey
+from dispatcher.telemetry import DeferReason
+from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_sendable, a_task
 from tests.delivery.waiting import SOON
 from tests.unit.dispatcher.conftest import LIMIT_KEY, Dispatching, until
-from webhook_store.deliveries.models import DeliveryState
+from webhook_store.deliveries import DeliveryState
 
 #: Of which a webhook has one post at a time.
 ONE = ConcurrencyLimits(webhook=1)
@@ -121,7 +116,7 @@ async def test_posts_wait_for_a_slow_database() -> None:
 async def test_simultaneous_timeouts_do_not_start_as_many_posts_at_once() -> None:
     dispatching = Dispatching(limits=ConcurrencyLimits(owner=2))
     dispatching.keep(*range(4))
-    dispatching.sender.outcomes.extend([Unanswered(Cause.TIMEOUT)] * 4)
+    dispatching.sender.outcomes.extend([NoResponse(Cause.TIMEOUT)] * 4)
     async with dispatching.working():
         await dispatching.wake(*range(4))
         await until(lambda: len(dispatching.store.results) == 3)
@@ -178,7 +173,7 @@ async def test_a_delivery_added_while_a_backlog_ends_is_not_lost() -> None:
 async def test_a_backlog_survives_a_crashed_attempt() -> None:
     dispatching = Dispatching(limits=ONE)
     dispatching.keep(1, 2)
-    dispatching.sender.outcomes.append(Answered(204))
+    dispatching.sender.outcomes.append(Response(204))
     # An id of a wrong width cannot be signed: an internal error.
     dispatching.keep(1, id="short")
     async with dispatching.working():

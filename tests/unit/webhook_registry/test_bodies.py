@@ -13,7 +13,7 @@ from common.contracts.failures import FailureCode
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
 from tests.builders.webhooks import NOON, URL, a_draft
 from webhook_registry.replies import Rejected
-from webhook_registry.webhooks.bodies import (
+from webhook_registry.webhook_bodies import (
     MAX_DESCRIPTION_LENGTH,
     read_changes,
     read_draft,

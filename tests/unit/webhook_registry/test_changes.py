@@ -11,8 +11,8 @@ from common.contracts.failures import FailureCode
 from common.contracts.webhooks import DisabledReason, Webhook, WebhookFilter, WebhookStatus
 from tests.builders.webhooks import NOON, a_webhook
 from webhook_registry.replies import Rejected
-from webhook_registry.webhooks.bodies import read_changes
-from webhook_registry.webhooks.changes import changed, disabled, enabled, stopped_by_operator
+from webhook_registry.webhook_bodies import read_changes
+from webhook_registry.webhooks import changed, disabled, enabled, stopped_by_operator
 
 LATER = NOON + timedelta(hours=1)
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from webhook_registry.destinations.urls import MAX_URL_LENGTH, read_destination, refusal
-from webhook_registry.replies import Wrong
+from webhook_registry.replies import InvalidValue
+from webhook_registry.urls import MAX_URL_LENGTH, read_destination, refusal
 
 PUBLIC = (ip_address("8.8.8.8"),)
 
@@ -99,7 +99,7 @@ MALFORMED: dict[str, list[object]] = {
     "url, words", [(url, words) for words, urls in MALFORMED.items() for url in urls]
 )
 def test_a_malformed_url_is_refused_with_a_hint(url: object, words: str) -> None:
-    with pytest.raises(Wrong, match=words):
+    with pytest.raises(InvalidValue, match=words):
         read_destination(url)
 
 
@@ -158,7 +158,7 @@ def test_the_maximum_url_length_is_inclusive() -> None:
     longest = "https://hooks.example.com/".ljust(MAX_URL_LENGTH, "a")
 
     assert read_destination(longest).url == longest
-    with pytest.raises(Wrong, match="at most 2048"):
+    with pytest.raises(InvalidValue, match="at most 2048"):
         read_destination(longest + "a")
 
 
@@ -170,7 +170,7 @@ def test_a_connection_goes_to_the_host_that_was_checked(pieces: list[str]) -> No
     url = "https://" + "".join(pieces)
     try:
         destination = read_destination(url)
-    except Wrong:
+    except InvalidValue:
         return
 
     connected = URL(url)  # as aiohttp reads it
@@ -183,7 +183,7 @@ def test_a_connection_goes_to_the_host_that_was_checked(pieces: list[str]) -> No
 def test_any_text_is_accepted_or_refused_with_a_message(text: str) -> None:
     try:
         host = read_destination(f"https://{text}").host
-    except Wrong as wrong:
+    except InvalidValue as wrong:
         host = str(wrong)
 
     assert host

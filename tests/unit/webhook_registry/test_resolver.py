@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from webhook_registry.destinations.checks import SystemResolver, system_resolver
+from webhook_registry.destinations import SystemResolver, system_resolver
 
 AMPLE = timedelta(seconds=10)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webhook_store.webhooks.addresses import blocked
+from webhook_store.addresses import blocked
 
 #: Addresses at the bounds of each blocked range.
 BLOCKED = {

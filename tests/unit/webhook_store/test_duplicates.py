@@ -6,7 +6,7 @@ import pytest
 from pymongo.errors import BulkWriteError
 
 from common.contracts.failures import Unavailable
-from webhook_store.duplicates import duplicates
+from webhook_store.collections import duplicates
 
 STEPPED_DOWN = {"code": 189, "errmsg": "the primary stepped down"}
 

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
-from webhook_store.deliveries.documents import ATTEMPTS
-from webhook_store.deliveries.health import MAX_AT_ONCE, Health
+from webhook_store.collections import ATTEMPTS
+from webhook_store.owned import MAX_AT_ONCE, Health
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

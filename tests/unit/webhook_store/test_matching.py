@@ -9,15 +9,9 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.webhooks import Webhook, WebhookFilter, WebhookId
 from tests.builders.webhooks import a_webhook, is_for
-from webhook_registry.deliveries.examples import example_events
-from webhook_store.webhooks.documents import webhook_fields
-from webhook_store.webhooks.match_index import MatchIndex
-from webhook_store.webhooks.matching import (
-    Limits,
-    Subject,
-    event_keys,
-    match_keys,
-)
+from webhook_registry.event_types import example_events
+from webhook_store.matching import Limits, MatchIndex, Subject, event_keys, match_keys
+from webhook_store.webhooks import webhook_fields
 
 KINDS = st.sampled_from([kind for kind in EventType if not kind.startswith("webhook.")])
 COUNTRIES = st.sampled_from(Country)

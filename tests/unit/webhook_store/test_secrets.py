@@ -7,7 +7,7 @@ from pydantic import SecretStr
 
 from common.contracts.webhooks import WebhookId
 from tests.builders.webhooks import a_secret, counted_bytes, encoded_key, secret_keys
-from webhook_store.webhooks.secrets import CannotUnseal, SealedSecret, SecretKeys, new_secret
+from webhook_store.secrets import CannotUnseal, SealedSecret, SecretKeys, new_secret
 
 WEBHOOK = WebhookId("wh_1")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.shard_keys import filters_without_key
-from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES
+from webhook_store.collections import ATTEMPTS, DELIVERIES
 from webhook_store.indexes import INDEXES
 
 BY_ID = {"_id": {"$in": ["delivery"]}}

@@ -5,10 +5,19 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from common.contracts.events import RECEIPTS
 from common.contracts.webhooks import AttemptStatus, WebhookStatus
 from common.mongo import Database, translated_errors
-from webhook_store.deliveries.documents import ATTEMPTS, DELIVERIES, EVENTS, RECOVERIES, WAITING
-from webhook_store.deliveries.models import DeliveryState
-from webhook_store.watchlists.documents import MEMBERS, WATCHLISTS
-from webhook_store.webhooks.documents import DELETED, IDEMPOTENCY, NOTICE_DUE, WEBHOOKS
+from webhook_store.collections import (
+    ATTEMPTS,
+    DELETED,
+    DELIVERIES,
+    EVENTS,
+    IDEMPOTENCY,
+    MEMBERS,
+    NOTICE_DUE,
+    RECOVERIES,
+    WATCHLISTS,
+    WEBHOOKS,
+)
+from webhook_store.deliveries import WAITING, DeliveryState
 
 _DISABLED = {"status": WebhookStatus.DISABLED.value}
 #: Partial indexes: most rows have succeeded and are in neither.

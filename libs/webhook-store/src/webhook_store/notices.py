@@ -4,8 +4,10 @@ A webhook that is disabled gets its notice in the same write (`disabled_notice`)
 loses it.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import uuid5
 
 from common.contracts.contract import rfc3339_milliseconds
@@ -17,10 +19,22 @@ from common.contracts.events import (
     FailedDelivery,
     RegistryEvent,
 )
+from common.contracts.webhooks import WebhookId
 from common.mongo import Database, translated_errors
-from webhook_store.deliveries.models import Attempted
-from webhook_store.webhooks.documents import NOTICE_DUE, NOTICES, WEBHOOKS, Document
-from webhook_store.webhooks.models import OwnerNotice
+from webhook_store.collections import NOTICE_DUE, NOTICES, WEBHOOKS, Document
+from webhook_store.recording import AttemptResult
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerNotice:
+    """The events of one webhook that are due."""
+
+    webhook_id: WebhookId
+    owner: str
+    events: tuple[RegistryEvent, ...]
+    #: The stored notices, which are removed unless others were added.
+    stored: Mapping[str, Any]
+
 
 _NOTICE: Final = {"owner": 1, "url": 1, "description": 1, "generation": 1, NOTICES: 1}
 
@@ -31,7 +45,7 @@ class Notices:
     def __init__(self, database: Database) -> None:
         self._webhooks = database[WEBHOOKS]
 
-    async def failing(self, attempted: Attempted) -> None:
+    async def failing(self, attempted: AttemptResult) -> None:
         """Notes that a delivery fails: once a day for each webhook, while it is enabled."""
         delivery, day = attempted.delivery, f"{attempted.at:%Y-%m-%d}"
         notice = {

@@ -6,8 +6,8 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, SecretStr
 
 from common.runtime.settings import DatabaseSettings, EnvironmentSettings, Networks
-from webhook_store.webhooks.documents import DATABASE
-from webhook_store.webhooks.secrets import SecretKeys
+from webhook_store.collections import DATABASE
+from webhook_store.secrets import SecretKeys
 
 
 def _sound(keys: SecretStr) -> SecretStr:

@@ -18,23 +18,21 @@ from common.mongo_clock import DatabaseClock, database_clock
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside, repeat
+from dispatcher.attempts import Attempt, ThrottledWebhooks
 from dispatcher.batcher import running
-from dispatcher.deliveries.attempt import Attempt
-from dispatcher.deliveries.backlogs import ThrottledWebhooks
-from dispatcher.deliveries.first_attempts import FirstAttempts, NewAttempts
-from dispatcher.deliveries.overdue import OverdueRequeuer, RequeueJob, Survey
-from dispatcher.deliveries.slots import ConcurrencyLimits, Slots
-from dispatcher.deliveries.telemetry import THROTTLED, Telemetry
-from dispatcher.events.fan_out import FanOut
-from dispatcher.events.owner_notices import NotifyOwners, RpcOwnerEvents
+from dispatcher.fan_out import FanOut, FirstAttempts, NewAttempts
+from dispatcher.http_sender import SenderLimits, http_sender
+from dispatcher.notices import NotifyOwners, RpcOwnerEvents
+from dispatcher.outcomes import Sender
 from dispatcher.queues import DelayQueues, consumers, delivery_topology
-from dispatcher.sending.http_sender import SenderLimits, http_sender
-from dispatcher.sending.outcome import Sender
+from dispatcher.requeue import OverdueRequeuer, RequeueJob, Survey
 from dispatcher.settings import Settings
+from dispatcher.slots import ConcurrencyLimits, Slots
 from dispatcher.store import Store
-from webhook_store.deliveries.recoveries import Recoveries
-from webhook_store.deliveries.rows import DeliveryTimes
-from webhook_store.webhooks.secrets import SecretKeys
+from dispatcher.telemetry import THROTTLED, Telemetry
+from webhook_store.deliveries import DeliveryTimes
+from webhook_store.recoveries import Recoveries
+from webhook_store.secrets import SecretKeys
 
 #: Timeout of one publish.
 PUBLISH_TIMEOUT = timedelta(seconds=5)

@@ -21,22 +21,12 @@ from common.mongo import Database
 from common.runtime import tracing
 from common.runtime.backoff import delays
 from dispatcher.batcher import Batcher
-from webhook_store.deliveries.events import Events, Receipts
-from webhook_store.deliveries.models import (
-    Attempted,
-    Claimed,
-    EventBody,
-    NewDelivery,
-    Result,
-    StoredEvent,
-    Written,
-)
-from webhook_store.deliveries.recording import Recorder
-from webhook_store.deliveries.rows import Deliveries, DeliveryTimes
+from webhook_store.deliveries import ClaimedDelivery, Deliveries, DeliveryTimes, NewDelivery
+from webhook_store.events import EventBody, Events, Receipts, StoredEvent
 from webhook_store.notices import Notices
-from webhook_store.webhooks.models import Sendable
-from webhook_store.webhooks.secrets import SecretKeys
-from webhook_store.webhooks.sending import Webhooks
+from webhook_store.recording import AttemptResult, Recorder, Result, WriteEffect
+from webhook_store.secrets import SecretKeys
+from webhook_store.sending import Sendable, Webhooks
 
 T = TypeVar("T")
 
@@ -137,11 +127,11 @@ class Store:
         """Returns the body to post; None when purged."""
         return await self.retry(lambda: self._bodies(event_id), what="body")
 
-    async def claim(self, task: DeliveryTask) -> Claimed | None:
+    async def claim(self, task: DeliveryTask) -> ClaimedDelivery | None:
         """Claims a delivery for the attempt; None when it is no longer available."""
         return await self._claims(task)
 
-    async def renew(self, claimed: Claimed) -> Claimed | None:
+    async def renew(self, claimed: ClaimedDelivery) -> ClaimedDelivery | None:
         """Claims a delivery again under a new lease; None when its claim was lost."""
         return await self.retry(lambda: self._renewals(claimed), what="renew")
 
@@ -151,11 +141,11 @@ class Store:
             lambda: self.deliveries.due(webhook_id, limit=limit, at=self._now()), what="due"
         )
 
-    async def record(self, result: Result) -> Written:
+    async def record(self, result: Result) -> WriteEffect:
         """Writes a result, releases its claim and returns its effect."""
         return await self.retry(lambda: self._results(result), what="record")
 
-    async def note_failing(self, attempted: Attempted) -> None:
+    async def note_failing(self, attempted: AttemptResult) -> None:
         """Notes for the owner that a delivery fails, once a day for each webhook."""
         await self.notices.failing(attempted)
 
@@ -196,7 +186,9 @@ class Store:
         await self._receipts.add(ids, at=self._now())
         return [None] * len(ids)
 
-    async def _insert(self, chunks: Sequence[Sequence[NewDelivery]]) -> Sequence[Sequence[Claimed]]:
+    async def _insert(
+        self, chunks: Sequence[Sequence[NewDelivery]]
+    ) -> Sequence[Sequence[ClaimedDelivery]]:
         new, at = [one for chunk in chunks for one in chunk], self._now()
         token = self._new_id() if any(one.begins for one in new) else ""
         try:
@@ -209,7 +201,7 @@ class Store:
         # Of two equal rows in a batch, the first is stored.
         return [[found.pop(one.id) for one in chunk if one.id in found] for chunk in chunks]
 
-    async def _renew(self, claimed: Sequence[Claimed]) -> Sequence[Claimed | None]:
+    async def _renew(self, claimed: Sequence[ClaimedDelivery]) -> Sequence[ClaimedDelivery | None]:
         tasks = [
             DeliveryTask(delivery_id=one.id, webhook_id=one.webhook_id, attempt=one.attempts + 1)
             for one in claimed
@@ -218,7 +210,7 @@ class Store:
 
     async def _claim(
         self, tasks: Sequence[DeliveryTask], *, ours: Collection[str] = ()
-    ) -> Sequence[Claimed | None]:
+    ) -> Sequence[ClaimedDelivery | None]:
         token, at = self._new_id(), self._now()
         while self._unanswered and self._unanswered[0][0] <= at:
             self._unanswered.popleft()
@@ -232,5 +224,5 @@ class Store:
         # Of two messages for one delivery in a batch, only the first gets the claim.
         return [found.pop(task.delivery_id, None) for task in tasks]
 
-    async def _record(self, results: Sequence[Result]) -> Sequence[Written]:
+    async def _record(self, results: Sequence[Result]) -> Sequence[WriteEffect]:
         return await self._recorder.record(results, at=self._now())

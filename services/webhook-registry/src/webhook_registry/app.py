@@ -9,12 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from common.contracts.company import Country
-from common.contracts.topology import (
-    WATCHED_QUEUE,
-    WATCHLISTS_QUEUE,
-    WEBHOOKS_QUEUE,
-    known_queue,
-)
+from common.contracts.topology import WATCHED_QUEUE, WATCHLISTS_QUEUE, WEBHOOKS_QUEUE, known_queue
 from common.contracts.watchlists import WatchedRequest
 from common.contracts.webhook_api import WebhookRequest
 from common.messaging.connection import health_of, supervised, supervised_apart
@@ -25,27 +20,35 @@ from common.mongo import connected, database, ping
 from common.mongo_clock import database_clock
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
-from webhook_registry.deliveries.examples import TOPOLOGY, BrokerEvents, example_events
-from webhook_registry.deliveries.manage import ManageDeliveries
-from webhook_registry.deliveries.recovering import BrokerDeliveryQueue, Recovering
-from webhook_registry.destinations.checks import Destinations, system_resolver
+from webhook_registry.deliveries import (
+    TOPOLOGY,
+    BrokerDeliveryQueue,
+    BrokerEvents,
+    DeliveryOperations,
+    RecoveryJob,
+)
+from webhook_registry.destinations import Destinations, system_resolver
+from webhook_registry.event_types import example_events
 from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations, report
 from webhook_registry.settings import Settings
-from webhook_registry.watchlists.companies import ManageWatched, RpcRegister, WatchedLimits
-from webhook_registry.watchlists.manage import ManageWatchlists, Removing
-from webhook_registry.watchlists.watched import AnswerWatched
-from webhook_registry.watchlists.watched import report as report_watched
-from webhook_registry.webhooks.manage import ManageWebhooks, UsedWatchlists
-from webhook_store.deliveries.health import Health as StoredHealth
-from webhook_store.deliveries.owned import OwnedDeliveries
-from webhook_store.deliveries.recoveries import Recoveries
-from webhook_store.watchlists.lists import Watchlists
-from webhook_store.watchlists.locks import OwnerLocks
-from webhook_store.watchlists.members import Members
-from webhook_store.webhooks.idempotency import IdempotencyKeys
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.secrets import SecretKeys, new_secret
+from webhook_registry.watchlists import (
+    AnswerWatched,
+    RemovalJob,
+    RpcRegister,
+    WatchedLimits,
+    WatchedOperations,
+    WatchlistOperations,
+    report_watched,
+)
+from webhook_registry.webhooks import FilterWatchlists, WebhookOperations
+from webhook_store.idempotency import IdempotencyKeys
+from webhook_store.owned import Health as StoredHealth
+from webhook_store.owned import OwnedDeliveries
+from webhook_store.recoveries import Recoveries
+from webhook_store.secrets import SecretKeys, new_secret
+from webhook_store.watchlists import Members, OwnerLocks, Watchlists
+from webhook_store.webhooks import Registrations
 
 #: Timeout of one publish, within a client's timeout.
 PUBLISH_TIMEOUT = timedelta(seconds=1)
@@ -84,9 +87,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     health.add("clock", now.check, required=Required.NEVER)
 
     delivery_queue = BrokerDeliveryQueue(publisher)
-    recovering = Recovering(Recoveries(webhooks), delivery_queue, now=now)
+    recovering = RecoveryJob(Recoveries(webhooks), delivery_queue, now=now)
     lists, members = Watchlists(webhooks), Members(webhooks)
-    removing, locks = Removing(lists, members), OwnerLocks(webhooks, now)
+    removing, locks = RemovalJob(lists, members), OwnerLocks(webhooks, now)
     await stack.enter_async_context(beside(recovering.run(), removing.run()))
     rpc = await stack.enter_async_context(
         RpcClient(publishing, queues=[known_queue(country) for country in Country])
@@ -95,9 +98,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     registrations = Registrations(webhooks, keys, random)
     idempotency = Idempotency(IdempotencyKeys(webhooks), now, settings.idempotency_retention)
     operations = Operations(
-        ManageWebhooks(
+        WebhookOperations(
             registrations,
-            UsedWatchlists(lists, locks),
+            FilterWatchlists(lists, locks),
             Destinations(resolver, settings.webhook_extra_allowed_networks),
             StoredHealth(webhooks),
             idempotency,
@@ -106,7 +109,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             limit=settings.max_webhooks_per_owner,
             overlap=settings.webhook_secret_overlap,
         ),
-        ManageDeliveries(
+        DeliveryOperations(
             registrations,
             OwnedDeliveries(webhooks),
             delivery_queue,
@@ -116,7 +119,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             idempotency,
             now,
         ),
-        ManageWatchlists(
+        WatchlistOperations(
             lists,
             locks,
             registrations,
@@ -125,7 +128,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             now,
             limit=settings.max_watchlists_per_owner,
         ),
-        ManageWatched(
+        WatchedOperations(
             lists,
             members,
             locks,

@@ -17,12 +17,11 @@ from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
-from webhook_registry.webhooks.changes import enabled, stopped_by_operator
+from webhook_registry.webhooks import enabled, stopped_by_operator
 from webhook_store.indexes import drop_replaced, make_indexes
+from webhook_store.secrets import SecretKeys
 from webhook_store.settings import SealedStoreSettings, StoreSettings
-from webhook_store.webhooks.registrations import Registrations
-from webhook_store.webhooks.resealing import reseal
-from webhook_store.webhooks.secrets import SecretKeys
+from webhook_store.webhooks import Registrations, reseal
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

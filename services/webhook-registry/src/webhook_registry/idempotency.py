@@ -9,8 +9,7 @@ from uuid import UUID
 
 from common.contracts.webhook_api import IDEMPOTENCY_KEY, WebhookReply, WebhookRequest
 from webhook_registry.replies import IDEMPOTENCY_CONFLICT, Rejected, invalid_parameter
-from webhook_store.webhooks.idempotency import IdempotencyKeys
-from webhook_store.webhooks.models import KeyScope, KeyUse
+from webhook_store.idempotency import IdempotencyKeys, KeyScope, KeyUse
 
 Clock = Callable[[], datetime]
 
@@ -18,7 +17,7 @@ _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class KeyedCall:
     """Request under its key; created objects are named after `call_id`."""
 
     call_id: UUID
@@ -44,19 +43,19 @@ class Idempotency:
         use = None if scope is None else await self.keys.find(scope, at=self.now())
         return None if use is None else _repeated(request, use)
 
-    async def begin(self, request: WebhookRequest) -> Once | WebhookReply:
+    async def begin(self, request: WebhookRequest) -> KeyedCall | WebhookReply:
         """Stores the use of the key before the work; raises like `repeated`."""
         scope = _scope(request)
         if scope is None:
-            return Once(request.call_id, is_repeat=False, scope=None)
+            return KeyedCall(request.call_id, is_repeat=False, scope=None)
         now = self.now()
         new = KeyUse(request.call_id, sha256(request.body).digest())
         use = await self.keys.use(scope, new, at=now, until=now + self.kept)
-        return _repeated(request, use) or Once(
+        return _repeated(request, use) or KeyedCall(
             use.call_id, is_repeat=use.call_id != request.call_id, scope=scope
         )
 
-    async def end(self, once: Once, reply: WebhookReply, *, body: bytes) -> WebhookReply:
+    async def end(self, once: KeyedCall, reply: WebhookReply, *, body: bytes) -> WebhookReply:
         """Stores the answer with the `body` for repeats; returns `reply`."""
         if once.scope is not None:
             await self.keys.answer(once.scope, reply.model_copy(update={"body": body}))

@@ -13,12 +13,11 @@ from common.contracts.webhook_api import (
     WebhookRequest,
 )
 from common.messaging.rpc import Asked, Result
-from webhook_registry.deliveries.manage import ManageDeliveries
+from webhook_registry.deliveries import DeliveryOperations
+from webhook_registry.event_types import event_types
 from webhook_registry.replies import OK, Rejected, reply
-from webhook_registry.watchlists.companies import ManageWatched
-from webhook_registry.watchlists.manage import ManageWatchlists
-from webhook_registry.webhooks.event_types import event_types
-from webhook_registry.webhooks.manage import ManageWebhooks
+from webhook_registry.watchlists import WatchedOperations, WatchlistOperations
+from webhook_registry.webhooks import WebhookOperations
 
 _OPERATIONS = Counter(
     "webhook_operations_total", "Operations by what came of them", ["operation", "result"]
@@ -32,10 +31,10 @@ class Operations:
 
     def __init__(
         self,
-        webhooks: ManageWebhooks,
-        deliveries: ManageDeliveries,
-        watchlists: ManageWatchlists,
-        watched: ManageWatched,
+        webhooks: WebhookOperations,
+        deliveries: DeliveryOperations,
+        watchlists: WatchlistOperations,
+        watched: WatchedOperations,
     ) -> None:
         self._event_types = reply(OK, event_types())  # the same for every client
         self._run: Mapping[Operation, Callable[[WebhookRequest], Awaitable[WebhookReply]]] = {

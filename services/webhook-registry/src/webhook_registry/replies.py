@@ -8,10 +8,8 @@ import orjson
 
 from common.contracts.contract import Contract
 from common.contracts.failures import Failure, FailureCode, FieldError
-from common.contracts.webhook_api import Operation, WebhookReply
-from common.contracts.webhooks import Webhook, WebhookWithSecret
+from common.contracts.webhook_api import WebhookReply
 from common.domain.quantities import counted
-from webhook_store.webhooks.models import Registered
 
 #: Webhooks that a refusal names.
 MAX_SHOWN: Final = 10
@@ -25,7 +23,7 @@ class Rejected(Exception):
         self.failure = failure
 
 
-class Wrong(ValueError):
+class InvalidValue(ValueError):
     """Invalid value; the message gives a hint."""
 
     def __init__(self, message: str, *, at: str = "") -> None:
@@ -109,18 +107,6 @@ def rotation_pending(until: datetime) -> Rejected:
 
 
 OK, CREATED, ACCEPTED, NO_CONTENT = 200, 201, 202, 204
-
-
-def with_secret(registered: Registered) -> WebhookWithSecret:
-    """Returns the representation with the secret, which is shown once."""
-    return WebhookWithSecret(
-        **dict(registered.webhook), secret=registered.secret.get_secret_value()
-    )
-
-
-def location(webhook: Webhook) -> str:
-    """Returns the path of a webhook, for the `Location` header."""
-    return Operation.GET.path.format(id=webhook.id)
 
 
 def reply(status: int, document: Contract, *, location: str | None = None) -> WebhookReply:

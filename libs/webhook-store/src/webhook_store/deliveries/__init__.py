@@ -1,1 +1,0 @@
-"""Deliveries: rows, attempts, events, recoveries and health."""

@@ -1,0 +1,275 @@
+"""Recording of results under the claims of their attempts.
+
+Separate writes in a crash-safe order, without a transaction: first the attempts, then the disabling
+of webhooks, then the rows, one write for all equal changes. A crash in between leaves a claimed
+row. When its lease expires it is attempted again, and the later attempt, which has the same number,
+replaces the earlier; or its webhook is disabled by then, and the delivery is cancelled. A killed
+process would leave a transaction open, which blocks its rows and every batch that claims them for
+a minute (ADR 0007, 0013).
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import pymongo.errors
+from pymongo import ReplaceOne, UpdateMany
+
+from common.contracts.webhooks import AttemptStatus, DeliveryId, DisabledReason
+from common.mongo import Database, translated_errors
+from webhook_store.collections import ATTEMPTS, BY_ID, DELIVERIES, Document, duplicates
+from webhook_store.deliveries import (
+    NO_LEASE,
+    CancelReason,
+    ClaimedDelivery,
+    DeliveryState,
+    DeliveryTimes,
+    _end,
+    _ended,
+    rows_of,
+)
+from webhook_store.sending import Webhooks
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptResult:
+    """Result of an attempt, with what follows."""
+
+    delivery: ClaimedDelivery
+    at: datetime
+    duration: timedelta
+    response_code: int | None
+    #: None when it succeeded.
+    error: str | None
+    #: None when there is no further attempt.
+    next_attempt_at: datetime | None
+    #: Reason to disable the webhook, if any.
+    disable: DisabledReason | None
+
+    @property
+    def number(self) -> int:
+        """Returns the number of the attempt, from 1."""
+        return self.delivery.attempts + 1
+
+    @property
+    def state(self) -> DeliveryState:
+        """Returns the delivery's state after this attempt: waiting if a retry follows."""
+        if self.error is None:
+            return DeliveryState.SUCCEEDED
+        return DeliveryState.FAILED if self.next_attempt_at is None else DeliveryState.WAITING
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """Claimed delivery that is cancelled instead of attempted."""
+
+    delivery: ClaimedDelivery
+    reason: CancelReason
+
+
+Result = AttemptResult | Cancellation
+
+
+@dataclass(frozen=True, slots=True)
+class WriteEffect:
+    """Effect of writing a result."""
+
+    #: False when the claim was lost and another process's result counts.
+    held: bool
+    #: True if this result disabled the webhook.
+    disabled: bool = False
+
+
+#: Fields of the schedule, which a delivery that succeeded has no more: nobody reads them, and there
+#: are billions of such rows.
+_SCHEDULE = ("generation", "retries", "by_hand", "due_at", "wake_at", "lease_until")
+
+
+class Change(NamedTuple):
+    """Fields of a row that a write sets and removes."""
+
+    set: Document
+    unset: tuple[str, ...] = ("claim",)
+
+
+def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Change:
+    """Returns how releasing a row with a result changes it; equal changes share a write."""
+    settled = {"settled_by": result.delivery.claim}
+    match result:
+        case Cancellation(_, reason):
+            fields = {"lease_until": NO_LEASE, **_end(reason, at, retention)}
+        case AttemptResult(delivery, next_attempt_at=datetime() as due_at):
+            fields = {
+                "lease_until": NO_LEASE,
+                "attempts": result.number,
+                "retries": delivery.retries + 1,
+                "due_at": due_at,
+                "wake_at": due_at + grace,
+            }
+        case AttemptResult(state=DeliveryState.SUCCEEDED):
+            ended = {"attempts": result.number, **_ended(DeliveryState.SUCCEEDED, at, retention)}
+            return Change(settled | ended, ("claim", *_SCHEDULE))
+        case AttemptResult():
+            ended = _ended(result.state, at, retention)
+            fields = {"lease_until": NO_LEASE, "attempts": result.number, **ended}
+    return Change(settled | fields)
+
+
+def attempt_document(attempted: AttemptResult, *, expires_at: datetime) -> Document:
+    """Returns the document of an attempt; its id makes repeated writes idempotent."""
+    delivery = attempted.delivery
+    succeeded = attempted.state is DeliveryState.SUCCEEDED
+    return {
+        "_id": f"{delivery.id}:{attempted.number}",
+        "delivery_id": delivery.id,
+        "webhook_id": delivery.webhook_id,
+        "generation": delivery.generation,
+        "event_id": delivery.event_id,
+        "event_type": delivery.event_type.value,
+        "attempt": attempted.number,
+        "status": (AttemptStatus.SUCCEEDED if succeeded else AttemptStatus.FAILED).value,
+        "response_code": attempted.response_code,
+        "error": attempted.error,
+        "duration_ms": attempted.duration // timedelta(milliseconds=1),
+        "attempted_at": attempted.at,
+        "next_attempt_at": attempted.next_attempt_at,
+        "expires_at": expires_at,
+    }
+
+
+class Recorder:
+    """Writes results."""
+
+    def __init__(self, database: Database, webhooks: Webhooks, times: DeliveryTimes) -> None:
+        self._rows = database[DELIVERIES]
+        self._attempts = database[ATTEMPTS]
+        self._webhooks = webhooks
+        self._times = times
+
+    async def record(self, results: Sequence[Result], *, at: datetime) -> list[WriteEffect]:
+        """Writes results, at most one per delivery; returns the effect of each, in order.
+
+        Raises Unavailable. Some results may then be written; record all again: written results are
+        reported as held and not written twice.
+        """
+        with translated_errors():
+            lost = await self._lost([one for one in results if _disables(one)])
+            ours = [one for one in results if one.delivery.id not in lost]
+            await self._write_attempts([one for one in ours if isinstance(one, AttemptResult)], at)
+            disabled = {one.delivery.id for one in ours if await self._disable(one, at)}
+            written = await self._write_rows(ours, at)
+            held = (
+                {one.delivery.id for one in results}
+                if written == len(results)
+                else await self._settled(results)
+            )
+        return [
+            WriteEffect(held=one.delivery.id in held, disabled=one.delivery.id in disabled)
+            for one in results
+        ]
+
+    async def _lost(self, results: Sequence[Result]) -> set[DeliveryId]:
+        """Returns deliveries with lost claims, checked for results that disable a webhook.
+
+        For other results the write itself detects a lost claim. A result that an earlier try wrote
+        is not lost: it must report the disabled webhook again.
+        """
+        if not results:
+            return set()
+        claims = {one.delivery.id: one.delivery.claim for one in results}
+        found = self._rows.find(
+            _rows_of_results(results), {"claim": 1, "settled_by": 1}, hint=BY_ID
+        )
+        held = {
+            row["_id"]
+            async for row in found
+            if claims[row["_id"]] in (row.get("claim"), row.get("settled_by"))
+        }
+        return set(claims) - held
+
+    async def _disable(self, result: Result, at: datetime) -> bool:
+        """Disables the webhook; True if this result did it, once per generation."""
+        if not isinstance(result, AttemptResult) or result.disable is None:
+            return False
+        delivery = result.delivery
+        return await self._webhooks.disable(
+            delivery.webhook_id,
+            generation=delivery.generation,
+            reason=result.disable,
+            # One claim covers many deliveries, and a delivery is claimed many times.
+            by=f"{delivery.id}:{delivery.claim}",
+            at=at,
+        )
+
+    async def _write_rows(self, results: Sequence[Result], at: datetime) -> int:
+        """Writes the rows whose claims still hold; returns how many."""
+        if not results:
+            return 0
+        written = await self._rows.bulk_write(self._updates(results, at), ordered=False)
+        return written.modified_count
+
+    async def _write_attempts(self, attempted: Sequence[AttemptResult], at: datetime) -> None:
+        expires_at = at + self._times.retention
+        attempts = [attempt_document(one, expires_at=expires_at) for one in attempted]
+        if not attempts:
+            return
+        try:
+            await self._attempts.insert_many(attempts, ordered=False)
+        except pymongo.errors.BulkWriteError as error:
+            await self._replace([attempts[number] for number in duplicates(error)])
+
+    async def _replace(self, attempts: Sequence[Document]) -> None:
+        """Writes attempts; of two with the same number, the one that started last is kept."""
+        if not attempts:
+            return
+        writes = [
+            # A process that lost the claim started earlier than its present holder.
+            ReplaceOne(
+                {
+                    "_id": one["_id"],
+                    "webhook_id": one["webhook_id"],
+                    "attempted_at": {"$lte": one["attempted_at"]},
+                },
+                one,
+                upsert=True,
+                hint=BY_ID,
+            )
+            for one in attempts
+        ]
+        try:
+            await self._attempts.bulk_write(writes, ordered=False)
+        except pymongo.errors.BulkWriteError as error:
+            duplicates(error)  # A later attempt with the same number exists and is kept.
+
+    async def _settled(self, results: Sequence[Result]) -> set[DeliveryId]:
+        """Returns deliveries whose rows were released under these claims, now or earlier."""
+        claims = {one.delivery.id: one.delivery.claim for one in results}
+        found = self._rows.find(_rows_of_results(results), {"settled_by": 1}, hint=BY_ID)
+        return {row["_id"] async for row in found if row.get("settled_by") == claims[row["_id"]]}
+
+    def _updates(self, results: Sequence[Result], at: datetime) -> list[UpdateMany]:
+        """Builds one update for all results that change their rows equally."""
+        times = self._times
+        groups: defaultdict[tuple[tuple[tuple[str, Any], ...], tuple[str, ...]], list[Result]]
+        groups = defaultdict(list)
+        for result in results:
+            change = after(result, at=at, grace=times.grace, retention=times.retention)
+            groups[tuple(change.set.items()), change.unset].append(result)
+        return [
+            UpdateMany(
+                {**_rows_of_results(alike), "claim": alike[0].delivery.claim},
+                {"$set": dict(fields), "$unset": dict.fromkeys(unset, "")},
+                hint=BY_ID,
+            )
+            for (fields, unset), alike in groups.items()
+        ]
+
+
+def _rows_of_results(results: Sequence[Result]) -> Document:
+    return rows_of({one.delivery.id: one.delivery.webhook_id for one in results})
+
+
+def _disables(result: Result) -> bool:
+    return isinstance(result, AttemptResult) and result.disable is not None

@@ -1,0 +1,310 @@
+"""Watchlists of owners, and the companies in them.
+
+A company in a list is one document of `MEMBERS`. Its id is the company's key and the list's id, so
+the ids of the lists that have a company are a range of the index of ids. Each write is of at most
+`BATCH` documents, well within the timeout of an operation.
+
+Decisions about several documents, such as a limit or the absence of webhooks that use a list, are
+made under the owner's lock: limits then hold exactly, and no list is deleted while a webhook begins
+to use it.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, Final, TypeVar
+from uuid import UUID, uuid4
+
+from bson.regex import Regex
+from pymongo import DESCENDING, ReturnDocument
+from pymongo.errors import DuplicateKeyError
+
+from common.contracts.company import CompanyKey
+from common.contracts.failures import Unavailable
+from common.contracts.watchlists import WatchedCompanies, WatchedQuery, Watchlist, WatchlistId
+from common.mongo import Database, translated_errors
+from webhook_store.collections import LOCKS, MEMBERS, WATCHLISTS, Document, insert_new
+
+_BETWEEN = "/"
+
+
+def watchlist_document(watchlist: Watchlist) -> Document:
+    """Returns the document of a new watchlist."""
+    fields = watchlist.model_dump(exclude={"id"})
+    return {"_id": watchlist.id, **fields, "owner": watchlist.owner}
+
+
+def watchlist_of(document: Document) -> Watchlist:
+    """Returns the watchlist of a stored document."""
+    return Watchlist.model_validate({**document, "id": document["_id"]})
+
+
+def member_id(company: CompanyKey, watchlist_id: str) -> str:
+    """Returns the id of a company in a list."""
+    return f"{company}{_BETWEEN}{watchlist_id}"
+
+
+def company_of(member: str) -> CompanyKey:
+    """Returns the company of a member's id."""
+    return CompanyKey.parse(member.partition(_BETWEEN)[0])
+
+
+def parts_of(member: str) -> tuple[CompanyKey, WatchlistId]:
+    """Returns the company and the list of a member's id."""
+    company, _, watchlist_id = member.partition(_BETWEEN)
+    return CompanyKey.parse(company), WatchlistId(watchlist_id)
+
+
+def ids_of(companies: Collection[CompanyKey]) -> Document:
+    """Returns the condition on the ids of these companies' members.
+
+    MongoDB reads a prefix as a range of the index, which `$in` combines to one scan. It does so
+    without flags only: a compiled pattern of Python has one, and every id would be compared.
+    """
+    return {"$in": [Regex(f"^{company}{_BETWEEN}") for company in companies]}
+
+
+_NEWEST = [("created_at", DESCENDING), ("_id", DESCENDING)]
+
+
+class Watchlists:
+    """The stored watchlists. Every method may raise `Unavailable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._lists = database[WATCHLISTS]
+
+    async def create(self, new: Watchlist) -> Watchlist:
+        """Stores a watchlist; returns the stored one if it exists, as after a redelivered call."""
+        with translated_errors():
+            try:
+                await self._lists.insert_one(watchlist_document(new))
+            except DuplicateKeyError:
+                return await self.find(new.owner, new.id) or new
+        return new
+
+    async def find(self, owner: str, watchlist_id: str) -> Watchlist | None:
+        """Returns an owner's watchlist; None if absent or another owner's."""
+        with translated_errors():
+            found = await self._lists.find_one({"_id": watchlist_id, "owner": owner})
+        return None if found is None else watchlist_of(found)
+
+    async def missing(self, owner: str, ids: Collection[str]) -> set[str]:
+        """Returns the ids among `ids` that are of no list of the owner."""
+        with translated_errors():
+            found = self._lists.find({"_id": {"$in": list(ids)}, "owner": owner}, {"_id": 1})
+            return set(ids) - {one["_id"] async for one in found}
+
+    async def of_owner(self, owner: str) -> list[Watchlist]:
+        """Returns an owner's watchlists, newest first."""
+        with translated_errors():
+            found = self._lists.find({"owner": owner}).sort(_NEWEST)
+            return [watchlist_of(document) async for document in found]
+
+    async def sizes(self, owner: str, ids: Collection[str] | None = None) -> Mapping[str, int]:
+        """Returns the sizes of an owner's watchlists, or of those among `ids`."""
+        some = {} if ids is None else {"_id": {"$in": list(ids)}}
+        with translated_errors():
+            found = self._lists.find({"owner": owner, **some}, {"size": 1})
+            return {one["_id"]: one["size"] async for one in found}
+
+    async def change(
+        self, owner: str, watchlist_id: str, fields: Mapping[str, Any]
+    ) -> Watchlist | None:
+        """Sets fields of a watchlist; None when the owner has no such list."""
+        with translated_errors():
+            found = await self._lists.find_one_and_update(
+                {"_id": watchlist_id, "owner": owner},
+                {"$set": dict(fields)},
+                return_document=ReturnDocument.AFTER,
+            )
+        return None if found is None else watchlist_of(found)
+
+    async def delete(self, owner: str, watchlist_id: str, *, call_id: UUID, at: datetime) -> bool:
+        """Deletes a list; False if it did not exist. Its companies are removed later.
+
+        A redelivered call returns True again.
+        """
+        call = str(call_id)
+        with translated_errors():
+            result = await self._lists.update_one(
+                {"_id": watchlist_id, "owner": owner},
+                {"$set": {"owner": None, "deleted_at": at, "deleted_by": call}},
+            )
+            if result.modified_count:
+                return True
+            again = {"_id": watchlist_id, "deleted_by": call}
+            return await self._lists.find_one(again, {"_id": 1}) is not None
+
+    async def deleted(self) -> list[str]:
+        """Returns the ids of deleted lists whose companies are not yet removed."""
+        with translated_errors():
+            found = self._lists.find({"deleted_at": {"$exists": True}}, {"_id": 1}, limit=100)
+            return [one["_id"] async for one in found]
+
+    async def forget(self, watchlist_id: str) -> None:
+        """Deletes the document of a deleted list whose companies are removed."""
+        with translated_errors():
+            await self._lists.delete_one({"_id": watchlist_id, "owner": None})
+
+
+T = TypeVar("T")
+
+#: Documents of one write, and companies of one read.
+BATCH = 1000
+
+_ID = {"_id": 1}
+
+
+class Members:
+    """The companies in lists. Every method may raise `Unavailable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._members = database[MEMBERS]
+
+    async def lists_of(
+        self, companies: Collection[CompanyKey]
+    ) -> Mapping[CompanyKey, tuple[WatchlistId, ...]]:
+        """Returns the lists of any owner that have a company, of each company in one."""
+        lists: defaultdict[CompanyKey, list[WatchlistId]] = defaultdict(list)
+        if not companies:
+            return {}
+        with translated_errors():
+            cursor = self._members.find({"_id": ids_of(companies)}, _ID, batch_size=10 * BATCH)
+            for member in await cursor.to_list(None):
+                company, watchlist_id = parts_of(member["_id"])
+                lists[company].append(watchlist_id)
+        return {company: tuple(found) for company, found in lists.items()}
+
+    async def page(self, watchlist_id: str, query: WatchedQuery) -> WatchedCompanies:
+        """Returns a page of a list's companies, in the order of their keys."""
+        found = await self._read(watchlist_id, after=query.after, limit=query.limit + 1)
+        page = found[: query.limit]
+        cursor = page[-1] if len(found) > query.limit else None
+        return WatchedCompanies(companies=tuple(page), cursor=cursor)
+
+    async def all(self, watchlist_id: str) -> set[CompanyKey]:
+        """Returns all companies of a list."""
+        companies: set[CompanyKey] = set()
+        last: CompanyKey | None = None
+        while True:
+            page = await self._read(watchlist_id, after=last, limit=20 * BATCH)
+            companies.update(page)
+            if len(page) < 20 * BATCH:
+                return companies
+            last = page[-1]
+
+    async def present(
+        self, watchlist_ids: Sequence[str], companies: Collection[CompanyKey]
+    ) -> set[CompanyKey]:
+        """Returns the companies that one of the lists has."""
+        found: set[CompanyKey] = set()
+        for part in _batches(companies):
+            ids = [member_id(company, one) for company in part for one in watchlist_ids]
+            with translated_errors():
+                members = await self._members.find(
+                    {"_id": {"$in": ids}}, _ID, batch_size=len(ids) + 1
+                ).to_list(None)
+            found.update(company_of(member["_id"]) for member in members)
+        return found
+
+    async def count(self, watchlist_id: str) -> int:
+        """Returns the number of companies of a list."""
+        with translated_errors():
+            return await self._members.count_documents({"list": watchlist_id}, hint="list")
+
+    async def add(self, watchlist_id: str, companies: Collection[CompanyKey]) -> None:
+        """Adds companies that the list does not have yet."""
+        for part in _batches(companies):
+            documents: list[Document] = [
+                {"_id": member_id(company, watchlist_id), "list": watchlist_id} for company in part
+            ]
+            await insert_new(self._members, documents)
+
+    async def remove(self, watchlist_id: str, companies: Collection[CompanyKey]) -> None:
+        """Removes companies."""
+        for part in _batches(companies):
+            ids = [member_id(company, watchlist_id) for company in part]
+            with translated_errors():
+                await self._members.delete_many({"_id": {"$in": ids}})
+
+    async def remove_some(self, watchlist_id: str) -> int:
+        """Removes a batch of a list's companies; returns their number, 0 when none is left."""
+        found = await self._read(watchlist_id, after=None, limit=BATCH)
+        await self.remove(watchlist_id, found)
+        return len(found)
+
+    async def _read(
+        self, watchlist_id: str, *, after: CompanyKey | None, limit: int
+    ) -> list[CompanyKey]:
+        query: Document = {"list": watchlist_id}
+        if after is not None:
+            query["_id"] = {"$gt": member_id(after, watchlist_id)}
+        with translated_errors():
+            found = await self._members.find(
+                query, _ID, sort=[("_id", 1)], limit=limit, batch_size=limit + 1, hint="list"
+            ).to_list(None)
+        return [company_of(member["_id"]) for member in found]
+
+
+def _batches(companies: Collection[T]) -> Iterator[list[T]]:
+    remaining = iter(companies)
+    while part := list(islice(remaining, BATCH)):
+        yield part
+
+
+#: Time after which the lock of a process that died is free.
+LOCK_LEASE: Final = timedelta(seconds=30)
+#: Maximum seconds of the work under a lock; the rest of the lease allows for wrong clocks.
+MAX_HELD: Final = 20.0
+#: Maximum seconds of waiting for the lock, and between two tries.
+MAX_LOCK_WAIT: Final = 10.0
+_BETWEEN_TRIES: Final = 0.05
+
+
+class OwnerLocks:
+    """Locks that processes share through the database."""
+
+    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
+        self._locks = database[LOCKS]
+        self._now = now
+
+    @asynccontextmanager
+    async def held(self, owner: str) -> AsyncIterator[None]:
+        """Holds the owner's lock during the body; raises `Unavailable` if that takes too long."""
+        token = uuid4().hex
+        try:
+            async with asyncio.timeout(MAX_LOCK_WAIT):
+                await self._wait_for(owner, token)
+        except TimeoutError:
+            raise Unavailable("another change of the owner's watchlists takes long") from None
+        try:
+            async with asyncio.timeout(MAX_HELD):
+                yield
+        except TimeoutError:
+            raise Unavailable("a change of watchlists took too long") from None
+        finally:
+            # After a failure the lease ends by itself.
+            with suppress(Unavailable), translated_errors():
+                await self._locks.delete_one({"_id": owner, "token": token})
+
+    async def _wait_for(self, owner: str, token: str) -> None:
+        while True:
+            if await self._take(owner, token):
+                return
+            await asyncio.sleep(_BETWEEN_TRIES)
+
+    async def _take(self, owner: str, token: str) -> bool:
+        now = self._now()
+        with translated_errors():
+            try:
+                await self._locks.update_one(
+                    {"_id": owner, "until": {"$lte": now}},
+                    {"$set": {"token": token, "until": now + LOCK_LEASE}},
+                    upsert=True,
+                )
+            except DuplicateKeyError:
+                return False
+        return True

@@ -1,1 +1,0 @@
-"""Watchlists: lists of companies by owner, and the companies in them."""

@@ -1,1 +1,0 @@
-"""Webhooks: owned by clients, matched with events, read with opened secrets."""

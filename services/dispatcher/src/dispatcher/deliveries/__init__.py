@@ -1,1 +1,0 @@
-"""Deliveries: attempts and what follows them, slots, backlogs and overdue rows."""

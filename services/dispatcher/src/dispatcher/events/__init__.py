@@ -1,1 +1,0 @@
-"""Events: fanned out to deliveries, and notices to owners."""

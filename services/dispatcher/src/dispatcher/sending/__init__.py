@@ -1,1 +1,0 @@
-"""Sending: one signed post to a receiver, within limits, and its outcome."""

@@ -1,1 +1,0 @@
-"""Deliveries: listing, retries, recoveries and test events."""

@@ -1,1 +1,0 @@
-"""Destinations: URLs that webhooks may have, and the check of their hosts."""

@@ -1,0 +1,376 @@
+"""Operations on watchlists and the companies in them, for owners and for readers of the feed."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, Protocol
+
+import structlog
+
+from common.contracts.company import CompanyKey
+from common.contracts.failures import Failure, Unavailable
+from common.contracts.topology import known_queue
+from common.contracts.watchlists import (
+    MAX_WHOLE,
+    KnownReply,
+    KnownRequest,
+    WatchedReply,
+    WatchedRequest,
+    Watchlist,
+    WatchlistChange,
+    WatchlistId,
+    WatchlistList,
+)
+from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
+from common.domain.countries import Country
+from common.domain.quantities import counted
+from common.messaging.rpc import Asked, Result, RpcFailed
+from common.messaging.rpc_client import RpcClient
+from common.messaging.rpc_routes import Route
+from common.runtime.tasks import repeat
+from webhook_registry.idempotency import Clock, Idempotency
+from webhook_registry.replies import (
+    CREATED,
+    NO_CONTENT,
+    OK,
+    WATCHLIST_NOT_FOUND,
+    Rejected,
+    rendered,
+    reply,
+    watchlist_in_use,
+    watchlist_limit_reached,
+)
+from webhook_registry.watchlist_bodies import (
+    WatchedChanges,
+    read_list_changes,
+    read_new_list,
+    read_watched,
+    read_watched_changes,
+)
+from webhook_store.watchlists import Members, OwnerLocks, Watchlists
+from webhook_store.webhooks import Registrations
+
+#: Seconds between checks for lists that another process did not finish.
+LOOK_AGAIN = 60.0
+
+
+class RemovalJob:
+    """Removes the companies of deleted lists: a deletion must not wait for 100,000 rows."""
+
+    def __init__(self, lists: Watchlists, members: Members) -> None:
+        self._lists = lists
+        self._members = members
+        self._asked = asyncio.Event()
+
+    def ask(self) -> None:
+        """Starts the removal."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Runs until cancelled."""
+        await repeat(
+            self.work,
+            every=LOOK_AGAIN,
+            unavailable="watchlists.unavailable",
+            failed="watchlists.failed",
+            level=logging.WARNING,
+            asked=self._asked,
+        )
+
+    async def work(self) -> None:
+        """Removes the companies of all deleted lists. Raises Unavailable."""
+        for watchlist_id in await self._lists.deleted():
+            while await self._members.remove_some(watchlist_id):
+                pass
+            await self._lists.forget(watchlist_id)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchlistOperations:
+    """Operations on the watchlists of an owner; each raises Rejected or Unavailable."""
+
+    lists: Watchlists
+    locks: OwnerLocks
+    registrations: Registrations
+    removing: RemovalJob
+    idempotency: Idempotency
+    now: Clock
+    #: Maximum watchlists per owner.
+    limit: int
+
+    async def create(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 201 with the empty list."""
+        stored = await self.idempotency.repeated(request)
+        if stored is not None:
+            return stored
+        fields = read_new_list(request.body)
+        once = await self.idempotency.begin(request)
+        if isinstance(once, WebhookReply):
+            return once
+        now, watchlist_id = self.now(), WatchlistId(f"wl_{once.call_id.hex}")
+        new = Watchlist(
+            id=watchlist_id, owner=request.owner, created_at=now, updated_at=now, **fields
+        )
+        made = await self._created(new)
+        path = Operation.GET_WATCHLIST.path.format(watchlist_id=made.id)
+        answer = reply(CREATED, made, location=path)
+        answer = answer.model_copy(update={"replayed": once.is_repeat})
+        return await self.idempotency.end(once, answer, body=rendered(made))
+
+    async def _created(self, new: Watchlist) -> Watchlist:
+        async with self.locks.held(new.owner):
+            sizes = await self.lists.sizes(new.owner)
+            if len(sizes) >= self.limit and new.id not in sizes:
+                lists = counted(self.limit, "watchlist")
+                raise watchlist_limit_reached(
+                    f"you have {lists}, which is the maximum; delete one first"
+                )
+            return await self.lists.create(new)
+
+    async def list(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with all watchlists of the owner, newest first; there are no pages."""
+        watchlists = await self.lists.of_owner(request.owner)
+        return reply(OK, WatchlistList(watchlists=tuple(watchlists)))
+
+    async def show(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with the watchlist."""
+        return reply(OK, await owned_watchlist(self.lists, request))
+
+    async def change(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with the watchlist after a merge patch of its name and description."""
+        before = await owned_watchlist(self.lists, request)
+        fields = read_list_changes(request.body)
+        if fields.items() <= before.model_dump().items():
+            return reply(OK, before)
+        fields = {**fields, "updated_at": self.now()}
+        after = await self.lists.change(request.owner, request.watchlist_id, fields)
+        if after is None:
+            raise Rejected(WATCHLIST_NOT_FOUND)
+        return reply(OK, after)
+
+    async def delete(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 204, also for a redelivered call; 409 while a webhook uses the list.
+
+        Its companies are removed afterwards.
+        """
+        owner, watchlist_id = request.owner, request.watchlist_id
+        async with self.locks.held(owner):
+            webhooks = await self.registrations.using(owner, watchlist_id)
+            if webhooks:
+                raise watchlist_in_use(sorted(webhooks))
+            deleted = await self.lists.delete(
+                owner, watchlist_id, call_id=request.call_id, at=self.now()
+            )
+        if not deleted:
+            raise Rejected(WATCHLIST_NOT_FOUND)
+        self.removing.ask()
+        return WebhookReply(status=NO_CONTENT)
+
+
+async def owned_watchlist(lists: Watchlists, request: WebhookRequest) -> Watchlist:
+    """Returns the owner's watchlist; raises Rejected if absent."""
+    watchlist = await lists.find(request.owner, request.watchlist_id)
+    if watchlist is None:
+        raise Rejected(WATCHLIST_NOT_FOUND)
+    return watchlist
+
+
+class Register(Protocol):
+    """The registers, which the lookup service has."""
+
+    async def unknown(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
+        """Returns the companies that no register has; raises `Unavailable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedLimits:
+    """Maximum number of companies."""
+
+    #: In one list.
+    in_list: int
+    #: In all lists of an owner.
+    of_owner: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedOperations:
+    """Operations on the companies of a list; each raises Rejected or Unavailable.
+
+    A change may be carried out in part if the process dies: its repetition does the rest.
+    """
+
+    lists: Watchlists
+    members: Members
+    locks: OwnerLocks
+    register: Register
+    idempotency: Idempotency
+    now: Clock
+    limits: WatchedLimits
+
+    async def list(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with a page of companies, in the order of their keys."""
+        watchlist = await owned_watchlist(self.lists, request)
+        return reply(OK, await self.members.page(watchlist.id, request.watched))
+
+    async def change(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with the effect of adding and removing companies."""
+        stored = await self.idempotency.repeated(request)
+        if stored is not None:
+            return stored
+        changes = read_watched_changes(request.body)
+        await owned_watchlist(self.lists, request)
+        once = await self.idempotency.begin(request)
+        if isinstance(once, WebhookReply):
+            return once
+        async with self.locks.held(request.owner):
+            watchlist = await owned_watchlist(self.lists, request)
+            present = await self.members.present([watchlist.id], (*changes.add, *changes.remove))
+            result = await self._apply(watchlist, changes, present)
+        answer = reply(OK, result)
+        return await self.idempotency.end(once, answer, body=answer.body)
+
+    async def replace(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with the effect of giving the list these companies and no others."""
+        companies = read_watched(request.body)
+        await owned_watchlist(self.lists, request)
+        async with self.locks.held(request.owner):
+            watchlist = await owned_watchlist(self.lists, request)
+            present = await self.members.all(watchlist.id)
+            removed = tuple(sorted(present.difference(companies)))
+            changes = WatchedChanges(companies, removed)
+            return reply(OK, await self._apply(watchlist, changes, present))
+
+    async def _apply(
+        self, watchlist: Watchlist, changes: WatchedChanges, present: set[CompanyKey]
+    ) -> WatchlistChange:
+        """Carries out a change; `present` are the companies among its own that the list has."""
+        new = [company for company in changes.add if company not in present]
+        unknown = await self.register.unknown(new) if new else set()
+        added = [company for company in new if company not in unknown]
+        removed = [company for company in changes.remove if company in present]
+        await self._check_limits(watchlist, len(added) - len(removed))
+        # Removed first: the limits hold at any time.
+        await self.members.remove(watchlist.id, removed)
+        await self.members.add(watchlist.id, added)
+        size = watchlist.size
+        if added or removed:
+            # Counted, since an earlier change may have been carried out in part.
+            size = await self.members.count(watchlist.id)
+            fields = {"size": size, "updated_at": self.now()}
+            if await self.lists.change(watchlist.owner, watchlist.id, fields) is None:
+                raise Rejected(WATCHLIST_NOT_FOUND)
+        return WatchlistChange(
+            added=len(added),
+            present=len(changes.add) - len(new),
+            removed=len(removed),
+            size=size,
+            unknown=tuple(sorted(unknown)),
+            invalid=changes.invalid,
+        )
+
+    async def _check_limits(self, watchlist: Watchlist, more: int) -> None:
+        if more <= 0:
+            return
+        sizes = await self.lists.sizes(watchlist.owner)
+        if sizes.get(watchlist.id, 0) + more > self.limits.in_list:
+            most = counted(self.limits.in_list, "company")
+            raise watchlist_limit_reached(f"a watchlist has at most {most}; use another one")
+        if sum(sizes.values()) + more > self.limits.of_owner:
+            most = counted(self.limits.of_owner, "company")
+            raise watchlist_limit_reached(f"your watchlists have at most {most} together")
+
+
+#: Companies of one request to the lookup service, which one indexed read answers.
+_KNOWN_CHUNK: Final = 2_000
+_KNOWN_ROUTES: Final = {
+    country: Route(known_queue(country), max_batch_size=1) for country in Country
+}
+#: Seconds for one request.
+_KNOWN_TIMEOUT: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RpcRegister:
+    """`Register` over RPC to the lookup service."""
+
+    client: RpcClient
+    new_id: Callable[[], str]
+
+    async def unknown(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
+        """Returns the companies that the lookup services do not know; raises `Unavailable`."""
+        try:
+            replies = await asyncio.gather(*map(self._unknown, _chunks(companies)))
+        except RpcFailed as error:
+            raise Unavailable("the lookup service has not checked the companies") from error
+        return {company for reply in replies for company in reply}
+
+    async def _unknown(self, companies: Sequence[CompanyKey]) -> list[CompanyKey]:
+        country = companies[0].country
+        numbers = tuple(company.number for company in companies)
+        known = await self.client.call(
+            _KNOWN_ROUTES[country],
+            KnownRequest(country=country, numbers=numbers),
+            KnownReply,
+            timeout=_KNOWN_TIMEOUT,
+            request_id=self.new_id(),
+        )
+        return [CompanyKey(country, number) for number in known.unknown]
+
+
+def _chunks(companies: Collection[CompanyKey]) -> Iterator[list[CompanyKey]]:
+    """Yields the companies of one country, a request's worth at a time."""
+    for _, group in groupby(sorted(companies), key=attrgetter("country")):
+        found = list(group)
+        yield from (
+            found[first : first + _KNOWN_CHUNK] for first in range(0, len(found), _KNOWN_CHUNK)
+        )
+
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerWatched:
+    """Answers requests for the companies that lists have."""
+
+    lists: Watchlists
+    members: Members
+
+    async def __call__(self, requests: Sequence[WatchedRequest]) -> list[WatchedReply | Failure]:
+        """Returns one reply per request, in order; may raise `Unavailable`."""
+        return await asyncio.gather(*map(self._reply, requests))
+
+    async def _reply(self, request: WatchedRequest) -> WatchedReply | Failure:
+        sizes = await self.lists.sizes(request.owner, request.watchlists)
+        if not sizes.keys() >= set(request.watchlists):
+            return WATCHLIST_NOT_FOUND
+        total = sum(sizes.values())
+        if request.companies is None:
+            companies = await self._all(request) if total <= MAX_WHOLE else None
+            return WatchedReply(companies=companies)
+        if total <= len(request.companies):
+            found = set(await self._all(request)).intersection(request.companies)
+        else:
+            found = await self.members.present(request.watchlists, request.companies)
+        return WatchedReply(companies=tuple(found))
+
+    async def _all(self, request: WatchedRequest) -> tuple[CompanyKey, ...]:
+        of_lists = await asyncio.gather(*map(self.members.all, request.watchlists))
+        return tuple(set().union(*of_lists))
+
+
+def report_watched(
+    asked: Sequence[Asked[WatchedRequest]], results: Sequence[Result], seconds: float
+) -> None:
+    """Logs one line per request."""
+    for item, result in zip(asked, results, strict=True):
+        log.info(
+            "watched.done",
+            **item.ids,
+            owner=item.request.owner,
+            result=result.code.value if isinstance(result, Failure) else "ok",
+            duration_ms=round(seconds * 1000, 2),
+        )

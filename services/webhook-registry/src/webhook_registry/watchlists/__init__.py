@@ -1,1 +1,0 @@
-"""Watchlists: bodies, their management and their companies."""

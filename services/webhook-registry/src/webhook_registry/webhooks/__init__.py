@@ -1,1 +1,0 @@
-"""Webhooks: bodies, changes and the operations that manage them."""
