@@ -1,4 +1,4 @@
-"""Every console block of the READMEs and of two guides prints the output shown."""
+"""Every console block of the READMEs and of three guides prints the output shown."""
 
 import asyncio
 import os
@@ -7,20 +7,15 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from common.runtime.tasks import beside
 from local_stack.ports import free_ports
-from register_samples.server import Registers
-from register_samples.server.changing import Changes, keep_changing
 from tests.delivery.waiting import SOON
-from tests.e2e.conftest import COMPANIES, Running
-from tests.e2e.feed import followed
+from tests.e2e.conftest import Running
 
 pytestmark = pytest.mark.e2e
 
@@ -29,6 +24,7 @@ DOCUMENTS = (
     ROOT / "README.md",
     ROOT / "docs" / "lookups.md",
     ROOT / "docs" / "many.md",
+    ROOT / "docs" / "webhooks" / "README.md",
     ROOT / "clients" / "python" / "README.md",
 )
 SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!## ).*\n)*)", re.MULTILINE)
@@ -37,8 +33,6 @@ BLOCK = re.compile(r"```console\n(?P<lines>.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ (?P<command>.+)\n(?P<output>(?:(?!\$ ).*\n)*)", re.MULTILINE)
 #: Before a command that checks an effect; the test waits for the effect instead.
 PAUSE = re.compile(r"^sleep \d+; ")
-#: The section that needs changing registers, and the interval of the changes here.
-MOVING, EVERY = "Subscribe to changes", timedelta(seconds=0.5)
 #: The ports of the receivers in the README.
 PORTS = ("8443", "8444", "3000")
 
@@ -117,6 +111,7 @@ def test_readmes_and_guides_have_examples() -> None:
     assert counts["Look up a company"] >= 3
     assert counts["Subscribe to changes"] >= 7
     assert counts["Watch your customers"] >= 7
+    assert counts["Pull events"] >= 5
     assert sum(counts.values()) >= 25
 
 
@@ -140,21 +135,9 @@ async def test_console_blocks_print_the_output_shown(
     }
     ports = dict(zip(PORTS, map(str, free_ports(len(PORTS))), strict=True))
 
-    async with AsyncExitStack() as stack:
-        if section == MOVING:
-            await stack.enter_async_context(moving_registers(running))
-        terminal = await stack.enter_async_context(shell(tmp_path, environment))
+    async with shell(tmp_path, environment) as terminal:
         for example in examples()[section]:
             await check(terminal, example.on(ports))
-
-
-@asynccontextmanager
-async def moving_registers(running: Running) -> AsyncIterator[None]:
-    """Follow registers that change by themselves, as those of `make run` do."""
-    registers = Registers(companies=COMPANIES)
-    changing = keep_changing(Changes(registers), EVERY, lambda _said: None)
-    async with followed(running.system, registers, "all"), beside(changing):
-        yield
 
 
 async def check(terminal: Shell, example: Example) -> None:
