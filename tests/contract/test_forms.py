@@ -18,8 +18,7 @@ from common.domain.written import read_country
 from company_registry.matching import REASONS
 from company_registry.spreadsheets import COUNTRIES
 from lookup.search.match.record import read_record
-from portal.domain.pasted import countries_of
-from portal.domain.watched import companies_in
+from portal.domain.pasted import companies_in, countries_of
 from tests.builders.forms import Form, forms
 from tests.contract.test_client_command import Shell, shell
 from tests.fakes.gateway import Gateway

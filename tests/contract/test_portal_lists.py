@@ -10,7 +10,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from portal.adapters import spreadsheets
-from portal.adapters.http.views import company_lists
+from portal.adapters.http.views import companies
 from tests.builders.answers import a_found_company, an_invalid
 from tests.fakes.portal import Portal
 from tests.fakes.portal import portal as a_portal
@@ -138,7 +138,7 @@ async def test_a_download_has_the_companies_as_texts_that_nothing_acts_on(
 async def test_a_download_has_all_pages_up_to_its_limit(
     portal: Portal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(company_lists, "MAX_DOWNLOADED", 300)
+    monkeypatch.setattr(companies, "MAX_DOWNLOADED", 300)
     portal.api.give("/api/companies", a_list({}, cursor="c2"))
 
     response = await portal.get("/companies.csv")

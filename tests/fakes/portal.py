@@ -13,14 +13,16 @@ from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
-from portal.adapters.http.application import application
-from portal.adapters.http.context import Dependencies, Links
-from portal.adapters.http.live import LiveReaders
-from portal.adapters.http.metrics import HttpMetrics
-from portal.adapters.http.refusals import refusals
+from portal.adapters.http.application import application, refusals
+from portal.adapters.http.context import (
+    Dependencies,
+    HttpMetrics,
+    Links,
+    LiveReaders,
+    Registries,
+)
 from portal.adapters.http.sessions import SessionPolicy
 from portal.adapters.reading import Reader
-from portal.adapters.registry import Registries
 from portal.adapters.spreadsheets import Spreadsheets
 from portal.adapters.uploads import Uploads
 from tests.fakes.public_server import PublicServer

@@ -289,3 +289,19 @@ async def test_a_database_that_does_not_answer_delays_no_end(
 
     async with asyncio.timeout(5), connected("mongodb://127.0.0.1:1/", name="test"):
         pass
+
+
+REQUEST = """
+import httpx
+from common.runtime import logs
+
+logs.configure("DEBUG", service="test")
+transport = httpx.MockTransport(lambda request: httpx.Response(200))
+httpx.Client(transport=transport).get("https://example.com/api?search=secret")
+"""
+
+
+def test_no_library_logs_the_address_of_a_request() -> None:
+    process = subprocess.run([sys.executable, "-c", REQUEST], capture_output=True, check=True)
+
+    assert (process.stdout, process.stderr) == (b"", b"")

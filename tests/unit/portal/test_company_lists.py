@@ -7,10 +7,14 @@ from multidict import MultiDict
 
 from company_registry import Company
 from company_registry.models import FacetCount
-from portal.domain.company_columns import COLUMNS, cells
-from portal.domain.company_form import CompanyForm, read_company_form
-from portal.domain.facets import FacetValue, facets
-from portal.domain.industries import industry
+from portal.domain.company_lists import (
+    COLUMNS,
+    CompanyForm,
+    FacetValue,
+    cells,
+    facets,
+    read_company_form,
+)
 from tests.builders.answers import a_found_company
 
 
@@ -24,27 +28,39 @@ def a_form(*pairs: tuple[str, str]) -> CompanyForm:
         ([("municipality", "Oslo, Aarhus;Bergen")], {"municipality": ("Oslo", "Aarhus", "Bergen")}),
         ([("has", "phone"), ("has", "email")], {"has": ("phone", "email")}),
         ([("q", " prøve, og sønn "), ("industry", "")], {"q": "prøve, og sønn"}),
-        ([("employees_min", "5"), ("founded_from", "2020-01-31")], None),
+        (
+            [("employees_min", "5"), ("founded_from", "2020-01-31")],
+            {"employees_min": 5, "founded_from": "2020-01-31"},
+        ),
         ([("advertising_protected", "false")], {"advertising_protected": False}),
         ([("vat_registered", "maybe"), ("unknown", "1")], {"vat_registered": None}),
-        ([("employees_max", "some")], {"employees_max": None}),
+        *(
+            ([("employees_max", text)], {"employees_max": None})
+            for text in ("some", "-1", "1.5", "٣", "123456789")
+        ),
     ],
 )
-def test_a_form_is_a_filter(pairs: list[tuple[str, str]], filter_: dict[str, Any] | None) -> None:
-    expected = filter_ or {"employees_min": 5, "founded_from": "2020-01-31"}
+def test_a_form_is_a_filter_and_an_invalid_number_a_fault(
+    pairs: list[tuple[str, str]], filter_: dict[str, Any]
+) -> None:
+    form = a_form(*pairs)
 
-    assert a_form(*pairs).filter.model_dump(exclude_unset=True) == expected
+    assert form.filter.model_dump(exclude_unset=True) == filter_
+    is_wrong = "employees_max" in filter_
+    assert form.faults == ({"employees_max": "Enter a whole number."} if is_wrong else {})
 
 
-@pytest.mark.parametrize("text", ["some", "-1", "1.5", "٣", "123456789"])
-def test_an_invalid_number_has_a_fault(text: str) -> None:
-    assert a_form(("employees_min", text)).faults == {"employees_min": "Enter a whole number."}
-
-
-def test_a_form_leads_to_itself() -> None:
-    form = a_form(("city", "Oslo,Moss"), ("q", "as"), ("sort", "relevance"), ("after", "c1"))
+def test_a_form_leads_to_itself_and_with_a_change_to_the_first_page() -> None:
+    form = a_form(("city", "Oslo, Moss"), ("q", "as"), ("sort", "relevance"), ("after", "c1"))
 
     assert read_company_form(MultiDict(form.pairs)) == form
+    assert form.without("city", "Moss").pairs == [
+        *(("q", "as"), ("city", "Oslo"), ("sort", "relevance"))
+    ]
+    assert form.only("city", "Bergen").text("city") == "Bergen"
+    assert form.without("q", "as").pairs == [("city", "Oslo, Moss")]
+    assert form.sorted_by("name").pairs == [("q", "as"), ("city", "Oslo, Moss"), ("sort", "name")]
+    assert form.following("c2").after == "c2"
 
 
 @pytest.mark.parametrize("sort, query", [("relevance", ""), ("-unknown", "as"), ("", "")])
@@ -52,87 +68,91 @@ def test_an_order_that_is_not_possible_is_left_out(sort: str, query: str) -> Non
     assert a_form(("sort", sort), ("q", query)).sort is None
 
 
-def test_a_changed_filter_begins_with_the_first_page() -> None:
-    form = a_form(("city", "Oslo, Moss"), ("q", "as"), ("sort", "relevance"), ("after", "c1"))
-
-    assert form.without("city", "Moss").pairs == [
-        ("q", "as"),
-        ("city", "Oslo"),
-        ("sort", "relevance"),
+def counted(
+    name: str, form: CompanyForm, *counts: tuple[str, int, str | None, str | None]
+) -> list[tuple[str, int, bool, list[tuple[str, str]]]]:
+    """Label, count and query of each value of a facet."""
+    given = [
+        FacetCount(value=value, count=count, text=text, text_en=english)
+        for value, count, text, english in counts
     ]
-    assert form.only("city", "Bergen").text("city") == "Bergen"
-    assert form.without("q", "as").pairs == [("city", "Oslo, Moss")]
-    assert form.sorted_by("name").pairs[-1] == ("sort", "name")
-    assert form.following("c2").after == "c2"
-
-
-def counted(name: str, form: CompanyForm, *counts: tuple[str, int]) -> list[FacetValue]:
-    given = [FacetCount(value=value, count=count) for value, count in counts]
-    return facets({name: given}, form, []).get(name, [])
+    found: list[FacetValue] = facets({name: given}, form).get(name, [])
+    return [(each.label, each.count, each.is_chosen, each.form.pairs) for each in found]
 
 
 def test_industries_are_counted_by_division_until_one_is_chosen() -> None:
-    counts = [("620100", 4), ("412000", 3), ("620200", 2), ("xx", 1)]
-
-    divisions = counted("industry", a_form(), *counts)
-    codes = counted("industry", a_form(("industry", "62")), *counts)
-
-    assert [(each.label, each.count) for each in divisions] == [
-        ("Computer programming and consultancy (62)", 6),
-        ("Construction of buildings (41)", 3),
-        ("xx", 1),
+    division = "Computer programming and consultancy"
+    counts = [
+        ("620100", 4, "Programmering", division),
+        ("412000", 3, "Opførelse af bygninger", "Construction of buildings"),
+        ("620200", 2, None, division),
+        ("xx", 1, None, None),
     ]
-    assert divisions[0].form.pairs == [("industry", "62")]
-    assert codes[0].label == "Computer programming and consultancy (620100)"
-    assert codes[0].form.pairs == [("industry", "620100")]
+
+    assert counted("industry", a_form(), *counts) == [
+        (f"{division} (62)", 6, False, [("industry", "62")]),
+        ("Construction of buildings (41)", 3, False, [("industry", "41")]),
+        ("xx", 1, False, [("industry", "xx")]),
+    ]
+    assert [label for label, *_ in counted("industry", a_form(("industry", "62")), *counts)] == [
+        "Programmering (620100)",
+        "Opførelse af bygninger (412000)",
+        f"{division} (620200)",
+        "xx",
+    ]
 
 
 def test_a_chosen_value_is_taken_away_and_another_takes_its_place() -> None:
-    form = a_form(("form", "AS"))
+    found = counted(
+        "form",
+        a_form(("form", "AS")),
+        ("AS", 9, "Aksjeselskap", "Private limited company"),
+        ("27", 1, "Dødsbo", None),
+        ("999", 1, None, None),
+    )
 
-    chosen, other = counted("form", form, ("AS", 9), ("80", 1))
-
-    assert (chosen.is_chosen, chosen.form.pairs) == (True, [])
-    assert (other.is_chosen, other.form.pairs) == (False, [("form", "80")])
-    assert chosen.label == "Private limited company (AS)"
-    assert other.label == "Private limited company (80)"
-
-
-def test_a_value_that_all_companies_have_narrows_nothing_down() -> None:
-    assert counted("status", a_form(), ("active", 9)) == []
-
-
-def test_an_unknown_industry_has_no_words() -> None:
-    assert (industry("62.010"), industry("00")) == ("Computer programming and consultancy", "")
+    assert found == [
+        ("Private limited company (AS)", 9, True, []),
+        ("Dødsbo (27)", 1, False, [("form", "27")]),
+        ("999", 1, False, [("form", "999")]),
+    ]
 
 
-@pytest.mark.parametrize(
-    "name, cell",
-    [
-        ("=1+1", "'=1+1"),
-        ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"),
-        ("@sum(a1)", "'@sum(a1)"),
-        ("\t=1", "' =1"),
-        ("\r-a", "' -a"),
-        ("Prøve ApS", "Prøve ApS"),
-    ],
-)
-def test_a_cell_is_harmless(name: str, cell: str) -> None:
-    company = Company.model_validate({**a_found_company(), "name": name})
+def test_values_are_in_english_words_and_one_that_all_have_narrows_nothing_down() -> None:
+    active, bankrupt = ("active", 9, "Aktiv", "Active"), ("bankrupt", 1, "Konkurs", "Bankrupt")
 
-    assert dict(zip(COLUMNS, cells(company), strict=True))["Name"] == cell
+    assert counted("status", a_form(), active) == []
+    assert [label for label, *_ in counted("status", a_form(), active, bankrupt)] == [
+        *("Active", "Bankrupt")
+    ]
+    cities = [("Oslo", 2, "Oslo", None), ("Moss", 1, None, None)]
+    assert [label for label, *_ in counted("municipality", a_form(), *cities)] == ["Oslo", "Moss"]
 
 
 @pytest.mark.parametrize(
-    "count, cell",
+    "members, header, cell",
     [
-        ({"min": 7, "max": 7, "exact": 7}, "7"),
-        ({"min": 5, "max": 9}, "5-9"),
-        ({"min": 1000}, "1000+"),
-        (None, ""),
+        *(
+            ({"name": name}, "Name", cell)
+            for name, cell in {
+                "=1+1": "'=1+1",
+                "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0",
+                "@sum(a1)": "'@sum(a1)",
+                "\t=1": "' =1",
+                "\r-a": "' -a",
+                "Prøve ApS": "Prøve ApS",
+            }.items()
+        ),
+        ({"employees": {"min": 7, "max": 7, "exact": 7}}, "Employees", "7"),
+        ({"employees": {"min": 5, "max": 9}}, "Employees", "5-9"),
+        ({"employees": {"min": 1000}}, "Employees", "1000+"),
+        ({"employees": None}, "Employees", ""),
+        ({"country": "no"}, "Country", "NO"),
+        ({"form": {"code": "80", "description": None}}, "Legal form", "80"),
+        ({"advertising_protected": True}, "Advertising", "not wanted"),
     ],
 )
-def test_employees_are_a_number_or_a_class(count: dict[str, int] | None, cell: str) -> None:
-    company = Company.model_validate({**a_found_company(), "employees": count})
+def test_a_cell_is_a_harmless_text(members: dict[str, object], header: str, cell: str) -> None:
+    company = Company.model_validate({**a_found_company(), **members})
 
-    assert dict(zip(COLUMNS, cells(company), strict=True))["Employees"] == cell
+    assert dict(zip(COLUMNS, cells(company), strict=True))[header] == cell

@@ -6,8 +6,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from company_registry import Attempt, Company
-from portal.domain.chain import BOX_HEIGHT, MAX_BOXES, Drawing, drawing
-from portal.domain.plot import HOURS, Plot, plot
+from portal.domain.drawings import BOX_HEIGHT, HOURS, MAX_BOXES, Drawing, Plot, drawing, plot
 from tests.builders.answers import a_found_company, an_attempt
 
 NOW = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)

@@ -7,145 +7,143 @@ from multidict import MultiDict
 
 from company_registry import Webhook, WebhookFilter
 from company_registry.errors import FieldError, problem_error
+from company_registry.watchlist_models import WatchlistChange
 from portal.domain import facts
-from portal.domain.arrivals import arrivals
-from portal.domain.contacts import email_link, phone_link, website_link
-from portal.domain.event_filter import read_filter
+from portal.domain.facts import email_link, phone_link, website_link
 from portal.domain.languages import formats_for
-from portal.domain.pasted import countries_of, fault_of, has_letters, in_words, readings_of
-from portal.domain.webhook_form import form_of, read_form
-from portal.domain.wording import detail, faults, sentence, without_members
+from portal.domain.pasted import (
+    companies_in,
+    countries_of,
+    fault_of,
+    has_letters,
+    in_words,
+    readings_of,
+)
+from portal.domain.webhooks import EventFilter, arrivals, form_of, read_filter, read_form
+from portal.domain.wording import detail, effect, faults, sentence, without_members
 from tests.builders.answers import a_webhook
 
-# Links and codes
+BOTH, DK, NO = ("dk", "no"), ("dk",), ("no",)
 
 
-@pytest.mark.parametrize(
-    "phone, country, link",
-    [
-        ("12345678", "dk", "tel:+4512345678"),
-        ("22 33 44 55", "no", "tel:+4722334455"),
-        ("+46 8 123", "no", "tel:+468123"),
-        ("none", "dk", None),
-        ("12345678", "se", None),
-    ],
-)
-def test_a_phone_link_has_the_calling_code(phone: str, country: str, link: str | None) -> None:
-    assert phone_link(phone, country) == link
+def test_contacts_of_a_register_become_links_that_run_nothing() -> None:
+    phones = {
+        ("12345678", "dk"): "tel:+4512345678",
+        ("22 33 44 55", "no"): "tel:+4722334455",
+        ("+46 8 123", "no"): "tel:+468123",
+        ("none", "dk"): None,
+        ("12345678", "se"): None,
+    }
+    emails = {
+        "post@example.com": "mailto:post@example.com",
+        "ø+1@example.com": "mailto:%C3%B8%2B1@example.com",
+        "post@example.com?subject=x": None,
+        "a@b@example.com": None,
+        "javascript:alert(1)//@example.com": None,
+        "post": None,
+    }
+    websites = {
+        "www.example.com": "https://www.example.com",
+        "example.com:8080/a?b#c": "https://example.com:8080/a?b#c",
+        "http://example.com": "http://example.com",
+        "HTTPS://Example.com/": "HTTPS://Example.com/",
+        "blåbær.example": "https://blåbær.example",
+        "javascript:alert(1)": None,
+        "java.script:alert(1)": None,
+        "data:text/html,<script>": None,
+        "//example.com": None,
+        "https://user@example.com": None,
+        "https://example.com/ onclick=": None,
+        "post@example.com": None,
+        "none": None,
+        "": None,
+    }
+
+    assert {phone: phone_link(*phone) for phone in phones} == phones
+    assert {address: email_link(address) for address in emails} == emails
+    assert {text: website_link(text) for text in websites} == websites
 
 
-@pytest.mark.parametrize(
-    "address, link",
-    [
-        ("post@example.com", "mailto:post@example.com"),
-        ("ø+1@example.com", "mailto:%C3%B8%2B1@example.com"),
-        ("post@example.com?subject=x", None),
-        ("a@b@example.com", None),
-        ("javascript:alert(1)//@example.com", None),
-        ("post", None),
-    ],
-)
-def test_an_email_link_is_one_address(address: str, link: str | None) -> None:
-    assert email_link(address) == link
+def test_codes_are_in_words_and_unknown_ones_as_they_are() -> None:
+    assert [facts.role(code).name for code in ("board_chair", "new_role", None)] == [
+        "Chair of the board",
+        "New role",
+        "Unknown",
+    ]
+    assert facts.roles(["owner", "new_role", "owner", None]) == [
+        facts.Term("Owner", "has a share of the company.")
+    ]
+    forms = [("dk", "80"), ("dk", "20"), ("no", "ESEK"), ("dk", "999")]
+    assert [facts.form(*form) for form in forms] == [
+        "Private limited company",
+        "Estate of a deceased person",
+        "Condominium",
+        "",
+    ]
+    assert [facts.register("vat"), facts.register("political_parties")] == [
+        "VAT",
+        "Political parties",
+    ]
+    assert [facts.language("nn"), facts.language("se"), facts.language(None)] == [
+        "Norwegian, Nynorsk",
+        "se",
+        "",
+    ]
 
 
-@pytest.mark.parametrize(
-    "text, link",
-    [
-        ("www.example.com", "https://www.example.com"),
-        ("example.com:8080/a?b#c", "https://example.com:8080/a?b#c"),
-        ("http://example.com", "http://example.com"),
-        ("HTTPS://Example.com/", "HTTPS://Example.com/"),
-        ("blåbær.example", "https://blåbær.example"),
-        ("javascript:alert(1)", None),
-        ("java.script:alert(1)", None),
-        ("data:text/html,<script>", None),
-        ("//example.com", None),
-        ("https://user@example.com", None),
-        ("https://example.com/ onclick=", None),
-        ("post@example.com", None),
-        ("none", None),
-        ("", None),
-    ],
-)
-def test_a_website_link_is_of_the_web(text: str, link: str | None) -> None:
-    assert website_link(text) == link
+def test_dates_and_numbers_are_the_languages() -> None:
+    shown = {
+        "da-DK,da;q=0.9,en;q=0.5": ("2. mar. 2026", "1.234,5"),
+        "nb": ("2. mars 2026", "1\xa0234,5"),
+        "en-US;q=0.5, de;q=0.8": ("02.03.2026", "1.234,5"),
+        "en-US": ("Mar 2, 2026", "1,234.5"),
+        "": ("2 Mar 2026", "1,234.5"),
+        "xx-invalid, *;q=0.1": ("2 Mar 2026", "1,234.5"),
+        "da;q=0": ("2 Mar 2026", "1,234.5"),
+    }
+    english = formats_for("en")
+
+    assert {
+        accept: (formats_for(accept).date("2026-03-02"), formats_for(accept).number(1234.5))
+        for accept in shown
+    } == shown
+    assert (english.date(None), english.moment(None), english.number(None)) == ("–", "–", "–")
+    assert [english.date("soon"), english.moment("soon"), english.number("x")] == [
+        *("soon", "soon", "x")
+    ]
 
 
-def test_a_code_without_a_word_is_shown_as_it_is() -> None:
-    assert facts.role("new_role").name == "New role"
-    assert facts.roles(["owner", "new_role", "owner", None]) == [facts.role("owner")]
-    assert facts.form("dk", "999") == ""
-
-
-# Languages, pasted texts, filters and forms
-
-
-@pytest.mark.parametrize(
-    "accept, date, number",
-    [
-        ("da-DK,da;q=0.9,en;q=0.5", "2. mar. 2026", "1.234,5"),
-        ("nb", "2. mars 2026", "1\xa0234,5"),
-        ("en-US;q=0.5, de;q=0.8", "02.03.2026", "1.234,5"),
-        ("en-US", "Mar 2, 2026", "1,234.5"),
-        ("", "2 Mar 2026", "1,234.5"),
-        ("xx-invalid, *;q=0.1", "2 Mar 2026", "1,234.5"),
-        ("da;q=0", "2 Mar 2026", "1,234.5"),
-    ],
-)
-def test_dates_and_numbers_are_the_languages(accept: str, date: str, number: str) -> None:
-    formats = formats_for(accept)
-
-    assert (formats.date("2026-03-02"), formats.number(1234.5)) == (date, number)
-
-
-def test_unknown_and_odd_values_are_shown_as_they_are() -> None:
-    formats = formats_for("en")
-
-    assert (formats.date(None), formats.moment(None), formats.number(None)) == ("–", "–", "–")
-    assert (formats.date("soon"), formats.moment("soon"), formats.number("x")) == (
-        "soon",
-        "soon",
-        "x",
-    )
-
-
-@pytest.mark.parametrize(
-    "zone, shown",
-    [
-        ("", "2 Mar 2026, 11:00:00 UTC"),
-        ("Europe/Oslo", "2 Mar 2026, 12:00:00 CET"),
-        ("Europe", "2 Mar 2026, 11:00:00 UTC"),
-        ("/etc/passwd", "2 Mar 2026, 11:00:00 UTC"),
-    ],
-)
-def test_a_moment_is_in_the_zone_or_in_utc(zone: str, shown: str) -> None:
-    assert formats_for("", zone).moment("2026-03-02T12:00:00+01:00") == shown
-
-
-def test_a_typed_time_is_of_the_zone() -> None:
+def test_times_are_in_the_zone_or_in_utc() -> None:
+    shown = {
+        "": "2 Mar 2026, 11:00:00 UTC",
+        "Europe/Oslo": "2 Mar 2026, 12:00:00 CET",
+        "Europe": "2 Mar 2026, 11:00:00 UTC",
+        "/etc/passwd": "2 Mar 2026, 11:00:00 UTC",
+    }
     read = formats_for("", "Europe/Oslo").read
 
+    assert {zone: formats_for("", zone).moment("2026-03-02T12:00:00+01:00") for zone in shown} == (
+        shown
+    )
     assert read("2026-07-02T12:00").isoformat() == "2026-07-02T10:00:00+00:00"
     with pytest.raises(ValueError, match="outside"):
         read("0001-01-01T00:00")
 
 
-@pytest.mark.parametrize(
-    "countries, texts",
-    [
-        (("dk", "no"), ["prøvefabrikken", "12345674", "Norsk Prøve 12", "5790000000005", ""]),
-        (("dk",), ["DK12345674", "DK 12 34 56 74", "+45 12 34 56 78", "1012345670"]),
-        (("dk",), ["0184:12345674", "CVR-nr. 12345674", "P-nr 1012345670", "tel:+4512345678"]),
-        (("no",), ["NO 310 345 679 MVA", "310345679", "Org.nr. 310 345 679 MVA", "0047 22334455"]),
-        (("no",), ["0192:310345679"]),
-    ],
-)
-def test_the_register_of_a_pasted_text_is_recognised(
-    countries: tuple[str, ...], texts: list[str]
-) -> None:
-    for text in texts:
-        assert (text, countries_of(text)) == (text, countries)
+# Pasted texts
+
+
+def test_the_register_of_a_pasted_text_is_recognised() -> None:
+    texts = {
+        **dict.fromkeys(["prøven", "12345674", "Norsk Prøve 12", "5790000000005", ""], BOTH),
+        **dict.fromkeys(["DK12345674", "DK 12 34 56 74", "+45 12 34 56 78", "1012345670"], DK),
+        **dict.fromkeys(["0184:12345674", "CVR-nr. 12345674", "P-nr 1012345670"], DK),
+        "tel:+4512345678": DK,
+        **dict.fromkeys(["NO 310 345 679 MVA", "310345679", "Org.nr. 310 345 679 MVA"], NO),
+        **dict.fromkeys(["0047 22334455", "0192:310345679"], NO),
+    }
+
+    assert {text: countries_of(text) for text in texts} == texts
 
 
 def test_a_number_that_no_company_can_have_is_said_to_be_none() -> None:
@@ -156,30 +154,46 @@ def test_a_number_that_no_company_can_have_is_said_to_be_none() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "text, letters, readings",
-    [
-        ("holding", True, ("a name",)),
-        ("Torggate 16", True, ("a name", "an address")),
-        ("12345674", False, ("a number",)),
-        ("+45 12 34 56 78", False, ("a number",)),
-        ("DK1234", True, ("a name",)),
-        ("%%", False, ("a name",)),
-        ("x", False, ("a name",)),
-    ],
-)
-def test_a_text_is_read_as_a_name_an_address_or_a_number(
-    text: str, readings: tuple[str, ...], *, letters: bool
-) -> None:
-    assert (has_letters(text), readings_of(text)) == (letters, readings)
+def test_a_text_is_read_as_a_name_an_address_or_a_number() -> None:
+    texts = {
+        "holding": (True, ("a name",)),
+        "Torggate 16": (True, ("a name", "an address")),
+        "12345674": (False, ("a number",)),
+        "+45 12 34 56 78": (False, ("a number",)),
+        "DK1234": (True, ("a name",)),
+        "%%": (False, ("a name",)),
+        "x": (False, ("a name",)),
+    }
+
+    assert {text: (has_letters(text), readings_of(text)) for text in texts} == texts
 
 
-def test_a_forms_lists_are_read_as_words() -> None:
+def test_companies_are_read_as_they_are_pasted() -> None:
+    texts = {
+        "dk:12345674, NO 310345679;DK12345682": ["dk:12345674", "NO 310345679", "DK12345682"],
+        "NO 310 345 679\n12345674 310345679": ["NO 310 345 679", "12345674", "310345679"],
+        "CVR-nr. 12345674, Org.nr. 310 345 679 MVA": [
+            *("CVR-nr. 12345674", "Org.nr. 310 345 679 MVA")
+        ],
+        "12 34 56 74 12 34 56 82 x": ["12 34 56 74", "12 34 56 82", "x"],
+        "dk:12345674 dk:12345674": ["dk:12345674"],
+        "se:12345674 rubbish 1": ["se:12345674", "rubbish", "1"],
+        " ,;\n": [],
+    }
+
+    assert {text: companies_in(text) for text in texts} == texts
+
+
+# Forms
+
+
+def test_a_forms_fields_are_those_of_the_api() -> None:
     form = read_form(
         {
             "url": [" https://example.com/ "],
             "companies": ["dk:12345674, no:310345679\nno:310345806"],
             "municipalities": ["Høje Taastrup, Oslo"],
+            "headers": ["X-Token: a:b\n\nX-Empty"],
         }
     )
 
@@ -188,77 +202,47 @@ def test_a_forms_lists_are_read_as_words() -> None:
         companies=("dk:12345674", "no:310345679", "no:310345806"),
         municipalities=("Høje Taastrup", "Oslo"),
     )
-
-
-@pytest.mark.parametrize(
-    "choice, events",
-    [
-        ("all", ("*",)),
-        ("families", ("company.*",)),
-        ("types", ("owners.changed",)),
-        ("invented", ("*",)),
-        (None, ("*",)),
-    ],
-)
-def test_only_the_list_of_the_choice_counts(choice: str | None, events: tuple[str, ...]) -> None:
-    lists = {"families": ["company.*"], "types": ["owners.changed"]}
-
-    form = read_form(lists if choice is None else {"choice": [choice], **lists})
-
-    assert form.events == events
-
-
-def test_a_form_without_a_filter_selects_everything() -> None:
+    assert form.header_values == {"X-Token": "a:b", "X-Empty": ""}
     assert read_form({"companies": [" "]}).filter is None
 
 
-def test_headers_are_lines_with_a_name_and_a_value() -> None:
-    form = read_form({"headers": ["X-Token: a:b\n\nX-Empty"]})
+def test_only_the_list_of_the_choice_counts() -> None:
+    lists = {"families": ["company.*"], "types": ["owners.changed"]}
+    chosen = {"families": ("company.*",), "types": ("owners.changed",)}
+    chosen |= dict.fromkeys(("all", "invented", ""), ("*",))
 
-    assert form.header_values == {"X-Token": "a:b", "X-Empty": ""}
-
-
-def of_events(*events: str) -> Webhook:
-    limits = {"countries": ["dk"], "fields": ["address"]}
-    return Webhook.model_validate(a_webhook(events=list(events), filter=limits))
-
-
-TYPES = ("company.created", "company.updated", "owners.changed")
-
-
-def test_a_webhooks_form_has_its_fields() -> None:
-    webhook = of_events("*")
-
-    form = form_of(webhook, TYPES)
-
-    assert form.filter == webhook.filter
-    assert form.headers == ""
+    assert {each: read_form({"choice": [each], **lists}).events for each in chosen} == chosen
+    assert read_form(lists).events == ("*",)
 
 
 @pytest.mark.parametrize(
     "events, choice, shown",
     [
-        (("*",), "all", ("*",)),
-        (("company.created", "*"), "all", ("*",)),
-        (("company.*",), "families", ("company.*",)),
-        (("owners.changed", "company.created"), "types", ("company.created", "owners.changed")),
-        (("company.*", "owners.changed"), "types", TYPES),
+        ("*", "all", "*"),
+        ("company.created *", "all", "*"),
+        ("company.*", "families", "company.*"),
+        ("owners.changed company.created", "types", "company.created owners.changed"),
+        (
+            "company.* owners.changed",
+            "types",
+            "company.created company.updated owners.changed",
+        ),
     ],
 )
-def test_a_webhooks_events_are_one_choice(
-    events: tuple[str, ...], choice: str, shown: tuple[str, ...]
-) -> None:
-    form = form_of(of_events(*events), TYPES)
+def test_a_webhook_that_exists_is_a_form(events: str, choice: str, shown: str) -> None:
+    limits = {"countries": ["dk"], "fields": ["address"]}
+    webhook = Webhook.model_validate(a_webhook(events=events.split(), filter=limits))
 
-    assert (form.choice, form.events) == (choice, shown)
+    form = form_of(webhook, ("company.created", "company.updated", "owners.changed"))
+
+    assert (form.choice, form.events) == (choice, tuple(shown.split()))
+    assert (form.filter, form.headers) == (webhook.filter, "")
 
 
 def test_an_event_filter_leaves_out_empty_values() -> None:
     query = MultiDict([("type", ""), ("country", "dk"), ("companies", "dk:1, no:2")])
 
-    chosen = read_filter(query)
-
-    assert (chosen.types, chosen.countries, chosen.companies) == ((), ("dk",), ("dk:1", "no:2"))
+    assert read_filter(query) == EventFilter((), ("dk",), ("dk:1", "no:2"), ())
 
 
 # Sentences
@@ -270,8 +254,8 @@ COUNTRIES = {"dk": "Denmark", "no": "Norway"}
     "events, limits, shown",
     [
         (("*",), {}, "every event about any company in both registers"),
-        (("*",), {"countries": ("dk", "no")}, "every event about any company in both registers"),
-        (("company.*",), {"countries": ("dk",)}, "company.* events about any company in Denmark"),
+        (("*",), {"countries": BOTH}, "every event about any company in both registers"),
+        (("company.*",), {"countries": DK}, "company.* events about any company in Denmark"),
         (
             ("company.created", "owners.changed"),
             {"companies": ("dk:12345674",)},
@@ -279,20 +263,24 @@ COUNTRIES = {"dk": "Denmark", "no": "Norway"}
         ),
         (
             ("a.a", "a.b", "a.c", "a.d"),
-            {"companies": ("dk:1", "dk:2")},
-            "the events of 4 chosen types about 2 chosen companies",
+            {"companies": ("dk:1", "dk:2"), "countries": NO},
+            "the events of 4 chosen types about 2 chosen companies in Norway",
         ),
         (
             ("*",),
             {"forms": ("80", "AS"), "industries": ("62",), "municipalities": tuple("abcd")},
             "every event about any company in both registers, with the legal form 80 or AS, "
-            "in an industry whose code begins with 62, "
-            "in one of 4 municipalities",
+            "in an industry whose code begins with 62, in one of 4 municipalities",
         ),
         (
             ("*",),
-            {"countries": ("no",), "fields": ("address", "phone")},
+            {"countries": NO, "fields": ("address", "phone")},
             "every event about any company in Norway, if address or phone changed",
+        ),
+        (
+            ("*",),
+            {"watchlists": ("wl_1", "wl_2"), "companies": ("dk:1",)},
+            "every event about any company of 2 watchlists or the company dk:1",
         ),
         (("webhook.disabled",), {}, "webhook.disabled events about your other webhooks"),
     ],
@@ -303,46 +291,42 @@ def test_a_sentence_says_what_a_webhook_receives(
     said = arrivals(events, WebhookFilter(**limits), COUNTRIES)
 
     assert said == f"This webhook receives {shown}."
-
-
-def test_a_webhook_without_events_receives_nothing() -> None:
     assert "choose at least one" in arrivals((), None, COUNTRIES)
 
 
-def a_problem(code: str, text: str = "a detail", **members: Any) -> str:
-    retry_after = members.pop("retry_after", None)
-    problem = {"code": code, "detail": text, **members}
-    return detail(problem_error(problem, status=400, retry_after=retry_after))
-
-
-def test_a_problem_says_what_to_do() -> None:
-    assert a_problem("rate_limited", retry_after=12).endswith("Try again in 12 seconds.")
-    assert a_problem("rate_limited", retry_after=0.2).endswith("Try again in 1 second.")
-    assert a_problem("service_unavailable").endswith("Try again in a moment.")
-    assert "as r-7" in a_problem("internal_error", request_id="r-7")
-
-
 @pytest.mark.parametrize(
-    "code, text, shown",
+    "code, members, shown",
     [
-        (
-            "webhook_disabled",
-            'the webhook is disabled; PATCH it with {"status": "enabled"} first',
-            "The webhook is disabled. Enable it first.",
-        ),
-        ("webhook_disabled", "the operator disabled it", "The operator disabled it."),
-        ("new_code", "use `this`", "Use this."),
+        ("rate_limited", {"retry_after": 12}, "may for now. Try again in 12 seconds."),
+        ("rate_limited", {"retry_after": 0.2}, "may for now. Try again in 1 second."),
+        ("service_unavailable", {}, "at the moment. Try again in a moment."),
+        ("internal_error", {"request_id": "r-7"}, "can find the request as r-7."),
+        ("webhook_disabled", {"detail": "PATCH it"}, "The webhook is disabled. Enable it first."),
+        ("webhook_disabled", {"detail": "the operator did it"}, "The operator did it."),
+        ("new_code", {"detail": "use `this`"}, "Use this."),
     ],
 )
-def test_a_problem_is_a_sentence_that_speaks_of_no_request(
-    code: str, text: str, shown: str
+def test_a_problem_says_what_to_do_and_speaks_of_no_request(
+    code: str, members: dict[str, Any], shown: str
 ) -> None:
-    assert a_problem(code, text) == shown
+    retry_after = members.get("retry_after")
+
+    said = detail(problem_error({"code": code, **members}, status=400, retry_after=retry_after))
+
+    assert said.endswith(shown)
 
 
-@pytest.mark.parametrize("text, shown", [("did you mean Oslo?", "Did you mean Oslo?"), ("", "")])
-def test_a_question_keeps_its_question_mark(text: str, shown: str) -> None:
-    assert sentence(text) == shown
+def test_sentences_end_and_begin_as_sentences() -> None:
+    descriptions = {
+        "A production unit ended.": "A production unit ended.",
+        "The owners changed; data.changes has both lists.": "The owners changed.",
+        "The owners changed; `data.changes` has both lists.": "The owners changed.",
+        "It is no longer kept, and `data.company` is null.": "It is no longer kept.",
+        "A test of the owner; `data` is empty.": "A test of the owner.",
+    }
+
+    assert [sentence("did you mean Oslo?"), sentence("")] == ["Did you mean Oslo?", ""]
+    assert {text: without_members(text) for text in descriptions} == descriptions
 
 
 def test_a_fault_names_the_value_that_is_wrong() -> None:
@@ -362,14 +346,23 @@ def test_a_fault_names_the_value_that_is_wrong() -> None:
 
 
 @pytest.mark.parametrize(
-    "text, shown",
+    "change, said",
     [
-        ("A production unit ended.", "A production unit ended."),
-        ("The owners changed; data.changes has both lists.", "The owners changed."),
-        ("The owners changed; `data.changes` has both lists.", "The owners changed."),
-        ("It is no longer kept, and `data.company` is null.", "It is no longer kept."),
-        ("A test of the owner; `data` is empty.", "A test of the owner."),
+        ({"added": 1200, "present": 3}, "1,200 added, 3 there already."),
+        ({}, "Nothing changed."),
+        (
+            {"removed": 1, "unknown": [f"no:{number}" for number in range(7)]},
+            "1 removed. In no register, and not added: no:0, no:1, no:2, no:3, no:4 and 2 more.",
+        ),
+        (
+            {"invalid": [{"parameter": "add[0]", "value": "se:1", "message": "not covered"}]},
+            "Nothing changed. Not read: se:1 (not covered).",
+        ),
     ],
 )
-def test_a_description_for_people_has_no_members_of_a_body(text: str, shown: str) -> None:
-    assert without_members(text) == shown
+def test_a_change_of_a_watchlist_is_described_in_words(
+    change: dict[str, object], said: str
+) -> None:
+    counts = {"added": 0, "present": 0, "removed": 0, "size": 1}
+
+    assert effect(WatchlistChange.model_validate(counts | change)) == said

@@ -14,14 +14,16 @@ from common.runtime.public_port.connections import (
     connections_within,
 )
 from common.runtime.public_port.server import public_port
-from portal.adapters.http.application import application
-from portal.adapters.http.context import Dependencies, Links
-from portal.adapters.http.live import LiveReaders
-from portal.adapters.http.metrics import HttpMetrics
-from portal.adapters.http.refusals import refusals
+from portal.adapters.http.application import application, refusals
+from portal.adapters.http.context import (
+    Dependencies,
+    HttpMetrics,
+    Links,
+    LiveReaders,
+    Registries,
+)
 from portal.adapters.http.sessions import SessionPolicy
 from portal.adapters.reading import Reader
-from portal.adapters.registry import Registries, reachable
 from portal.adapters.spreadsheets import Spreadsheets
 from portal.adapters.uploads import Uploads
 from portal.settings import Settings
@@ -40,8 +42,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     http = await stack.enter_async_context(
         httpx.AsyncClient(limits=httpx.Limits(max_connections=to_api), trust_env=False)
     )
-    health.add("registry", reachable(http, settings.registry_url), required=Required.FIRST)
     dependencies = _dependencies(settings, http)
+    health.add("registry", dependencies.registries.fault, required=Required.FIRST)
     await stack.enter_async_context(
         public_port(
             application(dependencies),

@@ -15,8 +15,8 @@ import structlog
 
 from common.runtime import tracing
 
-#: Loggers kept at WARNING; at INFO they would add lines to every unit of work.
-_QUIET = ("aiohttp", "aio_pika", "pymongo", "dicttoxml", "asyncio")
+#: Loggers kept at WARNING; at INFO they would add lines to every unit of work, with its searches.
+_QUIET = ("aiohttp", "aio_pika", "pymongo", "dicttoxml", "asyncio", "httpx", "httpcore")
 #: One logs an error at each try to connect, which `common.messaging.connection` logs once, the
 #: other a warning for each malformed `tracestate` that a client sends.
 _SILENT = ("aiormq", "opentelemetry.trace.span")

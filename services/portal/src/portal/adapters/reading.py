@@ -144,7 +144,6 @@ def lines_of(data: bytes, choice: Choice = Choice()) -> Iterator[bytes]:
 
 
 def _documents(data: bytes, choice: Choice) -> Iterator[dict[str, Any] | list[Any]]:
-    """Yields how the file was read, and its rows, which are their number and their cells."""
     try:
         sheet = read_sheet(data, sheet=choice.sheet, header_row=choice.header_row)
     except ValueError as error:
@@ -169,7 +168,6 @@ def _documents(data: bytes, choice: Choice) -> Iterator[dict[str, Any] | list[An
 
 
 def _cell(text: str) -> str:
-    """Returns the text of a cell, cut, without what ends a line; JSON escapes the other marks."""
     return " ".join(text.strip()[:_MAX_CELL].splitlines())
 
 

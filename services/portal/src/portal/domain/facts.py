@@ -1,8 +1,13 @@
-"""Codes of the registers in words for people, each with an explanation."""
+"""Codes and contacts of the registers for people: words with explanations, and safe links."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
+
+from common.domain.code_texts import FORMS, ROLES
+from common.domain.countries import Country
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,40 +19,28 @@ class Term:
 
 
 _ROLES: Final = {
-    "owner": Term("Owner", "has a share of the company."),
-    "partner": Term("Partner", "owns a partnership with others, and is liable for its debts."),
-    "general_partner": Term("General partner", "is fully liable for a limited partnership."),
-    "sole_proprietor": Term("Sole proprietor", "owns the business alone, and pays its debts."),
-    "co_owner": Term("Co-owner", "owns the business jointly with others."),
-    "director": Term("Managing director", "runs the daily business."),
-    "board_chair": Term("Chair of the board", "leads the board of directors."),
-    "board_deputy_chair": Term("Deputy chair of the board", "stands in for the chair."),
-    "board_member": Term("Board member", "has a vote on the board of directors."),
-    "board_deputy_member": Term("Deputy board member", "stands in for a board member."),
-    "board_observer": Term("Board observer", "attends the board's meetings without a vote."),
-    "auditor": Term("Auditor", "is independent, and audits the annual accounts."),
-    "accountant": Term("Accountant", "keeps the company's books."),
-    "signatory": Term("Signatory", "may sign for the company, alone or with others."),
-    "procuration_holder": Term(
-        "Holder of procuration", "may act for the company in its daily business."
-    ),
-    "branch_manager": Term("Branch manager", "runs the branch of a foreign company."),
-    "supervisory_board_member": Term(
-        "Member of the supervisory board", "supervises the management."
-    ),
-    "sustainability_auditor": Term(
-        "Sustainability auditor", "verifies the company's report on sustainability."
-    ),
-    "estate_administrator": Term("Estate administrator", "winds up the estate of a bankruptcy."),
+    "owner": "has a share of the company.",
+    "partner": "owns a partnership with others, and is liable for its debts.",
+    "general_partner": "is fully liable for a limited partnership.",
+    "sole_proprietor": "owns the business alone, and pays its debts.",
+    "co_owner": "owns the business jointly with others.",
+    "director": "runs the daily business.",
+    "board_chair": "leads the board of directors.",
+    "board_deputy_chair": "stands in for the chair.",
+    "board_member": "has a vote on the board of directors.",
+    "board_deputy_member": "stands in for a board member.",
+    "board_observer": "attends the board's meetings without a vote.",
+    "auditor": "is independent, and audits the annual accounts.",
+    "accountant": "keeps the company's books.",
+    "signatory": "may sign for the company, alone or with others.",
+    "procuration_holder": "may act for the company in its daily business.",
+    "branch_manager": "runs the branch of a foreign company.",
+    "supervisory_board_member": "supervises the management.",
+    "sustainability_auditor": "verifies the company's report on sustainability.",
+    "estate_administrator": "winds up the estate of a bankruptcy.",
 }
 
-_REGISTERS: Final = {
-    "business_enterprises": "Business enterprises",
-    "vat": "VAT",
-    "voluntary_organisations": "Voluntary organisations",
-    "foundations": "Foundations",
-    "political_parties": "Political parties",
-}
+_REGISTERS: Final = {"vat": "VAT"}
 
 _LANGUAGES: Final = {"nb": "Norwegian, Bokmål", "nn": "Norwegian, Nynorsk"}
 
@@ -58,39 +51,15 @@ _STATUSES: Final = {
     "ended": "The company no longer exists.",
 }
 
-_FORMS: Final = {
-    "dk": {
-        "10": "Sole proprietorship",
-        "30": "General partnership",
-        "40": "Limited partnership",
-        "60": "Public limited company",
-        "80": "Private limited company",
-        "90": "Commercial foundation",
-        "110": "Association",
-        "140": "Cooperative with limited liability",
-        "170": "Branch of a foreign company",
-    },
-    "no": {
-        "ANS": "General partnership with joint liability",
-        "AS": "Private limited company",
-        "ASA": "Public limited company",
-        "BRL": "Housing cooperative",
-        "DA": "General partnership with shared liability",
-        "ENK": "Sole proprietorship",
-        "FLI": "Association",
-        "KOMM": "Municipality",
-        "KS": "Limited partnership",
-        "NUF": "Branch of a foreign company",
-        "SA": "Cooperative",
-        "STI": "Foundation",
-    },
-}
+
+def _plain(code: str) -> str:
+    return code.replace("_", " ").capitalize()
 
 
 def role(code: str | None) -> Term:
     """Returns the role of an owner, a manager or an auditor; a new one in the words of its code."""
-    plain = (code or "unknown").replace("_", " ").capitalize()
-    return _ROLES.get(code or "", Term(plain, ""))
+    known = ROLES.get(code or "")
+    return Term(known.en if known else _plain(code or "unknown"), _ROLES.get(code or "", ""))
 
 
 def roles(codes: Iterable[str | None]) -> list[Term]:
@@ -101,7 +70,7 @@ def roles(codes: Iterable[str | None]) -> list[Term]:
 
 def register(code: str) -> str:
     """Returns the name of a further register; a new one in the words of its code."""
-    return _REGISTERS.get(code, code.replace("_", " ").capitalize())
+    return _REGISTERS.get(code, _plain(code))
 
 
 def language(code: str | None) -> str:
@@ -116,4 +85,35 @@ def status(code: str) -> str:
 
 def form(country: str, code: str) -> str:
     """Returns the legal form in English; empty for one without an English word."""
-    return _FORMS.get(country, {}).get(code, "")
+    return FORMS[Country(country)].get(code, "")
+
+
+_CALLING_CODES: Final = {"dk": "45", "no": "47"}
+
+_PHONE = re.compile(r"\+?[0-9]{4,15}")
+_EMAIL = re.compile(r"[^\s@:/?#&<>\"'()\[\]\\,;]+@[\w-]+(\.[\w-]+)+")
+#: Registers hold websites with and without a scheme; a host has a dot.
+_WEBSITE = re.compile(
+    r"(https?://)?[^\W_]([\w-]*\.)+[^\W\d_][\w-]+(:[0-9]{1,5})?([/?#][^\s<>\"\\]*)?", re.I
+)
+
+
+def phone_link(phone: str, country: str) -> str | None:
+    """Returns a `tel:` link; None if the text is no phone number."""
+    digits = re.sub(r"[ .()-]", "", phone)
+    if _PHONE.fullmatch(digits) is None or country not in _CALLING_CODES:
+        return None
+    return f"tel:{digits if digits.startswith('+') else f'+{_CALLING_CODES[country]}{digits}'}"
+
+
+def email_link(address: str) -> str | None:
+    """Returns a `mailto:` link; None if the text is no address."""
+    return f"mailto:{quote(address, safe='@')}" if _EMAIL.fullmatch(address) else None
+
+
+def website_link(text: str) -> str | None:
+    """Returns an address of the web, whatever the register holds; never of another scheme."""
+    match = _WEBSITE.fullmatch(text.strip())
+    if match is None:
+        return None
+    return match[0] if match[1] else f"https://{match[0]}"

@@ -1,4 +1,4 @@
-"""Recognition of a pasted text: its register, how it may be understood, and its faults."""
+"""Recognition of pasted texts: the register, the meaning and the faults of one, and companies."""
 
 import re
 from collections.abc import Callable
@@ -10,20 +10,21 @@ from common.domain.numbers import (
     parse_phone_number,
     parse_registration_number,
     parse_unit_number,
+    read_company,
     registration_number_checks,
 )
 from common.domain.participants import parse_participant
 from company_registry.models import Country
 
-_REGISTERS: Final[tuple[Country, ...]] = ("dk", "no")
+REGISTERS: Final[tuple[Country, ...]] = ("dk", "no")
 
 _STREET_AND_HOUSE = re.compile(r"[^\W\d]{2}.*\s[0-9]")
 
 
 def countries_of(text: str) -> tuple[Country, ...]:
     """Returns the registers in which the text may name a company: both for a text of neither."""
-    found = tuple(each for each in _REGISTERS if _is_identifier(text, countries.Country(each)))
-    return found or _REGISTERS
+    found = tuple(each for each in REGISTERS if _is_identifier(text, countries.Country(each)))
+    return found or REGISTERS
 
 
 def _is_identifier(text: str, country: countries.Country) -> bool:
@@ -74,3 +75,30 @@ def readings_of(text: str) -> tuple[str, ...]:
         return ("a name", "an address")
     is_number = any(map(str.isdecimal, text)) and not any(map(str.isalpha, text))
     return ("a number",) if is_number else ("a name",)
+
+
+_BETWEEN: Final = re.compile(r"[,;\t\n\r]+")
+
+#: Maximum words of a company: `Org.nr. NO 310 345 679 MVA`, each digit apart.
+_MAX_WORDS: Final = 14
+
+
+def companies_in(text: str) -> list[str]:
+    """Returns the companies of a text; words that are none are left for the API to name."""
+    found: list[str] = []
+    for part in _BETWEEN.split(text):
+        words = part.split()
+        while words:
+            sizes = range(min(len(words), _MAX_WORDS), 0, -1)
+            count = next((size for size in sizes if _is_company(words[:size])), 1)
+            found.append(" ".join(words[:count]))
+            words = words[count:]
+    return list(dict.fromkeys(found))
+
+
+def _is_company(words: list[str]) -> bool:
+    try:
+        read_company(" ".join(words))
+    except InvalidIdentifier:
+        return False
+    return True

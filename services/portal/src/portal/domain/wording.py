@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from company_registry.errors import ApiError, CompanyRemoved, FieldError
+from company_registry.watchlist_models import WatchlistChange
 
 NO_RESPONSE: Final = "The company registry does not respond. Try again in a moment."
 
@@ -64,6 +65,9 @@ _CAUSES: Final = {
     "operator": "By the operator of this service",
 }
 
+#: Unknown companies that a sentence names.
+_NAMED: Final = 5
+
 #: The part of a description that begins with `data`, and what leads to it.
 _MEMBERS: Final = re.compile(r"[;,:]?(?: and)? `?data\b")
 
@@ -101,12 +105,15 @@ def faults(errors: Sequence[FieldError], given: Mapping[str, Sequence[str]]) -> 
     """
     found: dict[str, list[str]] = {}
     for each in errors:
-        name, _, place = each.parameter.removeprefix("filter.").partition("[")
-        name = name.partition(".")[0]
-        message = _message(name, each.message)
-        wrong = _value(given.get(name, ()), place.partition("]")[0])
-        line = f"“{wrong}” is not valid. {message}" if wrong else message
-        found.setdefault(name, []).append(line)
+        name, _, rest = each.parameter.removeprefix("filter.").partition("[")
+        name, place = name.partition(".")[0], rest.partition("]")[0]
+        known = _FIELDS.get(name, {}).items()
+        own = (text for start, text in known if each.message.startswith(start))
+        message = next(own, None) or sentence(each.message)
+        values = given.get(name, ())
+        if place.isdecimal() and int(place) < len(values):
+            message = f"“{values[int(place)]}” is not valid. {message}"
+        found.setdefault(name, []).append(message)
     return {name: " ".join(dict.fromkeys(lines)) for name, lines in found.items()}
 
 
@@ -122,11 +129,26 @@ def sentence(text: str) -> str:
     return plain and f"{plain[0].upper()}{plain[1:]}{end}"
 
 
-def _message(name: str, message: str) -> str:
-    words = _FIELDS.get(name, {})
-    own = (text for start, text in words.items() if message.startswith(start))
-    return next(own, None) or sentence(message)
+def effect(change: WatchlistChange) -> str:
+    """Returns what a change did, in a sentence or two."""
+    parts = [
+        f"{count:,} {words}"
+        for count, words in (
+            (change.added, "added"),
+            (change.present, "there already"),
+            (change.removed, "removed"),
+        )
+        if count
+    ]
+    said = f"{', '.join(parts).capitalize() or 'Nothing changed'}."
+    if change.unknown:
+        said = f"{said} In no register, and not added: {_listed(change.unknown)}."
+    if change.invalid:
+        faults = [f"{one.value} ({one.message})" for one in change.invalid]
+        said = f"{said} Not read: {_listed(faults)}."
+    return said
 
 
-def _value(values: Sequence[str], place: str) -> str:
-    return values[int(place)] if place.isdecimal() and int(place) < len(values) else ""
+def _listed(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - _NAMED:,} more" if len(texts) > _NAMED else ""
+    return ", ".join(texts[:_NAMED]) + more

@@ -1,12 +1,17 @@
-"""The application: its routes and its middleware, outermost first."""
+"""The application: its routes and its middleware, outermost first, and refusals before it."""
 
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Final
 
+import aiohttp_jinja2
 import aiohttp_session
-from aiohttp import web
+from aiohttp import hdrs, web
 
+from common.runtime.public_port.connections import Refuse
 from portal.adapters.http.context import DEPENDENCIES, Dependencies
 from portal.adapters.http.middleware import (
+    HEADERS,
     STATIC_PATH,
     UPLOAD_PATH,
     observe,
@@ -14,18 +19,16 @@ from portal.adapters.http.middleware import (
     refuse_other_sites,
     show_errors,
 )
-from portal.adapters.http.pages import set_up_templates, static_files
+from portal.adapters.http.pages import static_files, templates
 from portal.adapters.http.sessions import session_storage
 from portal.adapters.http.views import (
     companies,
-    company_lists,
     customers,
     deliveries,
     events,
     search,
     signing_in,
     watchlists,
-    webhook_forms,
     webhooks,
 )
 
@@ -39,8 +42,8 @@ ROUTES: Final = (
     web.post("/sign-in", signing_in.enter),
     web.post("/sign-out", signing_in.leave),
     web.get("/key", signing_in.key),
-    web.get("/companies", company_lists.listing),
-    web.get("/companies.{format:csv|xlsx}", company_lists.download),
+    web.get("/companies", companies.listing),
+    web.get("/companies.{format:csv|xlsx}", companies.download),
     web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}", companies.show),
     web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}.{format:json|xml}", companies.document),
     web.get("/customers", customers.show),
@@ -60,12 +63,12 @@ ROUTES: Final = (
     web.get("/watchlists/{id}/delete", watchlists.confirm_delete),
     web.post("/watchlists/{id}/delete", watchlists.delete),
     web.get("/webhooks", webhooks.listing),
-    web.get("/webhooks/new", webhook_forms.new),
-    web.post("/webhooks/new", webhook_forms.create),
-    web.post("/webhooks/arriving", webhook_forms.arriving),
+    web.get("/webhooks/new", webhooks.new),
+    web.post("/webhooks/new", webhooks.create),
+    web.post("/webhooks/arriving", webhooks.arriving),
     web.get("/webhooks/{id}", webhooks.show),
-    web.get("/webhooks/{id}/edit", webhook_forms.edit),
-    web.post("/webhooks/{id}/edit", webhook_forms.change),
+    web.get("/webhooks/{id}/edit", webhooks.edit),
+    web.post("/webhooks/{id}/edit", webhooks.change),
     web.post("/webhooks/{id}/test", webhooks.send_test),
     web.get("/webhooks/{id}/rotate", webhooks.confirm_rotation),
     web.post("/webhooks/{id}/rotate", webhooks.rotate),
@@ -95,8 +98,27 @@ def application(dependencies: Dependencies) -> web.Application:
         ],
     )
     app[DEPENDENCIES] = dependencies
-    set_up_templates(app)
+    app[aiohttp_jinja2.APP_KEY] = templates()
     app.add_routes(ROUTES)
     app.on_shutdown.append(dependencies.live.end)
     app.cleanup_ctx.append(dependencies.uploads.running)
     return app
+
+
+_TEXTS: Final = {
+    HTTPStatus.BAD_REQUEST: "The request cannot be read as HTTP/1.1, or its head exceeds 16 KiB.",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Too many people are connected. Try again in a moment.",
+}
+
+
+def refusals(new_id: Callable[[], str]) -> Refuse:
+    """Refuses with a sentence; `new_id` names the request."""
+
+    def refuse(status: HTTPStatus, _error: BaseException | None) -> web.Response:
+        text = _TEXTS.get(status, "An internal error.")
+        headers = {**HEADERS, "X-Request-Id": new_id(), hdrs.CACHE_CONTROL: "no-store"}
+        if status is HTTPStatus.SERVICE_UNAVAILABLE:
+            headers[hdrs.RETRY_AFTER] = "5"
+        return web.Response(status=status, text=text, headers=headers)
+
+    return refuse

@@ -1,19 +1,137 @@
-"""Context of handlers: the dependencies, and the session and language of the request."""
+"""Context of handlers: the dependencies, and the API with the key of the request's session."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+import httpx
 from aiohttp import web
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
-from company_registry import AsyncClient
-from portal.adapters.http.live import LiveReaders
-from portal.adapters.http.metrics import HttpMetrics
+from common.runtime import tracing
+from company_registry import AsyncClient, Retries
 from portal.adapters.http.sessions import SessionPolicy, SignedIn, forwarded_for
 from portal.adapters.reading import Reader
-from portal.adapters.registry import Registries
 from portal.adapters.spreadsheets import Spreadsheets
 from portal.adapters.uploads import Uploads
+from portal.domain.wording import LimitReached
+
+_BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+#: For a waiting user: few retries, and none longer than a page may take.
+_RETRIES: Final = Retries(attempts=2, max_delay=0.5, max_retry_after=1)
+
+#: In the background: retries outlast an outage of a minute, and the window of a rate limit.
+_PATIENT: Final = Retries(attempts=10, max_delay=10, max_retry_after=120)
+#: Seconds for a response to a hundred records.
+_PATIENT_TIMEOUT: Final = 30.0
+
+
+class HttpMetrics:
+    """Prometheus metrics of one application."""
+
+    def __init__(self, registry: CollectorRegistry = REGISTRY) -> None:
+        self._requests = Counter(
+            "portal_http_requests_total",
+            "Requests by route and status",
+            ["route", "status"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "portal_http_request_duration_seconds",
+            "From the request's arrival to its response",
+            ["route"],
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+        self._sign_ins = Counter(
+            "portal_sign_ins_total",
+            "Sign-ins by result: accepted or refused",
+            ["result"],
+            registry=registry,
+        )
+        self.live_readers = Gauge(
+            "portal_live_readers", "Open pages that follow events live", registry=registry
+        )
+        self.customer_files = Gauge(
+            "portal_customer_files", "Files of customers in memory", registry=registry
+        )
+
+    def done(self, route: str, status: int, seconds: float) -> None:
+        """Counts a response and observes its duration, by route."""
+        self._requests.labels(route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def signed_in(self, *, accepted: bool) -> None:
+        """Counts an attempt to sign in."""
+        self._sign_ins.labels("accepted" if accepted else "refused").inc()
+
+
+class TooManyReaders(LimitReached):
+    """As many pages follow events as this process allows."""
+
+    detail = "Too many pages follow events live."
+
+
+class TooManyReadersOfKey(LimitReached):
+    """As many pages of this key follow events as this process allows."""
+
+    status = 429
+    title = "Too many live pages"
+    detail = "Too many pages follow events live with your key. Close some of them."
+
+
+class LiveReaders:
+    """The tasks of open pages that follow events: bounded, and ended by a shutdown."""
+
+    def __init__(self, maximum: int, maximum_per_key: int, metrics: HttpMetrics) -> None:
+        self._maximum = maximum
+        self._maximum_per_key = maximum_per_key
+        self._metrics = metrics
+        #: The key of each task.
+        self._tasks: dict[asyncio.Task[Any], str] = {}
+
+    @contextmanager
+    def reading(self, key: str) -> Iterator[None]:
+        """Counts the current task as a reader; raises TooManyReaders, TooManyReadersOfKey."""
+        if len(self._tasks) >= self._maximum:
+            raise TooManyReaders
+        if list(self._tasks.values()).count(key) >= self._maximum_per_key:
+            raise TooManyReadersOfKey
+        task = asyncio.current_task()
+        assert task is not None, "handlers run in tasks"  # noqa: S101 (not an input)
+        self._tasks[task] = key
+        self._metrics.live_readers.set(len(self._tasks))
+        try:
+            yield
+        finally:
+            del self._tasks[task]
+            self._metrics.live_readers.set(len(self._tasks))
+
+    async def end(self, _app: web.Application) -> None:
+        """Ends all readers; browsers connect again, to another process."""
+        for task in self._tasks:
+            task.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class Registries:
+    """Clients of the API, each with the key of a user, that share their connections."""
+
+    url: str
+    http: httpx.AsyncClient
+    #: Seconds.
+    timeout: float
+
+    async def fault(self) -> str | None:
+        """Returns why the API does not answer. OPTIONS is not counted by its rate limits."""
+        try:
+            response = await self.http.options(f"{self.url}/api", timeout=1)
+        except httpx.HTTPError:
+            return "the API cannot be reached"
+        return None if response.status_code < 500 else f"the API answers {response.status_code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +166,23 @@ SIGNED_IN: Final = web.RequestKey("signed_in", SignedIn)
 
 
 def registry_with(request: web.Request, key: str, *, is_patient: bool = False) -> AsyncClient:
-    """Returns the API with a key; raises ValueError for a key of another form."""
-    return request.app[DEPENDENCIES].registries.with_key(
+    """Returns the API with a key; raises ValueError for a key of another form.
+
+    The API counts by the addresses of the browser and its proxies where it trusts the portal
+    (TRUSTED_PROXIES of the gateway).
+    """
+    registries, trace = request.app[DEPENDENCIES].registries, tracing.CURRENT.get()
+    return AsyncClient(
+        registries.url,
         key,
-        forwarded_for=forwarded_for(request),
-        request_id=request[REQUEST_ID],
-        is_patient=is_patient,
+        timeout=_PATIENT_TIMEOUT if is_patient else registries.timeout,
+        retries=_PATIENT if is_patient else _RETRIES,
+        headers={
+            "X-Forwarded-For": forwarded_for(request),
+            "X-Request-Id": request[REQUEST_ID],
+            **({} if trace is None else trace.fields()),
+        },
+        http=registries.http,
     )
 
 

@@ -39,22 +39,11 @@ UPLOAD_PATH: Final = "/customers/upload"
 _MAX_UPLOAD: Final = MAX_FILE + 64 * 1024
 _UPLOAD_TIMEOUT: Final = 120.0
 
-#: Scripts and styles come from this host alone, and nothing else does; no page may be framed.
-CONTENT_SECURITY_POLICY: Final = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "form-action 'self'",
-        "base-uri 'none'",
-        "frame-ancestors 'none'",
-    )
-)
-
 HEADERS: Final = {
-    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    # Scripts and styles come from this host alone, and nothing else does; no page may be framed.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
@@ -63,12 +52,6 @@ HEADERS: Final = {
     # Hides aiohttp's version.
     hdrs.SERVER: "company-portal",
 }
-
-#: Media types that scripts accept; they cannot use a page.
-_OF_SCRIPTS: Final = ("application/json", "text/event-stream")
-
-#: Label of unknown paths in metrics and logs.
-_UNMATCHED: Final = "unmatched"
 
 _TITLES: Final[dict[int, str]] = {
     400: "Invalid request",
@@ -82,6 +65,14 @@ _TITLES: Final[dict[int, str]] = {
     504: "Unavailable for the moment",
 }
 
+#: Of requests that the portal itself refuses.
+_DETAILS: Final[dict[int, str]] = {
+    404: "There is no such page.",
+    405: "This page cannot be sent a form.",
+    408: "The form did not arrive in time. Send it again.",
+    413: "The form is too long. A file may have 20 MB.",
+}
+
 log = structlog.get_logger()
 
 
@@ -92,7 +83,7 @@ async def observe(request: web.Request, handler: Handler) -> web.StreamResponse:
     started = dependencies.clock()
     request_id = request[REQUEST_ID] = dependencies.new_id()
     resource = request.match_info.route.resource
-    route = _UNMATCHED if resource is None else resource.canonical
+    route = "unmatched" if resource is None else resource.canonical
     tracing.REQUEST_ID.set(request_id)
     with tracing.serving(request, route, request_id) as recorded:
         response = await handler(request)
@@ -152,7 +143,8 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
     except web.HTTPException as error:
         if error.status < HTTPStatus.BAD_REQUEST:
             raise
-        return await error_page(request, error.status, _title(error.status), _detail(error))
+        text = _DETAILS.get(error.status, "The request is invalid.")
+        return await error_page(request, error.status, _title(error.status), text)
     except Exception as error:
         log.error("request.failed", request_id=request[REQUEST_ID], exc_info=error)
         text = f"An internal error. Its number is {request[REQUEST_ID]}."
@@ -171,15 +163,16 @@ async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
             allow_body(request, _UPLOAD_TIMEOUT)
             request = request.clone(client_max_size=_MAX_UPLOAD)
     elif request.path != SIGN_IN_PATH:
-        return await _sign_in_first(request)
+        return _sign_in_first(request)
     if request.method == hdrs.METH_POST and not await is_own_form(request):
         await add_note(request, "The form had expired. Send it again.", is_error=True)
         return redirect(SIGN_IN_PATH if found is None else "/")
     return await handler(request)
 
 
-async def _sign_in_first(request: web.Request) -> web.Response:
-    if request.headers.get(hdrs.ACCEPT) in _OF_SCRIPTS:
+def _sign_in_first(request: web.Request) -> web.Response:
+    # Scripts cannot use a page.
+    if request.headers.get(hdrs.ACCEPT) in ("application/json", "text/event-stream"):
         return web.Response(status=HTTPStatus.UNAUTHORIZED, text="Your session has ended.")
     wanted = request.path_qs if request.method == hdrs.METH_GET else "/"
     return redirect(SIGN_IN_PATH if wanted == "/" else f"{SIGN_IN_PATH}?next={quote(wanted)}")
@@ -187,17 +180,3 @@ async def _sign_in_first(request: web.Request) -> web.Response:
 
 def _title(status: int) -> str:
     return _TITLES.get(status, "Not possible")
-
-
-def _detail(error: web.HTTPException) -> str:
-    match error.status:
-        case HTTPStatus.NOT_FOUND:
-            return "There is no such page."
-        case HTTPStatus.METHOD_NOT_ALLOWED:
-            return "This page cannot be sent a form."
-        case HTTPStatus.REQUEST_TIMEOUT:
-            return "The form did not arrive in time. Send it again."
-        case HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-            return "The form is too long. A file may have 20 MB."
-        case _:
-            return "The request is invalid."

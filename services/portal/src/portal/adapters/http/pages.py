@@ -16,14 +16,11 @@ from common.runtime.public_port.conditional import fixed
 from company_registry.models import Share
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN
 from portal.adapters.http.sessions import SignedIn, csrf_token, take_notes
-from portal.domain import contacts, facts
+from portal.domain import facts
 from portal.domain.languages import Formats, formats_for
 from portal.domain.wording import cause, without_members
 
 _PACKAGE: Final = "portal.adapters.http"
-
-#: The cookie of the browser's time zone.
-_ZONE: Final = "zone"
 
 #: The pages of the menu, and the scope that each needs.
 _MENU: Final = (
@@ -39,18 +36,10 @@ _MENU: Final = (
 #: The statuses of failures after which the same request may succeed.
 PASSING: Final = (429, 502, 503, 504)
 
-#: Pages have data that only the key's owner may see.
-_NO_STORE: Final = "no-store"
-
-
-def set_up_templates(app: web.Application) -> None:
-    """Registers the templates, with their filters and functions."""
-    app[aiohttp_jinja2.APP_KEY] = _templates()
-
 
 @cache
-def _templates() -> jinja2.Environment:
-    """Returns the templates, compiled once by a process."""
+def templates() -> jinja2.Environment:
+    """Returns the templates with their filters and functions, compiled once by a process."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(_PACKAGE, "templates"),
         autoescape=True,
@@ -58,14 +47,14 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["segment"] = lambda text: quote(str(text), safe="")
-    environment.filters["words"] = lambda text: str(text).replace("_", " ")
-    environment.filters["share"] = _share
-    environment.filters["cause"] = cause
-    environment.filters["without_members"] = without_members
-    environment.globals["company_path"] = company_path
-    environment.globals["contacts"] = contacts
-    environment.globals["terms"] = facts
+    environment.filters.update(
+        segment=lambda text: quote(str(text), safe=""),
+        words=lambda text: str(text).replace("_", " "),
+        share=_share,
+        cause=cause,
+        without_members=without_members,
+    )
+    environment.globals.update(company_path=company_path, terms=facts)
     return environment
 
 
@@ -96,7 +85,7 @@ def company_path(country: str, vat: str) -> str:
 
 def formats_of(request: web.Request) -> Formats:
     """Returns the formats of the browser, whose time zone a script keeps in a cookie."""
-    zone = unquote(request.cookies.get(_ZONE, ""))
+    zone = unquote(request.cookies.get("zone", ""))
     return formats_for(request.headers.get(hdrs.ACCEPT_LANGUAGE, ""), zone)
 
 
@@ -129,7 +118,8 @@ def _rendered(
         **context,
     }
     response = aiohttp_jinja2.render_template(template, request, shown, status=status)
-    response.headers[hdrs.CACHE_CONTROL] = _NO_STORE
+    # Pages have data that only the key's owner may see.
+    response.headers[hdrs.CACHE_CONTROL] = "no-store"
     return response
 
 
@@ -151,7 +141,6 @@ def redirect(path: str) -> web.Response:
 
 
 def _share(share: Share | dict[str, str] | None) -> str:
-    """Returns a percentage, also as the changes of an event have it."""
     if share is None:
         return "–"
     low, high = (share.min, share.max) if isinstance(share, Share) else (share["min"], share["max"])

@@ -128,7 +128,6 @@ def is_of_another_site(request: web.Request) -> bool:
 
 
 def _host_of(origin: str) -> str:
-    """Returns the host and port of an origin; empty for `null`, and for what is none."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:

@@ -21,7 +21,7 @@ from company_registry.watchlist_operations import MAX_CHANGED
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
 from portal.adapters.http.pages import page, redirect
 from portal.adapters.http.sessions import add_note, remember_upload, uploaded
-from portal.adapters.http.views.company_lists import attachment
+from portal.adapters.http.views.companies import attachment
 from portal.adapters.http.views.search import COUNTRIES
 from portal.adapters.reading import MAX_FILE, Choice, Unreadable
 from portal.adapters.spreadsheets import Format
@@ -108,7 +108,6 @@ async def read_again(request: web.Request) -> web.Response:
 
 
 async def _take(request: web.Request, name: str, data: bytes, choice: Choice) -> None:
-    """Reads a file, and holds it in place of the session's last one; raises Unreadable."""
     dependencies = request.app[DEPENDENCIES]
     table = await dependencies.reader.read(data, choice)
     await _forget(request)
@@ -226,7 +225,6 @@ async def forget(request: web.Request) -> web.Response:
 
 
 async def _watchlists(request: web.Request) -> tuple[Watchlist, ...] | None:
-    """Returns the lists that companies can be added to; None without the scope."""
     may_watch = "webhooks" in request[SIGNED_IN].scopes
     return await registry_of(request).list_watchlists() if may_watch else None
 
@@ -285,7 +283,6 @@ async def _columns(
 
 
 def _pace(held: Upload) -> str:
-    """Returns the rate over the whole, the time that is left and what holds the matching."""
     progress = held.progress
     if progress is None or held.fault:
         return ""
@@ -299,7 +296,6 @@ def _pace(held: Upload) -> str:
 
 
 async def _estimate(request: web.Request, rows: int) -> str:
-    """Returns how long the key's rate holds the matching; empty if that is not known."""
     try:
         rate = (await registry_of(request).me()).rate
     except CompanyRegistryError:

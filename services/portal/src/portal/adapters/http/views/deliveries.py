@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from enum import StrEnum
 from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import quote
@@ -18,12 +17,12 @@ from company_registry import (
     InvalidParameter,
     WebhookDisabled,
 )
-from company_registry.webhook_models import Attempts, AttemptStatus, Delivery
+from company_registry.webhook_models import Attempts, AttemptStatus
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import formats_of, page, redirect
 from portal.adapters.http.sessions import add_note
+from portal.domain.drawings import HEIGHT, WIDTH, plot
 from portal.domain.languages import Formats
-from portal.domain.plot import HEIGHT, WIDTH, plot
 from portal.domain.wording import detail, faults
 
 _PAGE: Final = 25
@@ -66,7 +65,6 @@ async def listing(request: web.Request) -> web.Response:
 async def _attempts(
     registry: AsyncClient, webhook_id: str, filters: Mapping[str, str], formats: Formats, after: str
 ) -> tuple[Attempts, dict[str, str]]:
-    """Returns a page of attempts, or what is wrong with the filters."""
     times, found = formats.read_all({name: filters[name] for name in ("since", "until")})
     status = filters["status"] if filters["status"] in _STATES else None
     if found:
@@ -104,7 +102,10 @@ async def show(request: web.Request) -> web.Response:
             raise
         # A test is an event first, and a delivery a moment later.
         return await page(request, "delivery_coming.html", webhook=webhook, refresh=again)
-    progress = _progress(delivery, seen)
+    progress = ""
+    if seen is not None:
+        is_done = len(delivery.attempts) > seen or delivery.status == "cancelled"
+        progress = "arrived" if is_done else "waiting"
     return await page(
         request,
         "delivery.html",
@@ -113,7 +114,7 @@ async def show(request: web.Request) -> web.Response:
         body=None if delivery.body is None else _indented(delivery.body),
         attempts=sorted(delivery.attempts, key=lambda attempt: attempt.attempt),
         progress=progress,
-        refresh=again if progress is _Progress.WAITING else "",
+        refresh=again if progress == "waiting" else "",
     )
 
 
@@ -139,21 +140,6 @@ def awaited(webhook_id: str, delivery_id: str, *, seen: int, tries: int = 0) -> 
     return f"{path}?seen={seen}&tries={tries}"
 
 
-class _Progress(StrEnum):
-    """The state of the attempt that a user has requested."""
-
-    NONE = ""
-    WAITING = "waiting"
-    ARRIVED = "arrived"
-
-
-def _progress(delivery: Delivery, seen: int | None) -> _Progress:
-    if seen is None:
-        return _Progress.NONE
-    is_done = len(delivery.attempts) > seen or delivery.status == "cancelled"
-    return _Progress.ARRIVED if is_done else _Progress.WAITING
-
-
 def _count(request: web.Request, name: str) -> int | None:
     text = request.query.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else None
@@ -174,7 +160,6 @@ async def _last_day(registry: AsyncClient, webhook_id: str, now: datetime) -> li
 
 
 def _indented(body: str) -> str:
-    """Returns the body to read; it was sent without line breaks."""
     try:
         document: Any = json.loads(body)
     except ValueError:

@@ -22,7 +22,7 @@ from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
 from portal.adapters.http.middleware import set_headers
 from portal.adapters.http.pages import fragment, page
 from portal.adapters.http.views.search import COUNTRIES
-from portal.domain.event_filter import EventFilter, read_filter
+from portal.domain.webhooks import EventFilter, read_filter
 from portal.domain.wording import faults
 
 _PAGE: Final = 25
@@ -95,7 +95,8 @@ async def _follow(
             after = error.oldest
             continue
         except (NoResponse, ApiError) as error:
-            if isinstance(error, ApiError) and not _passes(error):
+            passes = isinstance(error, NoResponse | RateLimited) or error.status >= 500
+            if not passes:
                 # The response has begun, so no page can say it.
                 await response.write(b"event: end\ndata:\n\n")
                 return
@@ -109,14 +110,9 @@ async def _follow(
         await response.write(f"id: {after}\n\n".encode())
 
 
-def _passes(error: ApiError) -> bool:
-    return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR or isinstance(error, RateLimited)
-
-
 async def _page(
     registry: AsyncClient, chosen: EventFilter, after: str, *, wait: int = 0
 ) -> EventPage:
-    """`oldest` is the time of the oldest stored event."""
     countries: list[Country] = [each for each in ("dk", "no") if each in chosen.countries]
     return await registry.event_page(
         None if after == "oldest" else after,

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import chain
 from typing import Final
 
 from aiohttp import web
@@ -23,12 +24,17 @@ from company_registry.models import Country
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import PASSING, company_path, page, redirect
 from portal.adapters.http.sessions import add_note
-from portal.domain.pasted import countries_of, fault_of, has_letters, in_words, readings_of
+from portal.domain.pasted import (
+    REGISTERS,
+    countries_of,
+    fault_of,
+    has_letters,
+    in_words,
+    readings_of,
+)
 from portal.domain.wording import NO_RESPONSE, detail, faults
 
 COUNTRIES: Final[dict[str, str]] = {"dk": "Denmark", "no": "Norway"}
-
-_REGISTERS: Final[tuple[Country, ...]] = ("dk", "no")
 
 _SUGGESTIONS: Final = 8
 _PAGE: Final = 20
@@ -87,10 +93,11 @@ async def search(request: web.Request) -> web.Response:
             raise
         outage = detail(error)
     matches = [one.best for one in found if one.best is not None]
-    if len(matches) == 1 and _names_one(matches[0]):
-        [company] = matches
-        await add_note(request, f"Searched as {_IDENTIFIERS[company.match.type]}.")
-        return redirect(company_path(company.country, company.vat))
+    match matches:
+        case [company] if company.match.type in _IDENTIFIERS and not company.match.others:
+            await add_note(request, f"Searched as {_IDENTIFIERS[company.match.type]}.")
+            return redirect(company_path(company.country, company.vat))
+    types = dict.fromkeys(company.match.type for company in matches)
     return await page(
         request,
         "search.html",
@@ -102,20 +109,14 @@ async def search(request: web.Request) -> web.Response:
         after=after,
         countries=COUNTRIES,
         found=[one for one in found if not one.is_empty],
-        understood=_understood(text, matches),
+        understood=" and as ".join([_READINGS[each] for each in types] or readings_of(text)),
         fault=next((one.fault for one in found if one.fault), ""),
     )
-
-
-def _names_one(company: Company) -> bool:
-    """Returns True if an identifier led to the company, and to no other."""
-    return company.match.type in _IDENTIFIERS and not company.match.others
 
 
 async def _found(
     registry: AsyncClient, countries: tuple[Country, ...], text: str, after: str
 ) -> list[Found]:
-    """Returns the results of each register, best match first; after a cursor, the next page."""
     if after and len(countries) == 1:
         listed = await _listed(registry, countries[0], text, after)
         return [Found(countries[0], others=listed.suggestions, cursor=listed.cursor)]
@@ -147,7 +148,6 @@ async def _found_in(registry: AsyncClient, country: Country, text: str) -> Found
 async def _listed(
     registry: AsyncClient, country: Country, text: str, after: str | None = None
 ) -> SuggestionPage:
-    """Returns a page of the companies with the text in their names; empty for an invalid name."""
     if not has_letters(text):
         return SuggestionPage(suggestions=())
     try:
@@ -158,29 +158,23 @@ async def _listed(
         return SuggestionPage(suggestions=())
 
 
-def _understood(text: str, matches: list[Company]) -> str:
-    """Returns how the text was interpreted; without a match, how it could be."""
-    types = list(dict.fromkeys(company.match.type for company in matches))
-    words = [_READINGS[each] for each in types]
-    return " and as ".join(words or readings_of(text))
-
-
 async def suggest(request: web.Request) -> web.Response:
     """Returns suggestions of both registers, best first, for the script of the search box."""
     text, country = request.query.get("q", "").strip(), request.query.get("country", "")
     registry = registry_of(request)
 
-    async def of(each: Country) -> list[dict[str, object]]:
+    async def of(each: Country) -> list[tuple[Country, Suggestion]]:
         try:
             listed = await registry.suggest(each, text, limit=_SUGGESTIONS)
         except ApiError:
             # A suggestion that fails is missing, and the search itself says why.
             return []
-        return [_option(each, one) for one in listed]
+        return [(each, one) for one in listed]
 
     lists = await asyncio.gather(*map(of, _registers(country, text)))
-    ranked = sorted((one for listed in lists for one in listed), key=lambda one: -_score(one))
-    return web.json_response({"suggestions": ranked[:_SUGGESTIONS]})
+    ranked = sorted(chain.from_iterable(lists), key=lambda one: -one[1].score)
+    options = [_option(*one) for one in ranked[:_SUGGESTIONS]]
+    return web.json_response({"suggestions": options})
 
 
 def _option(country: Country, one: Suggestion) -> dict[str, object]:
@@ -196,12 +190,5 @@ def _option(country: Country, one: Suggestion) -> dict[str, object]:
     }
 
 
-def _score(suggestion: dict[str, object]) -> float:
-    score = suggestion["score"]
-    return score if isinstance(score, float) else 0.0
-
-
-def _registers(country: str, text: str) -> tuple[Country, ...]:
-    """Returns the chosen register, or else the registers to which the text may belong."""
-    chosen: tuple[Country, ...] = tuple(each for each in _REGISTERS if each == country)
-    return chosen or countries_of(text)
+def _registers(chosen: str, text: str) -> tuple[Country, ...]:
+    return tuple(each for each in REGISTERS if each == chosen) or countries_of(text)

@@ -58,7 +58,6 @@ async def key(request: web.Request) -> web.Response:
 
 
 async def _user(registry: AsyncClient, key: str) -> SignedIn:
-    """Returns the user of a key; raises Unauthorized for a key that is not valid."""
     found = await registry.me()
     return SignedIn(key, f"{found.owner} · {found.name}", found.scopes)
 

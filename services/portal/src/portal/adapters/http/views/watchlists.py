@@ -22,8 +22,8 @@ from company_registry.models import Country
 from portal.adapters.http.context import SIGNED_IN, registry_of
 from portal.adapters.http.pages import page, redirect
 from portal.adapters.http.sessions import add_note
-from portal.domain.watched import companies_in, effect
-from portal.domain.wording import detail, faults
+from portal.domain.pasted import companies_in
+from portal.domain.wording import detail, effect, faults
 
 HERE: Final = "/watchlists"
 
@@ -157,10 +157,6 @@ async def _page(
 
 
 async def _named(registry: AsyncClient, keys: Sequence[str]) -> tuple[dict[str, Company], set[str]]:
-    """Returns the companies by their keys, and the keys of those that no register has any more.
-
-    One that cannot be looked up now is in neither.
-    """
     lookups = [Lookup(cast(Country, key[:2]), key[3:]) for key in keys]
     found: dict[str, Company] = {}
     gone: set[str] = set()
@@ -174,7 +170,6 @@ async def _named(registry: AsyncClient, keys: Sequence[str]) -> tuple[dict[str, 
 
 
 async def _latest(registry: AsyncClient, watchlist_id: str) -> tuple[list[Event], str]:
-    """Returns the latest events of a watchlist, newest first, or why none can be shown."""
     try:
         found = await registry.event_page(_RECENT, watchlists=[watchlist_id], limit=_SHOWN_EVENTS)
     except ApiError as error:

@@ -1,19 +1,22 @@
-"""Webhooks: their list, one with its health, and what can be done with it."""
+"""Webhooks: their list, one with its health and what can be done with it, and their form."""
 
+import uuid
 from collections.abc import Mapping
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 
 from aiohttp import web
+from multidict import MultiDictProxy
 
-from company_registry import InvalidBody, RotationPending, WebhookDisabled
+from company_registry import InvalidBody, RotationPending, WebhookDisabled, WebhookLimitReached
+from company_registry.webhook_models import EventType, Webhook, WebhookChanges
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import error_page, formats_of, page, redirect
 from portal.adapters.http.sessions import add_note
 from portal.adapters.http.views.deliveries import awaited
 from portal.adapters.http.views.search import COUNTRIES
-from portal.domain.arrivals import arrivals
+from portal.domain.webhooks import WORD_LISTS, WebhookForm, arrivals, form_of, read_form
 from portal.domain.wording import detail, faults
 
 _STATES: Final = {"enabled": "The webhook is enabled.", "disabled": "The webhook is disabled."}
@@ -30,6 +33,10 @@ async def show(request: web.Request) -> web.Response:
     return await _page(request)
 
 
+async def _webhook(request: web.Request) -> Webhook:
+    return await registry_of(request).get_webhook(request.match_info["id"])
+
+
 async def _page(
     request: web.Request,
     *,
@@ -38,9 +45,7 @@ async def _page(
     found: Mapping[str, str] = MappingProxyType({}),
     status: int = HTTPStatus.OK,
 ) -> web.Response:
-    """Returns a webhook, with the form of a recovery as it was sent and its faults."""
-    registry = registry_of(request)
-    webhook = await registry.get_webhook(request.match_info["id"])
+    registry, webhook = registry_of(request), await _webhook(request)
     attempts = await registry.list_attempts(webhook.id)
     return await page(
         request,
@@ -71,8 +76,7 @@ async def send_test(request: web.Request) -> web.Response:
 
 async def confirm_rotation(request: web.Request) -> web.Response:
     """Shows the question before the secret is rotated."""
-    webhook = await registry_of(request).get_webhook(request.match_info["id"])
-    return await page(request, "webhook_rotate.html", webhook=webhook)
+    return await page(request, "webhook_rotate.html", webhook=await _webhook(request))
 
 
 async def rotate(request: web.Request) -> web.Response:
@@ -124,24 +128,20 @@ async def recover(request: web.Request) -> web.Response:
     except WebhookDisabled as error:
         await add_note(request, f"Nothing is recovered. {detail(error)}", is_error=True)
     else:
-        await add_note(request, _recovered(recovered.count))
+        count = recovered.count
+        words = "1 delivery is" if count == 1 else f"{count:,} deliveries are"
+        await add_note(
+            request,
+            f"{words} sent again."
+            if count
+            else "No delivery of this period failed, so nothing is sent again.",
+        )
     return redirect(f"/webhooks/{webhook_id}")
-
-
-def _recovered(count: int) -> str:
-    match count:
-        case 0:
-            return "No delivery of this period failed, so nothing is sent again."
-        case 1:
-            return "1 delivery is sent again."
-        case _:
-            return f"{count:,} deliveries are sent again."
 
 
 async def confirm_delete(request: web.Request) -> web.Response:
     """Shows the question before a webhook is deleted."""
-    webhook = await registry_of(request).get_webhook(request.match_info["id"])
-    return await page(request, "webhook_delete.html", webhook=webhook)
+    return await page(request, "webhook_delete.html", webhook=await _webhook(request))
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -149,3 +149,161 @@ async def delete(request: web.Request) -> web.Response:
     await registry_of(request).delete_webhook(request.match_info["id"])
     await add_note(request, "The webhook is deleted.")
     return redirect("/webhooks")
+
+
+# The form
+
+#: Tests are requested, not subscribed to.
+_NOT_CHOSEN: Final = ("webhook.test",)
+
+#: The button that shows what will arrive, for browsers without scripts.
+_PREVIEW: Final = "preview"
+
+#: The fields, in the order of the form.
+_FIELDS: Final = (
+    *("url", "description", "events", "countries", "watchlists"),
+    *(*WORD_LISTS, "headers"),
+)
+
+_NONE_CHOSEN: Final = {
+    "families": "Choose at least one family, or all events.",
+    "types": "Choose at least one event, or all events.",
+}
+
+
+async def new(request: web.Request) -> web.Response:
+    """Returns an empty form, or one for a company or a watchlist: `?company=dk:12345674`."""
+    company, watchlist = request.query.get("company", ""), request.query.get("watchlist", "")
+    name = request.query.get("name", "")[:200]
+    form = WebhookForm(
+        description=f"Changes of {name}" if name else "",
+        words={"companies": (company,)} if company else {},
+        watchlists=(watchlist,) if watchlist else (),
+    )
+    return await _form(request, form, await _types(request))
+
+
+async def create(request: web.Request) -> web.Response:
+    """Creates a webhook, or shows the form again with a preview or its errors."""
+    posted = await request.post()
+    form = _read(posted)
+    if _PREVIEW in posted or not form.events:
+        return await _unsaved(request, form, is_preview=_PREVIEW in posted)
+    try:
+        created = await registry_of(request).create_webhook(
+            form.url,
+            form.events,
+            filter=form.filter,
+            description=form.description or None,
+            headers=form.header_values or None,
+            # A form that is sent twice creates one webhook.
+            idempotency_key=str(posted.get("once", "")) or None,
+        )
+    except (InvalidBody, WebhookLimitReached) as error:
+        return await _refused(request, form, await _types(request), error)
+    return await page(
+        request, "webhook_secret.html", webhook=created, title="The webhook is created"
+    )
+
+
+async def edit(request: web.Request) -> web.Response:
+    """Shows the form of a webhook, filled in."""
+    webhook, types = await _webhook(request), await _types(request)
+    form = form_of(webhook, [each.name for each in types])
+    return await _form(request, form, types, webhook)
+
+
+async def change(request: web.Request) -> web.Response:
+    """Changes the edited fields of a webhook, or shows the form again."""
+    posted, webhook = await request.post(), await _webhook(request)
+    form = _read(posted)
+    if _PREVIEW in posted or not form.events:
+        return await _unsaved(request, form, webhook, is_preview=_PREVIEW in posted)
+    types = await _types(request)
+    changes: WebhookChanges = {
+        "url": form.url,
+        "filter": form.filter,
+        "description": form.description or None,
+    }
+    # Families with single types are shown as types, and stay while no other is chosen.
+    if form.events != form_of(webhook, [each.name for each in types]).events:
+        changes["events"] = list(form.events)
+    replaced = webhook.headers if form.headers or "clear_headers" in posted else ()
+    if headers := {**dict.fromkeys(replaced), **form.header_values}:
+        changes["headers"] = headers
+    try:
+        await registry_of(request).update_webhook(webhook.id, **changes)
+    except InvalidBody as error:
+        return await _refused(request, form, types, error, webhook)
+    await add_note(request, "The webhook is changed.")
+    return redirect(f"/webhooks/{webhook.id}")
+
+
+async def arriving(request: web.Request) -> web.Response:
+    """Returns the events that will arrive, for the script of the form."""
+    form = _read(await request.post())
+    return web.Response(text=arrivals(form.events, form.filter, COUNTRIES))
+
+
+def _read(posted: MultiDictProxy[str | bytes | bytearray | web.FileField]) -> WebhookForm:
+    return read_form({name: [str(one) for one in posted.getall(name)] for name in posted})
+
+
+async def _types(request: web.Request) -> list[EventType]:
+    listed = await registry_of(request).event_types()
+    return [each for each in listed if each.name not in _NOT_CHOSEN]
+
+
+async def _unsaved(
+    request: web.Request, form: WebhookForm, webhook: Webhook | None = None, *, is_preview: bool
+) -> web.Response:
+    types = await _types(request)
+    if is_preview:
+        return await _form(request, form, types, webhook)
+    found = {"events": _NONE_CHOSEN[form.choice]}
+    return await _form(request, form, types, webhook, found=found, status=400)
+
+
+async def _refused(
+    request: web.Request,
+    form: WebhookForm,
+    types: list[EventType],
+    error: InvalidBody | WebhookLimitReached,
+    webhook: Webhook | None = None,
+) -> web.Response:
+    lists = {"countries": form.countries, "watchlists": form.watchlists, **form.words}
+    found = faults(error.errors, lists)
+    is_known = found and found.keys() <= set(_FIELDS)
+    problem = "" if is_known else " ".join([detail(error), *found.values()])
+    return await _form(
+        request, form, types, webhook, found=found, problem=problem, status=error.status
+    )
+
+
+async def _form(  # noqa: PLR0913 (named options)
+    request: web.Request,
+    form: WebhookForm,
+    types: list[EventType],
+    webhook: Webhook | None = None,
+    *,
+    found: Mapping[str, str] = MappingProxyType({}),
+    problem: str = "",
+    status: int = HTTPStatus.OK,
+) -> web.Response:
+    return await page(
+        request,
+        "webhook_form.html",
+        status=status,
+        form=form,
+        webhook_id=webhook and webhook.id,
+        headers=webhook.headers if webhook else (),
+        types=types,
+        families=list(dict.fromkeys(each.name.partition(".")[0] + ".*" for each in types)),
+        countries=COUNTRIES,
+        watchlists=await registry_of(request).list_watchlists(),
+        once=str(uuid.uuid4()),
+        problem=problem,
+        # In the order of the page: the first of them has the focus.
+        faults={name: found[name] for name in _FIELDS if name in found},
+        arrivals=arrivals(form.events, form.filter, COUNTRIES),
+    )
