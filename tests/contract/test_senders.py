@@ -361,6 +361,42 @@ async def test_other_bytes_are_an_invalid_response(real: HttpSenders, answer: by
     assert await real.outcome(answering(answer)) == NoResponse(Cause.INVALID_RESPONSE)
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 204 No Content\r\n\r\nok",
+        b"HTTP/1.1 204 No Content\nX: y\n\nok",
+        b"HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\nok and more",
+        b"HTTP/1.1 204 No Content\r\nX-Long: " + b"a" * 9_000 + b"\r\n\r\n",
+        b"HTTP/1.1 204 No Content\r\n" + b"X-Many: 1\r\n" * 150 + b"\r\n",
+        HINT + b"HTTP/1.1 204 No Content\r\n\r\nok",
+    ],
+    ids=["body", "line feeds", "trailing bytes", "long header", "many headers", "after a hint"],
+)
+@pytest.mark.parametrize("cut", [0, 1, 2, 3], ids=lambda cut: f"cut {cut} before the body")
+async def test_a_status_counts_whatever_follows_it(
+    real: HttpSenders, answer: bytes, cut: int
+) -> None:
+    first = answer[: answer.rindex(b"\n\r\n" if b"\r" in answer else b"\n\n") + 3 - cut]
+
+    async def in_two_parts(connection: Connection) -> None:
+        await connection.request()
+        if cut:
+            await connection.send(first)
+        await connection.send(answer[len(first) :] if cut else answer)
+
+    assert await real.outcome(in_two_parts) == Response(204)
+
+
+@pytest.mark.parametrize("path", ["/a%2Fb/%7Ex/%2e%2e/c?x=%7E&y=a+b", "/?x", ""])
+async def test_the_url_is_sent_byte_for_byte(real: HttpSenders, path: str) -> None:
+    async with real.to(answering(OK)) as (sender, receiver):
+        await sender.send(a_post(receiver.url().removesuffix("/hook") + path))
+        [request] = receiver.connections[0].requests
+
+    assert request.startswith(f"POST {path or '/'} HTTP/1.1\r\n".encode())
+
+
 async def test_a_status_counts_although_the_time_ends_while_the_body_comes(
     real: HttpSenders,
 ) -> None:

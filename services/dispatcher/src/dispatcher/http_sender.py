@@ -6,6 +6,7 @@ responses, which it parses and queues as fast as they arrive.
 
 import asyncio
 import errno
+import re
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ import aiohttp
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
+from yarl import URL
 
 from common.contracts.failures import Unavailable
 from common.contracts.traces import TRACEPARENT
@@ -35,6 +37,10 @@ MAX_RESPONSE_BYTES = 256 * 1024
 MAX_INTERIM_RESPONSES = 100
 #: Bytes parsed at a time until the final status is known: few interim responses fit.
 _SLICE = 2048
+#: Headers of one response. Parsing one costs more than receiving it.
+MAX_HEADERS = 1000
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_LINE_END = re.compile(rb"\r?\n")
 
 #: True in the task of a request on a connection that has carried another. aiohttp tells it to trace
 #: configs alone, which cost a post a tenth of its time.
@@ -63,7 +69,7 @@ class BoundedResponseHandler(ResponseHandler):
         """Parses data in slices; aborts the connection when the response exceeds its bound."""
         start = 0
         while self._exception is None:
-            piece = data[start:] if self._final else data[start : start + _SLICE]
+            piece = data[start:] if self._final else data[start : _end_of_slice(data, start)]
             super().data_received(piece)
             self._received += len(piece)
             start += len(piece)
@@ -83,6 +89,15 @@ class BoundedResponseHandler(ResponseHandler):
         else:
             self._final = True
             super().feed_data(data, size)
+
+
+def _end_of_slice(data: bytes, start: int) -> int:
+    """Returns where a head that begins or goes on at `start` may end.
+
+    What follows a head is parsed after it: aiohttp drops a status in one read with a fault.
+    """
+    end = _LINE_END.match(data, start) or _BLANK_LINE.search(data, start, start + _SLICE)
+    return start + _SLICE if end is None else end.end()
 
 
 class BoundedConnector(aiohttp.TCPConnector):
@@ -183,7 +198,8 @@ class HttpSender:
         # Without `tracestate`, which holds data of other systems.
         own = {} if trace is None else {TRACEPARENT: trace.parent}
         async with self._session.post(
-            post.url,
+            # Byte for byte: a receiver may have signed it, or tell %2F from a slash.
+            URL(post.url, encoded=True),
             data=post.body,
             headers={**post.headers, **own},
             allow_redirects=False,
@@ -248,6 +264,10 @@ async def http_sender(
             cookie_jar=aiohttp.DummyCookieJar(),
             # A small response may decompress to any size.
             auto_decompress=False,
+            # The bound of the whole response is enough.
+            max_line_size=MAX_RESPONSE_BYTES,
+            max_field_size=MAX_RESPONSE_BYTES,
+            max_headers=MAX_HEADERS,
             headers={"Accept-Encoding": "identity"},
             trust_env=False,
         ) as session:
