@@ -16,8 +16,8 @@ from common.messaging.errors import BrokerUnavailable
 from common.messaging.publisher import Publisher
 from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
+from common.messaging.rpc_servers import Route
 from local_stack.rabbitmq import RabbitMQ
 from tests.delivery.broker import a_publisher, connections
 from tests.delivery.waiting import SOON, eventually

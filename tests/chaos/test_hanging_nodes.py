@@ -14,8 +14,8 @@ from common.contracts.topology import lookup_queue
 from common.messaging.connection import supervised
 from common.messaging.rpc import Result
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import Route
 from common.messaging.rpc_server import RpcServer
+from common.messaging.rpc_servers import Route
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from local_stack.servers import own_broker
 from tests.chaos.freezing import frozen

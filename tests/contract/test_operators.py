@@ -263,7 +263,7 @@ def test_an_override_that_loosens_a_pod_is_seen(change: dict[str, Any], fault: s
 
 
 def test_the_brokers_url_leads_to_every_node_by_tls() -> None:
-    # ADR 0048: each connection takes another address of the host.
+    # ADR 0073: each connection takes another address of the host.
     for workload in ours(documents()):
         variables = {each["name"]: each for each in workload.container["env"]}
         if "AMQP_URL" not in variables:

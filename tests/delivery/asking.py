@@ -11,7 +11,7 @@ from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhook_api import Operation, WebhookReply
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import Route
+from common.messaging.rpc_servers import Route
 from local_stack.system import Service
 from tests.builders.webhooks import a_request
 from tests.delivery.broker import rpc_client

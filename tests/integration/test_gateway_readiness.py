@@ -7,7 +7,7 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.failures import Unavailable
-from common.messaging.rpc_routes import Route
+from common.messaging.rpc_servers import Route
 from common.mongo import Client, Database, connected, database
 from gateway.readiness import LookupReadiness
 from gateway.rpc import READS

@@ -24,8 +24,8 @@ from common.contracts.traces import TraceContext, parse
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.rpc import Asked, Result, RpcFailed, encode_requests, encode_results
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
 from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer
+from common.messaging.rpc_servers import CLIENT_OVERLOAD, Route
 from common.runtime import tracing
 from local_stack.management import Management
 from tests.delivery.broker import NOWHERE, connections
@@ -448,22 +448,53 @@ async def test_messages_go_to_the_server_with_the_fewest_in_flight(rpc: Rpc) -> 
     assert shares == (3, 3)
 
 
-async def test_requests_of_a_server_that_dies_are_answered_by_another(
-    rpc: Rpc, amqp_url: str
+@pytest.mark.parametrize("is_repeatable", [True, False])
+async def test_of_the_requests_of_a_server_that_dies_another_answers_only_repeatable_ones(
+    rpc: Rpc, amqp_url: str, *, is_repeatable: bool
 ) -> None:
+    route = replace(ROUTE, is_repeatable=is_repeatable)
     async with AsyncExitStack() as stack:
         silent = await stack.enter_async_context(a_silent_server(amqp_url))
-        asked = asyncio.create_task(rpc.ask("1"))
+        asked = asyncio.create_task(rpc.ask_all("1", route=route))
         await _until(lambda: silent.requests == 1)
-        async with rpc.server():
+        async with rpc.server() as echo:
             await stack.aclose()
+            [outcome] = await asked
 
-            assert await asked == b"1"
+    if is_repeatable:
+        assert outcome == b"1"
+    else:
+        assert code_of(outcome) is FailureCode.UNAVAILABLE
+        assert not echo.lists
+
+
+async def test_a_request_that_the_broker_returns_is_sent_to_another_server_whatever_it_does(
+    rpc: Rpc, amqp_url: str
+) -> None:
+    async with a_silent_server(amqp_url):
+        await rpc.refused("1", timeout=0.1)  # makes it known
+    async with rpc.server():
+        assert await rpc.ask("2", route=replace(ROUTE, is_repeatable=False)) == b"2"
+
+
+async def test_a_small_part_of_the_requests_is_sent_again_for_want_of_a_reply(
+    rpc: Rpc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("common.messaging.rpc_servers.BURST", 2.0)
+    monkeypatch.setattr("common.messaging.rpc_client.REPEATED", 0.0)
+    one_each = Route(ROUTE.queue, in_flight=9, max_batch_size=1)
+    async with rpc.server() as echo:
+        asked = asyncio.create_task(rpc.ask_all(*["wait"] * 5, route=one_each))
+        await _until(lambda: len(echo.lists) == 7)
+        echo.gate.set()
+
+        assert await asked == [b"wait"] * 5
+    assert len(echo.lists) == 7
 
 
 async def test_a_server_that_stands_still_gets_no_further_requests(rpc: Rpc, amqp_url: str) -> None:
     async with a_silent_server(amqp_url) as silent:
-        failed = await rpc.refused("1", timeout=0.5)
+        failed = await rpc.refused("1", timeout=0.3)
         silent.stands_still = True
         async with rpc.server():
             answers = [await rpc.until_answered("next"), *await rpc.ask_all(*["next"] * 4)]

@@ -23,7 +23,7 @@ from common.contracts.webhook_api import Operation, WebhookReply
 from common.contracts.webhooks import decode_addressed
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import Route
+from common.messaging.rpc_servers import Route
 from common.mongo import Database
 from common.runtime.health import Health
 from tests.builders.deliveries import WEBHOOK, a_new_delivery

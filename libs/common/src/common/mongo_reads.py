@@ -1,4 +1,4 @@
-"""Reads from MongoDB that go on while its primary is lost or does not answer (ADR 0048)."""
+"""Reads from MongoDB that go on while its primary is lost or does not answer (ADR 0073)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""Readiness: whether lookups reach a server from here and from other gateways (ADR 0048).
+"""Readiness: whether lookups reach a server from here and from other gateways (ADR 0073).
 
 A gateway that is cut off from the broker cannot know by itself whether the broker is down for all
 of them. So each gateway records, in its row of the collection `gateways`, the time at which a
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from common.contracts.company import Country
 from common.contracts.failures import Unavailable
-from common.messaging.rpc_routes import Route
+from common.messaging.rpc_servers import Route
 from common.mongo import Database, translated_errors
 from common.mongo_reads import Reads
 from common.runtime.tasks import repeat

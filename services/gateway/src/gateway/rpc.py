@@ -41,7 +41,7 @@ from common.contracts.webhook_api import (
 )
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import CLIENT_OVERLOAD, Route
+from common.messaging.rpc_servers import CLIENT_OVERLOAD, Route
 from gateway.access import clients
 from gateway.access.clients import short_name
 from gateway.lookups.terms import takes_long
@@ -150,14 +150,14 @@ class RpcServices:
 
     async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
         """Returns the registry's answer; no reply in time is a 503, not a 504 as for a lookup."""
-        is_repeatable = request.operation.method == "GET" or request.idempotency_key is not None
+        is_read = request.operation.method == "GET"
         is_list = request.operation in WATCHLIST_OPERATIONS
         repeated, once = (
             (_WATCHLISTS, _WATCHLIST_CHANGES) if is_list else (_WEBHOOKS, _WEBHOOK_CHANGES)
         )
         # Without a reply the operation may have been carried out: no timeout of a lookup.
         return await self._call(
-            repeated if is_repeatable else once,
+            repeated if is_read else once,
             request,
             WebhookReply,
             request_id,

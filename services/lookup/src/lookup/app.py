@@ -40,8 +40,7 @@ from common.messaging.connection import (
 )
 from common.messaging.depth import QueueProbe
 from common.messaging.publisher import Publisher
-from common.messaging.rpc_dependency import Dependency
-from common.messaging.rpc_server import RpcServer
+from common.messaging.rpc_server import Dependency, RpcServer
 from common.messaging.topology import Topology
 from common.mongo import Client, Database, connected, database, ping
 from common.mongo_clock import DatabaseClock, database_clock

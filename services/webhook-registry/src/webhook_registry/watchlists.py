@@ -29,7 +29,7 @@ from common.domain.countries import Country
 from common.domain.quantities import counted
 from common.messaging.rpc import Asked, Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_routes import Route
+from common.messaging.rpc_servers import Route
 from common.runtime.tasks import repeat
 from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (

@@ -7,8 +7,7 @@ Request: `[[request_id, milliseconds_left, contract], …]`. Reply, in the same 
 `[[failure | nil, contract | nil], …]`. The time left is relative, since the clocks of two
 hosts differ. A message without requests asks for the server's queue, which is the reply-to of the
 reply. The header `server` of that reply is the same for all queues of a server; without it the
-queue is its only one. A server that would refuse a request now has its queue in the header
-`refuses`, and no reply-to: so clients that do not know the header do not send to it.
+queue is its only one. A server that would refuse requests now does not reply to it.
 
 The headers `traceparent` and `tracestate` have one line for each request of the batch, empty for a
 request without a trace. A message has neither if none has one.
@@ -32,7 +31,8 @@ C = TypeVar("C", bound=Contract)
 
 Result = Contract | Failure
 
-_SERVER, _REFUSES = "server", "refuses"
+#: The header of a reply that introduces a server.
+SERVER = "server"
 NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -99,17 +99,6 @@ def _decode_traces(headers: Mapping[str, str], count: int) -> Sequence[TraceCont
     return [None] * count
 
 
-def encode_server(name: str, *, refusing_queue: str | None = None) -> dict[str, str]:
-    """Returns the headers of a reply that introduces a server, or its queue that refuses."""
-    refuses = {} if refusing_queue is None else {_REFUSES: refusing_queue}
-    return {_SERVER: name} | refuses
-
-
-def decode_server(headers: Mapping[str, str]) -> tuple[str | None, str | None]:
-    """Returns the name of the server that a reply introduces, and its queue if that refuses."""
-    return headers.get(_SERVER), headers.get(_REFUSES)
-
-
 def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
     """Returns the body of a message of (request id, milliseconds left, request)."""
     return ormsgpack.packb(items, option=ormsgpack.OPT_SERIALIZE_PYDANTIC)
@@ -168,34 +157,8 @@ class Call:
     is_repeatable: bool = True
     #: True once a server has refused it, and it was sent to another.
     was_refused: bool = False
-
-
-def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:
-    """Fails the calls that have no answer yet."""
-    for call in calls:
-        if not call.answer.done():
-            call.answer.set_exception(error)
-
-
-def answer_all(calls: Sequence[Call], body: bytes) -> list[Call]:
-    """Gives each call its result from a reply's body, and returns those that were refused.
-
-    Raises Undecodable.
-    """
-    results = decode_results(body)
-    if len(results) != len(calls):
-        raise Undecodable(f"{len(calls)} requests got {len(results)} results")
-    refused: list[Call] = []
-    for call, (failure, reply) in zip(calls, results, strict=True):
-        if call.answer.done():
-            continue
-        if failure is None:
-            call.answer.set_result(reply or {})
-        elif failure.code is FailureCode.UNAVAILABLE:
-            refused.append(call)
-        else:
-            call.answer.set_exception(RpcFailed(failure))
-    return refused
+    #: True once it was sent again for want of a reply.
+    is_repeated: bool = False
 
 
 class PendingCalls:
@@ -282,3 +245,31 @@ class PendingCalls:
             if self._limit is None or self._in_flight[client] < self._limit:
                 return client
         return None
+
+
+def fail_all(calls: Iterable[Call], error: RpcFailed) -> None:
+    """Fails the calls that have no answer yet."""
+    for call in calls:
+        if not call.answer.done():
+            call.answer.set_exception(error)
+
+
+def answer_all(calls: Sequence[Call], body: bytes) -> list[Call]:
+    """Gives each call its result from a reply's body, and returns those that were refused.
+
+    Raises Undecodable.
+    """
+    results = decode_results(body)
+    if len(results) != len(calls):
+        raise Undecodable(f"{len(calls)} requests got {len(results)} results")
+    refused: list[Call] = []
+    for call, (failure, reply) in zip(calls, results, strict=True):
+        if call.answer.done():
+            continue
+        if failure is None:
+            call.answer.set_result(reply or {})
+        elif failure.code is FailureCode.UNAVAILABLE:
+            refused.append(call)
+        else:
+            call.answer.set_exception(RpcFailed(failure))
+    return refused

@@ -23,14 +23,13 @@ from common.messaging.content import Content, ContentChannel, never
 from common.messaging.in_flight import InFlightHandlers
 from common.messaging.rpc import (
     NO_HEADERS,
+    SERVER,
     Asked,
     Result,
     Undecodable,
     decode_requests,
     encode_results,
-    encode_server,
 )
-from common.messaging.rpc_dependency import Dependency
 from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)
@@ -47,6 +46,8 @@ MAX_HELD = 500
 #: Bytes of a reply. For a longer message than `max_message_size`, by default 16 MiB, RabbitMQ 4
 #: closes the channel, and each server that the requests are sent to again would lose its own.
 MAX_REPLY = 15 * 1024 * 1024
+#: Seconds for a check of a dependency, between two of a lost one, and of one that nothing suspects.
+_CHECK_TIMEOUT, _SOON, REGULARLY = 1.0, 0.1, 2.0
 
 _SECONDS = Histogram(
     "rpc_server_batch_duration_seconds",
@@ -100,6 +101,47 @@ class _Listener:
         await self.in_flight.drain(grace)
 
 
+class Dependency:
+    """A dependency of RPC handlers, such as the database or a search index.
+
+    It is checked when it starts, regularly, and after a handler has raised `Unavailable`, and is
+    lost until a check succeeds. So a server refuses at once what it could only answer late. Rows of
+    the table of faults: a lookup process that is cut off from the database, or that starts.
+    """
+
+    def __init__(
+        self, check: Callable[[], Awaitable[object]], *, interval: float = REGULARLY
+    ) -> None:
+        """`check` raises `Unavailable` while the dependency cannot be reached."""
+        self.is_lost = True
+        self.suspected = asyncio.Event()
+        self._check = check
+        self._interval = interval
+
+    async def run(self) -> None:
+        """Checks the dependency, and a lost one until it answers; until cancelled."""
+        while True:
+            self.suspected.clear()
+            self.is_lost = not await self._answers()
+            if self.is_lost:
+                await asyncio.sleep(_SOON)
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._interval):
+                    await self.suspected.wait()
+
+    async def _answers(self) -> bool:
+        try:
+            async with asyncio.timeout(_CHECK_TIMEOUT):
+                await self._check()
+        except (TimeoutError, Unavailable):
+            return False
+        except Exception:
+            log.exception("rpc.check_failed")
+            return False
+        return True
+
+
 class RpcServer(Generic[C]):
     """Serves a request queue, in an exclusive queue of this process on each of its connections.
 
@@ -107,7 +149,7 @@ class RpcServer(Generic[C]):
     process, or with a node, is sent again by its client. The requests of a batch are handled
     together, and each alone if that raises; or, if they take different times or change something,
     each alone from the start (`together=False`). While one of the `dependencies` is lost, requests
-    are refused immediately, and clients that ask are told so: they prefer other servers.
+    are refused immediately and questions of clients not answered: they prefer other servers.
     """
 
     def __init__(  # noqa: PLR0913 (a queue, its handler and its limits)
@@ -123,8 +165,7 @@ class RpcServer(Generic[C]):
         dependencies: Sequence[Dependency] = (),
     ) -> None:
         self._queue_name = queue
-        self._name = uuid4().hex
-        self._introduction: Mapping[str, str] = encode_server(self._name)
+        self._introduction: Mapping[str, str] = {SERVER: uuid4().hex}
         self._kind = kind
         self._handler = handler
         self._report = report
@@ -169,6 +210,8 @@ class RpcServer(Generic[C]):
             return
         results: Sequence[Result] = ()
         refuses = any(dependency.is_lost for dependency in self._dependencies)
+        if refuses and not asked:
+            return
         if refuses:
             results = [Failure(code=FailureCode.UNAVAILABLE)] * len(asked)
         elif overloaded:
@@ -180,12 +223,7 @@ class RpcServer(Generic[C]):
         # Without a connection the client sends the request again.
         with suppress(ConnectionError):
             body = self._encoded(asked, results)
-            reply_to: str | None = own_queue
-            headers = self._introduction
-            if asked:
-                reply_to, headers = None, NO_HEADERS
-            elif refuses:
-                reply_to, headers = None, encode_server(self._name, refusing_queue=own_queue)
+            reply_to, headers = (None, NO_HEADERS) if asked else (own_queue, self._introduction)
             # Not mandatory: a caller that has ended needs no reply.
             channel.publish(
                 Content(message.reply_to or "", message.correlation_id, reply_to, body, headers)
@@ -251,7 +289,7 @@ class RpcServer(Generic[C]):
             # Not tried again one by one: the dependency is unavailable to each of them.
             code = FailureCode.UNAVAILABLE
             for dependency in self._dependencies:
-                dependency.suspect()
+                dependency.suspected.set()
             reason, cause = str(outage), repr(outage.__cause__)
             log.warning("rpc.unavailable", reason=reason, cause=cause, **self._which(asked))
         except Exception:
