@@ -27,7 +27,7 @@ from common.contracts.company import Country, Status
 from common.contracts.find import Between, Facet, FindPosition, FindRequest, FindSort, Has
 from common.domain.known_values import _industries, _municipalities
 from lookup.search.find.columns import Segment, Segments, joined, save
-from lookup.search.find.pages import Found, find
+from lookup.search.find.pages import FindPage, find
 from lookup.search.indexed_company import FIELDS, Facts, Flag, employees_text, name_key
 
 _SEED, _QUERIES, _PEER_QUERIES, _PEER_COUNTS = 20_260_302, 400, 150, 40
@@ -205,7 +205,7 @@ class Timed(NamedTuple):
     answers: list[list[str]]
 
 
-def _timed(answer: Callable[[FindRequest], Found], asked: Sequence[FindRequest]) -> Timed:
+def _timed(answer: Callable[[FindRequest], FindPage], asked: Sequence[FindRequest]) -> Timed:
     timed = Timed([], [], [])
     for request in asked:
         wall, processor = time.perf_counter(), time.thread_time()

@@ -19,7 +19,7 @@ from bench.setup import loaded_system, sample_companies
 from common.contracts.company import CompanyKey, Country, Status
 from lookup.registers.brreg.entities import company_record
 from lookup.search.find.columns import Segment, joined, save
-from lookup.search.index.documents import Batch, StoredParts, written, written_parts
+from lookup.search.index.documents import Batch, StoredParts, stored_batch, written
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed_company import FIELDS, Facts, IndexedCompany, NameType, facts_of
 from lookup.store.ranking import Rank
@@ -63,7 +63,7 @@ def measure_build(scale: Scale) -> Iterator[Figure]:
     with TemporaryDirectory(prefix="bench-find-") as folder:
         started = time.process_time()
         with closing(SearchIndex.open(Path(folder), Country.NO)) as index:
-            index.rebuild_from((written_parts(some, Country.NO) for some in _batched(stored)), b"")
+            index.rebuild_from((stored_batch(some, Country.NO) for some in _batched(stored)), b"")
         whole = time.process_time() - started
         sizes = {
             kind: sum(path.stat().st_size for path in paths if path.is_file())

@@ -25,7 +25,7 @@ from common.contracts.company import CompanyKey, Country
 from gateway.lookups.matching import MATCHED
 from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import indexed_core
-from lookup.search.match.evidence import WEIGHTS, Features, Known, compared
+from lookup.search.match.evidence import WEIGHTS, Features, NumberMatches, compared
 from lookup.search.match.record import read_record
 
 Array = npt.NDArray[Any]
@@ -64,7 +64,7 @@ class Register:
         weigh = self.index.words_weigh()
         for key in dict.fromkeys(keys):
             if (core := self.cores.get(key)) is not None:
-                known = Known(has_phone=key in of_phone)
+                known = NumberMatches(has_phone=key in of_phone)
                 yield Candidate(key, compared(record, orjson.loads(core), weigh, known).features)
 
 

@@ -197,7 +197,7 @@ class FakeExports:
 
     async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:  # noqa: ARG002 (of the port)
         self.asked.append(request)
-        if request.state:
+        if request.after:
             self.waiting += 1
             try:
                 await self.gate.wait()
@@ -211,8 +211,7 @@ class FakeExports:
             lines=b"".join(b'"%b"\n' % number.encode().ljust(self.padding) for number in page),
             count=len(page),
             last=page[-1] if len(left) > len(page) else None,
-            position=self.position if not request.state else 0,
-            state=b"state" if not request.state else b"",
+            position=self.position + len(self.asked) - 1,
         )
 
 

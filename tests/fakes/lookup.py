@@ -9,7 +9,7 @@ from common.contracts.feed import FeedNotice
 from common.contracts.find import FindPosition, FindRequest
 from common.contracts.match import WeighedCompany
 from lookup.events.outbox import WaitingEvent
-from lookup.search.find.pages import Found
+from lookup.search.find.pages import FindPage
 from lookup.search.index import SearchIndex
 from lookup.search.match.evidence import CandidateCompany
 from lookup.search.match.record import ReadRecord
@@ -127,7 +127,7 @@ class FakeSearches(IndexSearches):
         self.clients.append(client)
         return self.contacts.get(contact, ())[:limit]
 
-    async def find(self, request: FindRequest) -> Found:
+    async def find(self, request: FindRequest) -> FindPage:
         self.clients.append(request.client)
         owned = self.owned.get(request.owned_by or "", ())
         listed = owned[: request.limit]
@@ -135,7 +135,7 @@ class FakeSearches(IndexSearches):
             FindPosition(key=place, country=request.country, number=int(number))
             for place, number in enumerate(listed)
         ]
-        return Found(positions, len(owned), len(owned) > len(listed), {})
+        return FindPage(positions, len(owned), len(owned) > len(listed), {})
 
 
 class DirectSearches(IndexSearches):

@@ -28,6 +28,7 @@ from gateway.routes import application
 from gateway.settings import Policy
 from lookup.answers.exports import AnswerExports
 from lookup.records.records import CompanyRecord, SourceVersion
+from lookup.store.exports import StoredCopies
 from lookup.store.reads import StoredRegister
 from tests.builders.companies import MONDAY, a_company, a_company_record
 from tests.builders.loading import Loader
@@ -183,7 +184,7 @@ async def register(
     await store.load(*map(a_record, range(COMPANIES)))
     # Without filters, an export needs no index.
     answers = AnswerExports(
-        register_db,
+        StoredCopies(register_db),
         outbox.feed,
         None,  # type: ignore[arg-type]
         StoredRegister(Reads(register_db)),

@@ -13,8 +13,8 @@ from lookup.search.index.words import (
     FEWEST_KEPT,
     MAX_CHANGED,
     MAX_KEPT,
-    KnownHits,
-    known_with_words,
+    HitsCache,
+    cached_with_words,
     with_words,
 )
 from lookup.search.indexed_company import IndexedCompany
@@ -56,7 +56,7 @@ def test_lists_of_frequent_and_rare_words_follow_every_change(index: SearchIndex
         index.apply(upserts, removed)
         index.commit(b"again")
         for words in ASKED:
-            known = known_with_words(generation.known, generation.view, words)
+            known = cached_with_words(generation.known, generation.view, words)
             searched = with_words(generation.view(), words)
             assert known.numbers.tolist() == searched.numbers.tolist()
             assert known.keys.tolist() == searched.keys.tolist()
@@ -82,7 +82,7 @@ def test_a_known_list_is_shown_as_changed_companies_are(index: SearchIndex) -> N
 
 
 def test_only_companies_changed_since_a_result_are_searched_again() -> None:
-    known = KnownHits()
+    known = HitsCache()
     known.change([a_key(1)])
     known.keep("holding", some_hits(FEWEST_KEPT), known.of("holding").changes)
 
@@ -93,7 +93,7 @@ def test_only_companies_changed_since_a_result_are_searched_again() -> None:
 
 
 def test_a_result_found_before_too_many_changes_is_searched_again() -> None:
-    known = KnownHits()
+    known = HitsCache()
     known.keep("holding", some_hits(FEWEST_KEPT), 0)
 
     known.change([a_key(number) for number in range(MAX_CHANGED)])
@@ -104,7 +104,7 @@ def test_a_result_found_before_too_many_changes_is_searched_again() -> None:
 
 
 def test_cached_results_are_bounded_and_the_least_recently_used_are_evicted() -> None:
-    known = KnownHits()
+    known = HitsCache()
     known.keep("few", some_hits(FEWEST_KEPT - 1), 0)
     known.keep("all", some_hits(MAX_KEPT + 1), 0)
     known.keep("one", some_hits(MAX_KEPT // 2), 0)

@@ -50,7 +50,12 @@ from common.runtime.tasks import beside
 from lookup.answers.exports import AnswerExports
 from lookup.answers.lookups import AnswerLookups, report
 from lookup.answers.parts import AnswerPages
-from lookup.answers.searches import AnswerFinds, AnswerKnown, AnswerMatches, AnswerSuggestions
+from lookup.answers.searches import (
+    AnswerFinds,
+    AnswerMatches,
+    AnswerNumberChecks,
+    AnswerSuggestions,
+)
 from lookup.events.feed import StoredFeed
 from lookup.events.feed import report as report_reads
 from lookup.events.outbox import StoredOutbox
@@ -61,6 +66,7 @@ from lookup.events.receipts import ConfirmEvents, StoredReceipts, StoredUnconfir
 from lookup.events.worker import BrokerBus, OutboxWorker
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
+from lookup.store.exports import StoredCopies
 from lookup.store.reads import StoredRegister
 
 #: Maximum concurrent batches of requests that are served in turns by client, which wait for them.
@@ -102,7 +108,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
     await _serve(settings, stack, *_event_servers(connections, feed, register))
     whole = StoredRegister(Reads(register, from_secondaries=False))
-    exports = AnswerExports(register, feed, indexes, whole)
+    exports = AnswerExports(StoredCopies(register), feed, indexes, whole)
     for country in settings.countries:
         server = serving(export_queue(country), ExportRequest, exports, concurrency=IN_TURNS)
         await _serve(settings, stack, server)
@@ -134,7 +140,7 @@ def _country_servers(
         searching(search_queue(country), LookupRequest, lookups),
         searching(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
         serving(units_queue(country), PartRequest, AnswerPages(stored), concurrency=IN_TURNS),
-        serving(known_queue(country), KnownRequest, AnswerKnown(stored)),
+        serving(known_queue(country), KnownRequest, AnswerNumberChecks(stored)),
         searching(find_queue(country), FindRequest, AnswerFinds(indexes, stored)),
         searching(match_queue(country), MatchRequest, AnswerMatches(indexes, stored)),
     )

@@ -20,10 +20,6 @@ class ExportRequest(Contract):
     #: The registration number that the page follows; empty for the lowest.
     after: str = ""
     limit: int = Field(default=MAX_EXPORTED, ge=1, le=MAX_EXPORTED)
-    #: `ExportPage.state` of the export's first page; empty for that page.
-    state: bytes = b""
-    #: Seconds since that page arrived.
-    age: float = 0.0
     #: A short name of the client, which takes turns with others.
     client: str = ""
 
@@ -36,7 +32,6 @@ class ExportPage(Contract):
     count: int
     #: The registration number to go on after; None on the last page.
     last: str | None = None
-    #: The position in the event feed from which each later change follows. Only of a first page.
+    #: A position in the event feed of half a minute ago: this page and later ones have each change
+    #: up to it.
     position: int = 0
-    #: The state of the register that further pages may not precede; opaque.
-    state: bytes = b""

@@ -121,14 +121,11 @@ class Export:
     count: int = 0
     position: int = 0
     _page: ExportPage = field(init=False)
-    _state: bytes = b""
-    _began: float = 0.0
 
     async def read_first(self) -> None:
         """Reads the first page, and with it the place in the event feed."""
         self._page = await self.companies.exports.export(self.request, request_id=self.request_id)
-        self._began = asyncio.get_running_loop().time()
-        self._state, self.position = self._page.state, self._page.position
+        self.position = self._page.position
 
     @asynccontextmanager
     async def pages(self) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -176,10 +173,8 @@ class Export:
         """Reads a page, again after failures: a lookup service may be restarting."""
         clock = asyncio.get_running_loop().time
         deadline = clock() + PATIENCE
+        request = self.request.model_copy(update={"after": number})
         for delay in delays(self.companies.random):
-            request = self.request.model_copy(
-                update={"after": number, "state": self._state, "age": clock() - self._began}
-            )
             try:
                 return await self.companies.exports.export(request, request_id=self.request_id)
             except _FAILURES as problem:

@@ -27,7 +27,7 @@ from common.messaging.rpc import Asked, Result
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed
 from lookup.search.results import SearchHit
-from lookup.search.scheduling import Turns
+from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
 from lookup.store.reads import StoredRegister
@@ -67,7 +67,7 @@ class AnswerLookups:
     register: StoredRegister
     searches: IndexSearches
     #: The turns of the reads of parts, which are slow for a large company.
-    turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
+    queue: FairQueue = field(default_factory=lambda: FairQueue(per_client=2, others=2))
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
         """Returns one result per request, in order; may raise `Unavailable`."""
@@ -127,13 +127,11 @@ class AnswerLookups:
     async def _shared(
         self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
     ) -> Sequence[bool]:
-        """Returns for each if nothing was found because many companies have a name's words."""
         if all(candidates):
             return [False] * len(requests)  # without a task for each lookup by number
         return await asyncio.gather(*map(self._is_shared, requests, candidates))
 
     async def _is_shared(self, request: LookupRequest, ranked: Sequence[Candidate]) -> bool:
-        """Returns True if nothing was found because too many companies have the words of a name."""
         names = [one.term for one in request.questions if one.type is SearchType.NAME]
         if ranked or not names:
             return False
@@ -142,7 +140,6 @@ class AnswerLookups:
     async def _removed(
         self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
     ) -> Sequence[str | None]:
-        """Returns for each that found nothing the day on which the company was removed, if so."""
         numbers = [
             None if ranked else _number(request)
             for request, ranked in zip(requests, candidates, strict=True)
@@ -192,7 +189,6 @@ class AnswerLookups:
     async def _by_identifier(
         self, country: Country, identifiers: Sequence[str]
     ) -> Mapping[str, CompanyKey]:
-        """Returns the holder of a registered identifier, or the number in the identifier."""
         listed = await self.register.holders(identifiers)
         holders: dict[str, CompanyKey | UnitKey] = {}
         for identifier in identifiers:
@@ -233,12 +229,11 @@ class AnswerLookups:
     async def _with_others(self, request: LookupRequest, ranked: Sequence[Candidate]) -> Extras:
         if not ranked or READ_APART.isdisjoint(request.include):
             return NO_EXTRAS
-        async with self.turns.taken(request.client):
+        async with self.queue.turn(request.client):
             return await read_parts(self.register, self.searches, ranked[0], request)
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
-    """Returns the company or unit whose number is part of the identifier."""
     try:
         return parse_participant(identifier).holder
     except InvalidIdentifier:
@@ -285,7 +280,6 @@ def _goodness(candidate: Candidate) -> tuple[bool, float]:
 
 
 def _best_first(candidates: Collection[Candidate]) -> list[Candidate]:
-    """Returns hits as found, or by score if both names and addresses matched."""
     if {SearchType.NAME, SearchType.ADDRESS} <= {one.type for one in candidates}:
         return sorted(candidates, key=_goodness, reverse=True)
     return list(candidates)

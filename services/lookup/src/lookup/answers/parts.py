@@ -21,7 +21,7 @@ from common.contracts.lookup import (
 )
 from lookup.answers.rendering import Candidate, Extras, removed, rendered_units
 from lookup.answers.searches import key_of
-from lookup.search.scheduling import Turns
+from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from lookup.store.documents import CompanyRow
 from lookup.store.einvoicing import EntryPosition
@@ -104,7 +104,6 @@ class ReadSubsidiaries:
 
 
 def _listed(owner: CompanyKey, rows: Iterable[CompanyRow]) -> Iterable[dict[str, Any]]:
-    """Yields each company with its first entry of the owner, which is that of the largest share."""
     for row in rows:
         owners = orjson.loads(row.owners) or ()
         entry = next((one for one in owners if one.get("vat") == owner.vat), None)
@@ -142,14 +141,14 @@ class AnswerPages:
     """Answers batches of requests for a page of a list of a company."""
 
     register: StoredRegister
-    turns: Turns = field(default_factory=lambda: Turns(of_one=2, others=2))
+    queue: FairQueue = field(default_factory=lambda: FairQueue(per_client=2, others=2))
 
     async def __call__(self, requests: Sequence[PartRequest]) -> list[PartReply | Failure]:
         """Returns one page per request, in order; may raise `Unavailable`."""
         return await asyncio.gather(*map(self._in_turn, requests))
 
     async def _in_turn(self, request: PartRequest) -> PartReply | Failure:
-        async with self.turns.taken(request.client):
+        async with self.queue.turn(request.client):
             return await self._reply(request)
 
     async def _reply(self, request: PartRequest) -> PartReply | Failure:
@@ -212,7 +211,6 @@ class AnswerPages:
 
 
 def _of_list(listed: bytes, limit: int, begin: int) -> Page:
-    """Returns a page of a list that is stored as a whole."""
     entries = orjson.loads(listed)
     if entries is None:
         return Page(listed, None, None)

@@ -124,7 +124,6 @@ def _parts(found: Candidate, include: Collection[Include], extras: Extras) -> li
 
 
 def _first(listed: bytes) -> tuple[bytes, bytes]:
-    """Returns the first entries of a stored list and the number of all, as JSON."""
     if listed == b"null":
         return listed, listed
     # Every entry has one name, and a quotation mark within a text is escaped.
@@ -205,5 +204,4 @@ def _main_unit(core: bytes) -> bytes:
 
 
 def _listed(key: UnitKey) -> bytes:
-    """Returns a unit that only its company's record lists."""
     return dump(ProductionUnit(number=key.number, main=None))

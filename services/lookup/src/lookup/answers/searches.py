@@ -24,7 +24,7 @@ from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
 from common.contracts.watchlists import KnownReply, KnownRequest
 from common.domain.countries import FORMATS
 from lookup.answers.rendering import Candidate, Extras, answer, removed, summary
-from lookup.search.match.evidence import CandidateCompany, Known
+from lookup.search.match.evidence import CandidateCompany, NumberMatches
 from lookup.search.match.record import ReadRecord, read_record
 from lookup.search.results import SearchHit, SuggestionPage
 from lookup.search.searcher import IndexSearches
@@ -137,7 +137,7 @@ def key_of(position: FindPosition) -> CompanyKey:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerKnown:
+class AnswerNumberChecks:
     """Answers requests for the numbers that the register lacks."""
 
     register: StoredRegister
@@ -246,7 +246,7 @@ class AnswerMatches:
         of_phone = numbers.of_phones(record)
         of_unit = numbers.units.get(UnitKey(country, record.unit))
         companies = [
-            CandidateCompany(rows[key].core, Known(key in of_phone, key == of_unit))
+            CandidateCompany(rows[key].core, NumberMatches(key in of_phone, key == of_unit))
             for key in dict.fromkeys(keys)
             if key in rows
         ]
@@ -262,5 +262,4 @@ class AnswerMatches:
 
 
 def _failed(failure: Failure) -> WeighedRecord:
-    """Returns the answer to a record that a failure prevents."""
     return WeighedRecord(failure=failure.code, detail=failure.detail, removed_on=failure.removed_on)

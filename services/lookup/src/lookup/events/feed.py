@@ -30,6 +30,10 @@ MAX_POSITIONS = 20_000
 #: Bytes of events in one page; it may exceed this by one event. Several pages share a reply.
 MAX_BYTES = 1024 * 1024
 
+#: After this time a change is seen by every read with read concern `majority`, also by one of a
+#: member that is no longer or not yet the primary, which ends after 10 s, and by the search index.
+FEED_OVERLAP = timedelta(seconds=30)
+
 #: The index in the order of positions, with all that filters select by.
 _FEED_INDEX = "feed"
 _EVENT = {"_id": 0, "position": 1, "type": 1, "body": 1}
@@ -79,9 +83,12 @@ class StoredFeed:
                 read = self._companies if request.companies_only else self._page
                 return await read(request, after, readable.newest, session)
 
-    async def position(self, session: AsyncClientSession) -> int:
-        """Returns the position of the newest event; a later read of the session sees its change."""
-        return (await self._range(session)).newest
+    async def copy_position(self) -> int:
+        """Returns the position before the last 30 s: every read sees the changes up to it."""
+        with translated_errors():
+            async with self._client.start_session(causal_consistency=True) as session:
+                newest = (await self._range(session)).newest
+                return await self._before(self._now() - FEED_OVERLAP, newest, session)
 
     async def event(self, event_id: str, *, owner: str) -> bytes | None:
         """Returns the public event with this id, once it is published; raises `Unavailable`.
@@ -126,9 +133,12 @@ class StoredFeed:
             return readable.oldest if request.after is None else request.after
         if request.since <= self._now() - self._retention:
             return None
-        later = {"at": {"$gte": request.since}}
+        return await self._before(request.since, readable.newest, session)
+
+    async def _before(self, since: datetime, newest: int, session: AsyncClientSession) -> int:
+        later = {"at": {"$gte": since}}
         first = await self._batches.find_one(later, sort=[("at", 1), ("_id", 1)], session=session)
-        return readable.newest if first is None else min(first["first"] - 1, readable.newest)
+        return newest if first is None else min(first["first"] - 1, newest)
 
     async def _newest_page(
         self, request: FeedRequest, readable: _Range, session: AsyncClientSession

@@ -8,7 +8,7 @@ evidence, which only orders the companies of one house.
 from rapidfuzz.distance import OSA
 
 from lookup.search.addresses import House, ParsedAddress, without_quarter
-from lookup.search.folding import Folded
+from lookup.search.folding import FoldedText
 from lookup.search.indexed_company import AddressType
 from lookup.search.similarity import EXACT, AddressMatch, similarity
 from lookup.search.streets import abbreviates
@@ -66,7 +66,7 @@ def address_score(query: ParsedAddress, address: ParsedAddress) -> float:
     return max(0.0, _street_similarity(query.street, address.street) - penalty)
 
 
-def _street_similarity(query: Folded, address: Folded) -> float:
+def _street_similarity(query: FoldedText, address: FoldedText) -> float:
     score = similarity(query, address)
     if score < _ABBREVIATED and abbreviates(query.words, address.words):
         return _ABBREVIATED
@@ -132,5 +132,5 @@ def _part_penalty(query: str, address: str, differs: float) -> float:
 def _care_of_penalty(query: str, address: str) -> float:
     if not query:
         return 0.0
-    same = similarity(Folded(query, query), Folded(address, address)) >= _SAME_CARE_OF
+    same = similarity(FoldedText(query, query), FoldedText(address, address)) >= _SAME_CARE_OF
     return 0.0 if same else _OTHER_CARE_OF

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from common.contracts.company import Country
-from lookup.search.folding import Folded, fold_text
+from lookup.search.folding import FoldedText, fold_text
 from lookup.search.indexed_company import IndexedAddress
 from lookup.search.streets import PO_BOX, fold_street, names_kind
 
@@ -85,7 +85,7 @@ def _floor(word: str) -> str:
     return "st" if word in _GROUND_FLOOR else "kl"
 
 
-NOTHING = Folded(words="", spelled="")
+NOTHING = FoldedText(words="", spelled="")
 #: Words after an address that do not distinguish addresses; folded.
 COUNTRY_NAMES = frozenset({
     "danmark", "denmark", "dk", "norge", "noreg", "norway", "no", "sverige", "sweden", "se",
@@ -143,7 +143,7 @@ class House(NamedTuple):
 class ParsedAddress(NamedTuple):
     """The parts of an address; absent parts are empty."""
 
-    street: Folded
+    street: FoldedText
     house: House | None = None
     #: A number without leading zeros, `st` (ground floor) or `kl` (basement).
     floor: str = ""
@@ -155,7 +155,7 @@ class ParsedAddress(NamedTuple):
     co: str = ""
     #: The whole folded text, of a query or of a register's foreign address. Foreign addresses
     #: follow other rules and are compared as text.
-    whole: Folded | None = None
+    whole: FoldedText | None = None
 
 
 def read_address(term: str) -> tuple[ParsedAddress, ...]:
@@ -202,8 +202,7 @@ def _road_and_box(segments: list[str]) -> list[list[str]]:
     return [segments]
 
 
-def _plain(line: str) -> tuple[Folded, House] | None:
-    """Returns street and house of a register's line, if it has these two and nothing else."""
+def _plain(line: str) -> tuple[FoldedText, House] | None:
     if (found := _PLAIN.fullmatch(line)) and (street := _plain_street(found[1])):
         number = int(found[2])
         return street, House(number, found[3].lower(), number)
@@ -211,7 +210,7 @@ def _plain(line: str) -> tuple[Folded, House] | None:
 
 
 @lru_cache(maxsize=65_536)
-def _plain_street(name: str) -> Folded | None:
+def _plain_street(name: str) -> FoldedText | None:
     """Returns a street's folded name; None if it may be something else before a number."""
     words = name.casefold().split()
     if _CARE_OF.match(name) or _PREMISES.match(name) or may_be_dwelling(words[0]):
@@ -251,7 +250,6 @@ def _without_care_of(segments: list[str]) -> tuple[list[str], str]:
 
 
 def _without_postcode(segments: list[str]) -> tuple[list[str], str, str]:
-    """Returns the leading segments, and postcode and town of the last segment with a postcode."""
     for n in reversed(range(len(segments))):
         if found := _POSTCODE.search(segments[n]):
             before = segments[n][: found.start()].strip()
@@ -261,7 +259,11 @@ def _without_postcode(segments: list[str]) -> tuple[list[str], str, str]:
 
 
 def _parsed(
-    segments: Sequence[str], postal_code: str, towns: tuple[str, ...], co: str, whole: Folded | None
+    segments: Sequence[str],
+    postal_code: str,
+    towns: tuple[str, ...],
+    co: str,
+    whole: FoldedText | None,
 ) -> ParsedAddress:
     dwellings = [part for part in segments if is_dwelling(part)]
     parts = [part for part in segments if part not in dwellings and not _PREMISES.match(part)]

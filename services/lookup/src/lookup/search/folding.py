@@ -74,7 +74,6 @@ def canonical(words: list[str], *, is_partial: bool = False) -> list[str]:
 
 
 def _full(word: str) -> list[str]:
-    """Returns the words that an abbreviation or a number stands for."""
     return SAME_WORD.get(word, word).split(" ")
 
 
@@ -116,7 +115,7 @@ _WRITTEN_O = re.compile(r"øe*|oe+")
 _LETTER_GROUPS = re.compile(r"[aæå][aeæå]*|[oø]e*|.")
 
 
-class Folded(NamedTuple):
+class FoldedText(NamedTuple):
     """A folded text, in the form that is compared and with its letters as written."""
 
     #: Words separated by one space, with every spelling of `æ ø å` collapsed. Compared and scored.
@@ -140,16 +139,16 @@ class Folded(NamedTuple):
         return self.spelled.split(" ")
 
 
-def fold_text(text: str) -> Folded:
+def fold_text(text: str) -> FoldedText:
     """Returns a folded text without a legal form, such as a street; accepts any text.
 
     Letters beyond `MAX_FOLDED` are dropped.
     """
     spelled = _tokens(text)
-    return Folded(words=" ".join(map(collapsed, spelled)), spelled=" ".join(spelled))
+    return FoldedText(words=" ".join(map(collapsed, spelled)), spelled=" ".join(spelled))
 
 
-def fold_name(text: str) -> Folded:
+def fold_name(text: str) -> FoldedText:
     """Returns a company's folded name; only a legal form or only signs stay."""
     return fold_name_and_form(text)[0]
 
@@ -163,7 +162,7 @@ def form_of(text: str) -> str:
     return _form_outside(spelled, *_own_part(spelled, text))
 
 
-def fold_name_and_form(text: str) -> tuple[Folded, str]:
+def fold_name_and_form(text: str) -> tuple[FoldedText, str]:
     """Returns `fold_name` and `form_of` of a company's name, in one pass."""
     written_out = expanded(text)
     spelled = _tokens(written_out)
@@ -189,7 +188,7 @@ def own_writing(text: str) -> str:
     return " ".join(own).strip(",;. ")
 
 
-def fold_beginning(text: str, *, is_partial: bool = False) -> Folded:
+def fold_beginning(text: str, *, is_partial: bool = False) -> FoldedText:
     """Returns an incomplete text folded, with its end: `Nordisk As` may become `Nordisk Asfalt`.
 
     Only a leading legal form is dropped. With `is_partial` the last word is no abbreviation yet.
@@ -199,7 +198,7 @@ def fold_beginning(text: str, *, is_partial: bool = False) -> Folded:
     return _folded(canonical(spelled[start:], is_partial=is_partial))
 
 
-def without_partial_form(text: str) -> Folded:
+def without_partial_form(text: str) -> FoldedText:
     """Returns a folded name with an incomplete legal form: `Prøven A` may become `Prøven A/S`."""
     written_out = expanded(text)
     spelled = _tokens(written_out)
@@ -207,23 +206,21 @@ def without_partial_form(text: str) -> Folded:
     return _part(spelled, _after_leading_forms(spelled, end), end)
 
 
-def refolded(spelled: str) -> Folded:
+def refolded(spelled: str) -> FoldedText:
     """Returns the folded text of a `spelled` form."""
-    return Folded(words=collapsed(spelled), spelled=spelled)
+    return FoldedText(words=collapsed(spelled), spelled=spelled)
 
 
-def _part(spelled: list[str], start: int, end: int) -> Folded:
-    """Returns a range of a folded name's words, as compared."""
+def _part(spelled: list[str], start: int, end: int) -> FoldedText:
     return _folded(canonical(spelled[start:end]))
 
 
-def _folded(compared: list[str]) -> Folded:
+def _folded(compared: list[str]) -> FoldedText:
     # Word by word: names have few different words, and `collapsed` caches them.
-    return Folded(" ".join(map(collapsed, compared)), " ".join(compared))
+    return FoldedText(" ".join(map(collapsed, compared)), " ".join(compared))
 
 
 def _own_part(words: list[str], text: str) -> tuple[int, int]:
-    """Returns the range of a name's own words, between its legal forms."""
     end = _before_trailing_forms(words, text)
     return _after_leading_forms(words, end), end
 
@@ -273,7 +270,6 @@ def _tokens(text: str) -> list[str]:
 
 
 def _fold_part(part: str) -> tuple[str, ...]:
-    """Returns the folded words of a part of a text between two spaces."""
     if not part.isascii():
         part = unicodedata.normalize("NFKC", part)
     return tuple(part.casefold().translate(_LETTERS).split())
@@ -307,7 +303,6 @@ class _Letters(dict[int, str]):
 
 @lru_cache(maxsize=4096)
 def _letter(char: str) -> str:
-    """Returns a character as lower-case letters and digits without accents, or a space."""
     if char in SPELLINGS:
         return char
     if char in SAME_LETTERS:
@@ -323,7 +318,6 @@ _LETTERS = _Letters({code: _letter(chr(code)) for code in range(0x250)})
 
 
 def _forms_by_edge(forms: tuple[str, ...], edge: int) -> dict[str, tuple[list[str], ...]]:
-    """Returns the words of each form by their outermost word, the longest form first."""
     found: dict[str, list[list[str]]] = {}
     for form in forms:
         words = fold_text(form).spelled.split()
@@ -360,7 +354,6 @@ def _before_partial_form(words: list[str], text: str) -> list[str]:
 
 
 def _before_trailing_forms(words: list[str], text: str) -> int:
-    """Returns the end of a name's own words, of which there is at least one."""
     end = len(words)
     while end > 1 and (forms := _TRAILING.get(words[end - 1])):
         taken = next((len(f) for f in forms if len(f) < end and words[end - len(f) : end] == f), 0)

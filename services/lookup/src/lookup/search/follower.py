@@ -27,7 +27,7 @@ from common.mongo import Database, translated_errors
 from common.runtime.backoff import delays
 from common.runtime.memory import release_freed_memory
 from common.runtime.processes import Workers
-from lookup.search.index.documents import Batch, StoredParts, indexed, written_parts
+from lookup.search.index.documents import Batch, StoredParts, indexed, stored_batch
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed_company import searched_core
 from lookup.store.documents import COMPANIES, HELD_NAMES, Document
@@ -37,7 +37,7 @@ from lookup.store.einvoicing import StoredEinvoicing
 _READ_TIMEOUT = 60.0
 
 
-class PulledBatches:
+class BatchReader:
     """Batches that the loop reads on request of a thread that builds an index."""
 
     def __init__(self, batches: AsyncIterator[Batch], loop: asyncio.AbstractEventLoop) -> None:
@@ -157,9 +157,9 @@ _READ = 2_000
 _AHEAD = 6
 #: Maximum changes per commit.
 _MAX_CHANGES = 2_000
-#: Maximum seconds for which a search waits for the changes that it must see.
-_SEEN_WITHIN = 4.0
-_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+#: Maximum seconds by which the index is behind when a copy reads it; less than those after which
+#: the feed has a change for certain.
+_MAX_LAG = 10.0
 #: Seconds after which the resume token is saved without a change, so that it does not expire in a
 #: quiet register.
 _SAVE_POINT_EVERY = 300.0
@@ -201,11 +201,7 @@ class Follower:
 
         self.can_answer = False
         self._current_at = time.monotonic()
-        #: The index has every change from before this time.
-        self._complete_at = float("-inf")
-        #: The same by the database's clock: the time of the newest change, to the second.
-        self._seen_until = _LONG_AGO
-        self._completed = asyncio.Event()
+        self._has_caught_up = False
         _LAG.labels(country).set_function(lambda: time.monotonic() - self._current_at)
 
     async def run(self) -> None:
@@ -220,22 +216,12 @@ class Follower:
             else:
                 waits = delays(self._random)
 
-    async def has_seen(self, moment: float, committed: datetime) -> None:
-        """Returns once the index has every change from before `moment`, by the monotonic clock.
-
-        `committed` is the same moment by the database's clock, for a stream that never pauses.
-        Raises `Unavailable` if that takes too long.
-        """
-        try:
-            async with asyncio.timeout(_SEEN_WITHIN):
-                while self._complete_at < moment and self._seen_until <= committed:
-                    self._completed.clear()
-                    await self._completed.wait()
-        except TimeoutError:
-            raise Unavailable("the search index is behind") from None
+    def check_lag(self) -> None:
+        """Raises `Unavailable` unless the index has every change from before the last 10 s."""
+        if not self._has_caught_up or time.monotonic() - self._current_at > _MAX_LAG:
+            raise Unavailable("the search index is behind")
 
     async def _follow(self) -> None:
-        """Returns when the index has to be rebuilt."""
         with translated_errors():
             point = await asyncio.to_thread(lambda: self._index.save_point)
             if point is None:
@@ -256,7 +242,7 @@ class Follower:
             point = _point(stream)
         loop = asyncio.get_running_loop()
         started = loop.time()
-        await self._rebuilt(PulledBatches(self._all(), loop), point)
+        await self._rebuilt(BatchReader(self._all(), loop), point)
         await asyncio.to_thread(release_freed_memory)
         _BUILDS.labels(self._country).inc()
         log.info(
@@ -267,7 +253,7 @@ class Follower:
         )
         return point
 
-    async def _rebuilt(self, documents: "PulledBatches", point: bytes) -> None:
+    async def _rebuilt(self, documents: "BatchReader", point: bytes) -> None:
         """Builds in a thread; a cancellation waits for the end of the thread.
 
         Otherwise the thread would request documents from a loop that waits for it.
@@ -283,7 +269,6 @@ class Follower:
             raise
 
     async def _all(self) -> AsyncIterator[Batch]:
-        """Yields all companies, in batches."""
         writing: deque[asyncio.Task[Batch]] = deque()
         try:
             async for stored in self._stored():
@@ -299,8 +284,8 @@ class Follower:
     async def _written(self, stored: Sequence[StoredParts]) -> Batch:
         if len(stored) < _READ:
             # The last batch is too small for a process.
-            return await asyncio.to_thread(written_parts, stored, self._country)
-        return await self._builders.run(written_parts, stored, self._country)
+            return await asyncio.to_thread(stored_batch, stored, self._country)
+        return await self._builders.run(stored_batch, stored, self._country)
 
     async def _stored(self) -> AsyncIterator[Sequence[StoredParts]]:
         first, after_last = f"{self._country}:", f"{self._country};"  # ";" follows ":"
@@ -329,27 +314,20 @@ class Follower:
         loop = asyncio.get_running_loop()
         saved_at = loop.time()
         while True:
-            began = time.monotonic()
             changes, is_all = await self._gathered(stream)
-            read_at = loop.time()
+            read_at = time.monotonic()
             if changes or loop.time() - saved_at > _SAVE_POINT_EVERY:
                 receivers = await self._einvoicing.receivers_among(
                     [change.key for change in changes if change.stored is not None]
                 )
                 await asyncio.to_thread(self._apply, changes, _point(stream), receivers)
                 saved_at = loop.time()
-            if changes:
-                self._seen_until = changes[-1].at
-            if is_all:
-                self._complete_at = began
-            self._completed.set()
-            # After a full batch more changes may wait, so the lag is the age of the newest.
-            age = (
-                (datetime.now(UTC) - changes[-1].at).total_seconds()
-                if len(changes) == _MAX_CHANGES
-                else loop.time() - read_at
-            )
-            self._current_at = time.monotonic() - max(age, 0.0)
+            if changes and not is_all:
+                # More changes may wait, so the lag is the age of the newest.
+                age = (datetime.now(UTC) - changes[-1].at).total_seconds()
+                read_at = time.monotonic() - max(age, 0.0)
+            self._current_at = read_at
+            self._has_caught_up = True
 
     async def _gathered(self, stream: AsyncChangeStream[Document]) -> tuple[list[Change], bool]:
         """Returns the changes of an interval, and whether they are all; waits for the first."""
@@ -385,7 +363,6 @@ class Follower:
 
 
 def _point(stream: AsyncChangeStream[Document]) -> bytes:
-    """Returns the stream's resume token, known after its first response."""
     token = stream.resume_token
     if token is None:
         raise Unavailable("the database has not sent a resume token")

@@ -63,12 +63,12 @@ class Budget:
 _MAX_KNOWN = 1_000
 
 
-class Turns:
-    """Places for `of_one` searches of each client, and `others` that one client cannot take."""
+class FairQueue:
+    """Places for `per_client` searches of each client, and `others` that one client cannot take."""
 
-    def __init__(self, of_one: int, others: int = 1) -> None:
-        self._of_one = of_one
-        self._free = of_one + others
+    def __init__(self, per_client: int, others: int = 1) -> None:
+        self._per_client = per_client
+        self._free = per_client + others
         #: Clients with waiting searches; none is empty.
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._running: Counter[str] = Counter()
@@ -86,14 +86,12 @@ class Turns:
         try:
             await turn
         except asyncio.CancelledError:
-            if turn.cancelled():
-                self._drop(client, turn)
-            else:
+            if not turn.cancelled():
                 self.end(client, 0.0)
             raise
 
     @asynccontextmanager
-    async def taken(self, client: str) -> AsyncIterator[None]:
+    async def turn(self, client: str) -> AsyncIterator[None]:
         """Holds a turn during the body."""
         await self.begin(client)
         now = asyncio.get_running_loop().time
@@ -120,7 +118,7 @@ class Turns:
             turn = self._waiting[client].popleft()
             if not self._waiting[client]:
                 del self._waiting[client]
-            if turn.done():  # cancelled, and not yet dropped
+            if turn.cancelled():
                 continue
             self._free -= 1
             self._running[client] += 1
@@ -128,15 +126,8 @@ class Turns:
             turn.set_result(None)
 
     def _next(self) -> str | None:
-        able = (client for client in self._waiting if self._running[client] < self._of_one)
+        able = (client for client in self._waiting if self._running[client] < self._per_client)
         return min(able, key=self._used.__getitem__, default=None)
-
-    def _drop(self, client: str, turn: asyncio.Future[None]) -> None:
-        waiting = self._waiting.get(client)
-        if waiting is not None and turn in waiting:
-            waiting.remove(turn)
-            if not waiting:
-                del self._waiting[client]
 
 
 _SECONDS = Histogram(
@@ -155,11 +146,11 @@ T = TypeVar("T")
 
 
 class SearchThreads:
-    """Threads of which one client uses at most `of_one`; one more is left for the others."""
+    """Threads of which one client uses at most `per_client`; one more is left for the others."""
 
-    def __init__(self, pool: ThreadPoolExecutor, turns: Turns) -> None:
+    def __init__(self, pool: ThreadPoolExecutor, queue: FairQueue) -> None:
         self._pool = pool
-        self._turns = turns
+        self._queue = queue
 
     async def run(
         self, country: Country, search_type: str, search: Callable[[Budget], T], *, client: str
@@ -176,12 +167,12 @@ class SearchThreads:
                 budget.note()
 
         with _SECONDS.labels(country, search_type).time():
-            await self._turns.begin(client)
+            await self._queue.begin(client)
             loop = asyncio.get_running_loop()
             running = self._pool.submit(timed)
             # The turn ends with the thread, which runs on for a while when its caller is cancelled.
             running.add_done_callback(
-                lambda _: loop.call_soon_threadsafe(self._turns.end, client, budget.used)
+                lambda _: loop.call_soon_threadsafe(self._queue.end, client, budget.used)
             )
             try:
                 return await asyncio.wrap_future(running)
@@ -190,7 +181,7 @@ class SearchThreads:
 
 
 @contextmanager
-def search_threads(of_one: int, name: str) -> Iterator[SearchThreads]:
-    """Threads for searches, of which one client uses at most `of_one`."""
-    with ThreadPoolExecutor(of_one + 1, thread_name_prefix=name) as pool:
-        yield SearchThreads(pool, Turns(of_one))
+def search_threads(per_client: int, name: str) -> Iterator[SearchThreads]:
+    """Threads for searches, of which one client uses at most `per_client`."""
+    with ThreadPoolExecutor(per_client + 1, thread_name_prefix=name) as pool:
+        yield SearchThreads(pool, FairQueue(per_client))

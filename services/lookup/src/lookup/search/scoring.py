@@ -17,7 +17,7 @@ from common.contracts.company import Country
 from lookup.search.folding import (
     FORM_WORDS,
     TRAILING_FORMS,
-    Folded,
+    FoldedText,
     collapsed,
     fold_beginning,
     fold_name,
@@ -50,7 +50,7 @@ _FORMS = {fold_text(form).letters for form in TRAILING_FORMS}
 _MAX_FORM_LETTERS = max(map(len, _FORMS)) + 1
 
 
-def cut_ends(written: Folded) -> Iterator[tuple[Folded, str]]:
+def cut_ends(written: FoldedText) -> Iterator[tuple[FoldedText, str]]:
     """Yields a name before and after each place near its end."""
     words = written.tokens
     end = ""
@@ -115,12 +115,12 @@ class Query:
     """A queried name."""
 
     text: str
-    name: Folded
+    name: FoldedText
     #: Equal except for case and punctuation; the legal form is included.
     plain: str
     form: str
     #: With its legal form at the end.
-    written: Folded
+    written: FoldedText
     #: Words that need not match: the country's name, and legal forms.
     context: frozenset[str]
     #: The places of the words with figures.
@@ -138,10 +138,10 @@ class Name(NamedTuple):
     """A name of a company."""
 
     type: NameType
-    folded: Folded
+    folded: FoldedText
     #: As the register writes it.
     text: str
-    #: Folded words of the company's towns, postal codes and municipalities.
+    #: FoldedText words of the company's towns, postal codes and municipalities.
     places: frozenset[str] = frozenset()
 
 
@@ -211,7 +211,7 @@ def _has_other_figures(query: Query, name: Name) -> bool:
     return bool(query.figures) and has_other_figures(query.name.tokens, name.folded.tokens)
 
 
-def _is_equal(query: Folded, name: Folded) -> bool:
+def _is_equal(query: FoldedText, name: FoldedText) -> bool:
     return query.key == name.key and same_spelling(query.spelled, name.spelled)
 
 
@@ -234,7 +234,6 @@ def _literal(query: Query, name: Name) -> int:
 
 
 def _is_written_as(query: Query, text: str) -> bool:
-    """Returns True if an equal name is written as the query, but for its form."""
     if not query.form and text.lower().startswith(query.text.lower()):
         return True
     return own_writing(text) == own_writing(query.text)
@@ -281,13 +280,11 @@ def _whole_points(query: Query, name: Name, weigh: Weigh) -> float:
 
 
 def _letter_points(query: Query, name: Name, weigh: Weigh) -> float:
-    """Returns the points of names that are within a few edits of each other."""
     own = _edit_points(query, name, _own_edits(query, name), EXACT, weigh)
     return max(_whole_points(query, name, weigh), own)
 
 
 def _form_points(query: Query, name: Name, weigh: Weigh) -> float:
-    """Returns the points of names that differ in the legal form, by an edit at most."""
     return _edit_points(query, name, _form_edits(query, name), _SLIPPED_FORM, weigh)
 
 
@@ -330,7 +327,6 @@ def _own_edits(query: Query, name: Name) -> int:
 
 
 def _has_other_form(query: Query, name: Name) -> bool:
-    """Returns True if both have a legal form, and not the same."""
     return bool(query.form) and form_of(name.text) not in ("", query.form)
 
 
@@ -397,7 +393,6 @@ def _is_near_numeral(query: Query, name: Name) -> bool:
 
 
 def _other_figures(query: Query, name: Name, pairs: list[Pair]) -> Sequence[int]:
-    """Returns the places of the query's figures if one of them makes it another name."""
     queried, named = query.name.tokens, name.folded.tokens
     matched = {n for pair in pairs for n in pair.name}
     figures = sorted(set(query.figures).intersection(_unmatched(queried, pairs)))
@@ -415,7 +410,6 @@ def _other_figures(query: Query, name: Name, pairs: list[Pair]) -> Sequence[int]
 
 
 def _pair_weight(pair: Pair, queried: list[str], weights: list[float], weigh: Weigh) -> float:
-    """Returns the weight of the name's words, or the query's if different and less."""
     named = sum(weights[n] for n in pair.name)
     if pair.similarity == 1:
         return named
@@ -423,7 +417,6 @@ def _pair_weight(pair: Pair, queried: list[str], weights: list[float], weigh: We
 
 
 def _unmatched(queried: list[str], pairs: list[Pair]) -> list[int]:
-    """Returns the places of the queried words that the name lacks."""
     matched = {n for pair in pairs for n in pair.query}
     return [n for n in range(len(queried)) if n not in matched]
 
@@ -437,6 +430,5 @@ def _is_context(queried: list[str], place: int, query: Query, name: Name) -> boo
 
 
 def _has_all(queried: list[str], pairs: list[Pair]) -> bool:
-    """Returns True if the query has at least two words and the name has every one of them."""
     equal = sum(len(pair.query) for pair in pairs if pair.similarity == 1)
     return equal == len(queried) > 1

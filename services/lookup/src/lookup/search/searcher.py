@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -20,7 +20,7 @@ from common.domain.countries import FORMATS
 from common.mongo import Database
 from common.runtime.processes import processors, workers
 from common.runtime.tasks import beside
-from lookup.search.find.pages import Found
+from lookup.search.find.pages import FindPage
 from lookup.search.follower import Follower
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.match.evidence import CandidateCompany
@@ -88,7 +88,7 @@ class IndexSearches:
         search = partial(self._answering(country).suggest, text, limit, after=after)
         return await self.suggest_threads.run(country, "suggest", search, client=client)
 
-    async def find(self, request: FindRequest) -> Found:
+    async def find(self, request: FindRequest) -> FindPage:
         """Searches in a thread; raises as `by_name` does."""
         search = partial(self._answering(request.country).find, request)
         return await self.threads.run(request.country, "find", search, client=request.client)
@@ -121,15 +121,13 @@ class IndexSearches:
         weigh = partial(self._answering(country).weighed, record, companies)
         return await self.threads.run(country, "match", weigh, client=client)
 
-    async def find_numbers(
-        self, request: FindRequest, seen: tuple[float, datetime], *, after: int, limit: int
-    ) -> Sequence[int]:
+    async def find_numbers(self, request: FindRequest, *, after: int, limit: int) -> Sequence[int]:
         """Returns the next numbers, in order, of the companies that fit; see `find`.
 
-        The index has every change from before `seen`, as in `Follower.has_seen`.
+        Raises `Unavailable` also while the index is behind; see `Follower.check_lag`.
         """
         index = self._answering(request.country)
-        await self.followers[request.country].has_seen(*seen)
+        self.followers[request.country].check_lag()
         search = partial(index.find_numbers, request, after=after, limit=limit)
         return await self.threads.run(request.country, "export", search, client=request.client)
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
-from lookup.search.folding import Folded, collapsed, same_spelling
+from lookup.search.folding import FoldedText, collapsed, same_spelling
 
 EXACT = 100.0
 #: Equal `words` that are not spellings of one another: query `Moe`, name `Mo`.
@@ -55,7 +55,7 @@ def edits_between(one: str, other: str, max_edits: int) -> int:
     return OSA.distance(one, other, score_cutoff=max_edits)
 
 
-def similarity(query: Folded, name: Folded) -> float:
+def similarity(query: FoldedText, name: FoldedText) -> float:
     """Returns the similarity of two names, 0 to 100; 100 only if equal after folding."""
     key, other = query.key, name.key
     if key == other:
@@ -199,7 +199,6 @@ def has_other_figures(queried: Sequence[str], named: Sequence[str]) -> bool:
 
 
 def _letters_in(words: Sequence[str]) -> list[str]:
-    """Returns the Roman numerals and single letters of a name, those beside numbers included."""
     figures = (figure for n in figure_places(words) for figure in figures_of(words[n]))
     return [figure for figure in figures if not _NUMBER.search(figure)]
 
@@ -289,7 +288,6 @@ def _almost(query: str, name: str, *, is_prefix: bool) -> float:
 
 
 def _almost_prefix(query: str, name: str, edits: int) -> float:
-    """Returns the similarity of a partly typed word, with typos, to a prefix of another."""
     lengths = range(max(len(query) - edits, 1), min(len(query) + edits, len(name)) + 1)
     distances = (edits_between(query, name[:length], edits) for length in lengths)
     distance = min(distances, default=edits + 1)
@@ -317,7 +315,6 @@ def _equal(queried: dict[int, str], named: dict[int, str]) -> list[Pair]:
 def _compounds(
     apart: dict[int, str], together: dict[int, str]
 ) -> list[tuple[tuple[int, int], tuple[int]]]:
-    """Returns pairs of neighbouring words of one side that are one word of the other."""
     found = []
     sounds = set(map(collapsed, together.values()))
     for position in sorted(apart):

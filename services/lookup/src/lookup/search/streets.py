@@ -9,7 +9,7 @@ name (`Storgata` is `stor gade`), so that a common kind does not make two street
 import re
 from functools import lru_cache
 
-from lookup.search.folding import Folded, fold_text
+from lookup.search.folding import FoldedText, fold_text
 from lookup.search.synonyms import ABBREVIATIONS
 
 #: The types of street, by their spellings as separate words.
@@ -77,7 +77,7 @@ _CUT_KIND = {"g": "gade", "v": "vej"}
 
 
 @lru_cache(maxsize=65_536)
-def fold_street(text: str) -> Folded:
+def fold_street(text: str) -> FoldedText:
     """Returns a street's name with its kind as a separate word; cached, as streets recur."""
     words = _DOT.sub(". ", PO_BOX.sub("postboks", text.strip())).split()
     spelled = [_word(word, last=position == len(words) - 1) for position, word in enumerate(words)]

@@ -217,7 +217,6 @@ def _taken_names(segment: Segment, rows: Array) -> Array:
 
 
 def _gathered(names: Array, lengths: Array, order: Array) -> Array:
-    """Returns the names of rows, in their order."""
     if len(order) == len(lengths) and bool(np.all(order[1:] > order[:-1])):
         return names
     starts = np.cumsum(lengths) - lengths
@@ -242,7 +241,6 @@ def _ordered(segment: Segment) -> Segment:
 
 
 def _by_name(segment: Segment) -> Array:
-    """Returns the rows by name, then by number."""
     if not len(segment):
         return np.empty(0, np.uint32)
     prefixes = _prefixes(segment)
@@ -258,7 +256,6 @@ def _by_name(segment: Segment) -> Array:
 
 
 def _prefixes(segment: Segment) -> Array:
-    """Returns the first bytes of each name, as big-endian numbers."""
     lengths = segment.lengths
     starts = segment.ends - lengths
     made = np.empty((len(segment), _PREFIX // 8), np.uint64)
@@ -274,7 +271,6 @@ def _prefixes(segment: Segment) -> Array:
 
 
 def _runs(same: Array) -> list[tuple[int, int]]:
-    """Returns the intervals of rows that are the same."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], same.astype(np.int8), [0]))))
     return [(int(start), int(end) + 1) for start, end in edges.reshape(-1, 2)]
 
@@ -388,7 +384,6 @@ def _arrays(segment: Segment) -> Iterable[tuple[str, Array]]:
 
 
 def _write(path: Path, segment: Segment) -> None:
-    """A line of JSON with the places of the arrays, then these."""
     arrays = [(name, np.ascontiguousarray(array)) for name, array in _arrays(segment)]
     described = [(name, array.dtype.str, len(array)) for name, array in arrays]
     values = {field: list(column.values) for field, column in segment.columns.items()}

@@ -159,7 +159,6 @@ def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, In
 
 
 def _equal(column: Column, wanted: Iterable[str]) -> Intervals:
-    """Returns the codes of the values that equal one of these regardless of case."""
     texts = {folded(each) for each in wanted}
     return _union(
         (code, code + 1) for code, value in enumerate(column.values) if folded(value) in texts
@@ -167,7 +166,6 @@ def _equal(column: Column, wanted: Iterable[str]) -> Intervals:
 
 
 def _union(intervals: Iterable[tuple[int, int]]) -> Intervals:
-    """Returns the intervals without empty ones, joined with those that they touch."""
     union: list[tuple[int, int]] = []
     for start, end in sorted(intervals):
         if start >= end:
@@ -194,7 +192,7 @@ class Hits(NamedTuple):
     keys: Array
 
 
-class Found(NamedTuple):
+class FindPage(NamedTuple):
     """A page of companies."""
 
     positions: list[FindPosition]
@@ -203,7 +201,7 @@ class Found(NamedTuple):
     facets: Mapping[str, Mapping[str, int]]
 
 
-def find(segments: Segments, request: FindRequest, hits: Hits | None = None) -> Found:
+def find(segments: Segments, request: FindRequest, hits: Hits | None = None) -> FindPage:
     """Returns the page of a request; `hits` are given for its words."""
     total, keyed = 0, []
     counts = {facet.value: Counter[str]() for facet in request.facets}
@@ -222,7 +220,7 @@ def find(segments: Segments, request: FindRequest, hits: Hits | None = None) -> 
         )
         for key, number in page[: request.limit]
     ]
-    return Found(positions, total, len(page) > request.limit, counts)
+    return FindPage(positions, total, len(page) > request.limit, counts)
 
 
 def find_numbers(
@@ -253,7 +251,7 @@ def having(segments: Segments, field: str, values: Collection[str]) -> dict[str,
 
 
 @dataclass(slots=True)
-class _Chosen:
+class _Selection:
     """The rows that fit so far: listed if they are few, else as a mask; neither means all."""
 
     segment: Segment
@@ -320,9 +318,9 @@ class _Chosen:
 
 def _chosen(
     segment: Segment, alive: Array | None, request: FindRequest, hits: Hits | None
-) -> _Chosen:
+) -> _Selection:
     total = len(segment) if alive is None else int(np.count_nonzero(alive))
-    chosen = _Chosen(segment, total, mask=alive)
+    chosen = _Selection(segment, total, mask=alive)
     if hits is not None:
         chosen.keep_rows(segment.rows_of(hits.numbers)[0])
     if request.owned_by is not None:
@@ -332,11 +330,10 @@ def _chosen(
     return chosen
 
 
-Keyed = tuple[int | bytes, int]
+SortKey = tuple[int | bytes, int]
 
 
-def _page(chosen: _Chosen, request: FindRequest, hits: Hits | None) -> list[Keyed]:
-    """Returns the first companies after the request's position, and one more if any."""
+def _page(chosen: _Selection, request: FindRequest, hits: Hits | None) -> list[SortKey]:
     sort, limit = request.sort, request.limit + 1
     after = _bound(request.after, request.country)
     if sort is FindSort.RELEVANCE and hits is not None and chosen.rows is not None:
@@ -351,8 +348,7 @@ def _page(chosen: _Chosen, request: FindRequest, hits: Hits | None) -> list[Keye
     return [(segment.key(sort, row), int(segment.numbers[row])) for row in rows]
 
 
-def _bound(after: FindPosition | None, country: Country) -> Keyed | None:
-    """Returns the position of this country's next company in the order of all countries."""
+def _bound(after: FindPosition | None, country: Country) -> SortKey | None:
     if after is None:
         return None
     key = after.key.encode() if isinstance(after.key, str) else after.key
@@ -361,20 +357,18 @@ def _bound(after: FindPosition | None, country: Country) -> Keyed | None:
     return key, (-1 if country > after.country else 1 << 32)
 
 
-def _start(segment: Segment, sort: FindSort, after: Keyed | None) -> int:
-    """Returns the place in an order where the page begins."""
+def _start(segment: Segment, sort: FindSort, after: SortKey | None) -> int:
     if after is None:
         return 0
     order = segment.orders[sort]
 
-    def keyed(row: int) -> Keyed:
+    def keyed(row: int) -> SortKey:
         return segment.key(sort, int(row)), int(segment.numbers[row])
 
     return bisect_right(order, after, key=keyed)
 
 
-def _read_on(chosen: _Chosen, order: Array, start: int, limit: int) -> list[int]:
-    """Returns the first rows that fit, from a place in an order on."""
+def _read_on(chosen: _Selection, order: Array, start: int, limit: int) -> list[int]:
     rows: list[int] = []
     size = _READ
     while start < len(order) and len(rows) < limit:
@@ -383,7 +377,9 @@ def _read_on(chosen: _Chosen, order: Array, start: int, limit: int) -> list[int]
     return rows[:limit]
 
 
-def _most_relevant(chosen: _Chosen, hits: Hits, after: Keyed | None, limit: int) -> list[Keyed]:
+def _most_relevant(
+    chosen: _Selection, hits: Hits, after: SortKey | None, limit: int
+) -> list[SortKey]:
     numbers = chosen.segment.numbers[chosen.rows]
     keys = hits.keys[np.searchsorted(hits.numbers, numbers)]
     if after is not None:

@@ -131,7 +131,6 @@ class _Search:
         return len(np.unique(numbers[is_same_type]))
 
     def _here(self, *queries: tantivy.Query | None) -> tantivy.Query:
-        """Returns matches of all the queries at the house number."""
         house = self.query.house
         numbers = one_of(self._terms(fields.HOUSE, house_terms(house))) if house else None
         return all_of(query for query in (*queries, numbers) if query is not None)
@@ -145,7 +144,6 @@ class _Search:
         return one_of(self._terms(fields.AREA, terms)) if terms else None
 
     def _narrower(self) -> Iterator[list[tantivy.Query]]:
-        """Yields the dwelling as a query, for houses with more companies than are read."""
         house = self.view.term(fields.HOUSE, NO_HOUSE)
         dwelling = self.view.term(fields.DWELLING, dwelling_term(self.query))
         same = [dwelling] if self.query.house else [house]

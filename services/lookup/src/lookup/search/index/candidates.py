@@ -78,7 +78,6 @@ def _by_name(view: View, record: ReadRecord, query: Query) -> Iterator[CompanyKe
 def _here(
     view: View, record: ReadRecord, query: Query, *, is_exact: bool
 ) -> Iterator[list[IndexedDocument]]:
-    """Yields the namesakes at the record's address and in its place, and similar names there."""
     key = view.term(fields.NAME, query.name.key)
     street = [view.term(fields.STREET, one.street.key) for one in record.addresses[:1]]
     area = _area(view, record)
@@ -97,7 +96,6 @@ def _here(
 
 
 def _area(view: View, record: ReadRecord) -> tantivy.Query | None:
-    """Returns the postal code, or else the town."""
     if record.postal_code:
         return view.term(fields.AREA, record.postal_code)
     return view.term(fields.AREA, record.town) if record.town else None

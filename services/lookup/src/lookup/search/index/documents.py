@@ -10,7 +10,7 @@ import orjson
 from common.contracts.company import CompanyKey, Country
 from lookup.search.addresses import House, ParsedAddress, parsed_addresses, without_quarter
 from lookup.search.find.columns import Segment
-from lookup.search.folding import Folded, fold_name_and_form, fold_text, one_line, refolded
+from lookup.search.folding import FoldedText, fold_name_and_form, fold_text, one_line, refolded
 from lookup.search.index import schema as fields
 from lookup.search.index.prefixes import add_beginnings
 from lookup.search.indexed_company import (
@@ -36,11 +36,11 @@ _AREA = attrgetter("postal_code", "city", "municipality")
 Document = dict[str, Any]
 
 
-class _Named(NamedTuple):
+class _NameEntry(NamedTuple):
     """A name to index."""
 
     type: NameType
-    folded: Folded
+    folded: FoldedText
     text: str
     form: str
 
@@ -82,7 +82,7 @@ def batch_of(companies: Iterable[IndexedCompany], home: Country) -> Batch:
     return Batch(documents, Segment.of(facts))
 
 
-def written_parts(companies: Sequence[StoredParts], home: Country) -> Batch:
+def stored_batch(companies: Sequence[StoredParts], home: Country) -> Batch:
     """Returns many companies as the index takes them, from their stored JSON."""
     return batch_of((indexed(each) for each in companies), home)
 
@@ -115,13 +115,12 @@ def documents_of(company: IndexedCompany, home: Country) -> list[Document]:
     return documents
 
 
-def _names(names: tuple[tuple[str, NameType], ...]) -> list[_Named]:
-    """Returns each different name under its weightiest type, the weightiest first."""
-    found: list[_Named] = []
+def _names(names: tuple[tuple[str, NameType], ...]) -> list[_NameEntry]:
+    found: list[_NameEntry] = []
     for text, type_ in sorted(names, key=_TYPE_OF_NAME) if len(names) > 1 else names:
         folded, form = fold_name_and_form(text)
         if folded.words and folded not in [other.folded for other in found]:
-            found.append(_Named(type_, folded, text, form))
+            found.append(_NameEntry(type_, folded, text, form))
     return found
 
 
@@ -140,7 +139,6 @@ def _place_words(*parts: str | None) -> list[str]:
 
 
 def _address_records(addresses: tuple[IndexedAddress, ...], home: Country) -> list[AddressRecord]:
-    """Returns each different address under its weightiest type, the weightiest first."""
     found: list[AddressRecord] = []
     for address in sorted(addresses, key=_TYPE_OF_ADDRESS) if len(addresses) > 1 else addresses:
         for parsed in parsed_addresses(address, home):
@@ -152,12 +150,11 @@ def _address_records(addresses: tuple[IndexedAddress, ...], home: Country) -> li
 def _document(  # noqa: PLR0913 (the contents of a document)
     company: CompanyKey,
     type_: int,
-    name: _Named | None,
+    name: _NameEntry | None,
     address: AddressRecord | None,
     rank: int,
     places: str,
 ) -> Document:
-    """Returns a name and an address of the same type, or one of them."""
     packed_name = pack_name(type_, name, places) if name else ""
     packed_address = pack_address(type_, address.address) if address else ""
     kinds: list[str] = []
@@ -193,7 +190,7 @@ def _street_terms(words: str) -> tuple[str, list[str]]:
     return words.replace(" ", ""), fields.padded(proper_words(words))
 
 
-def _text(address: ParsedAddress) -> Folded:
+def _text(address: ParsedAddress) -> FoldedText:
     return address.whole or address.street
 
 
@@ -225,7 +222,7 @@ def dwelling_term(address: ParsedAddress) -> str:
     return _NO_DWELLING
 
 
-def pack_name(type_: int, name: _Named, places: str) -> str:
+def pack_name(type_: int, name: _NameEntry, places: str) -> str:
     """Returns the stored record of a name; `read_name` reads it."""
     return f"{type_:d}{name.folded.spelled}{_PART}{places}{_PART}{one_line(name.text)}"
 

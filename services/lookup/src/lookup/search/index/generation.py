@@ -19,7 +19,7 @@ from lookup.search.index import schema as fields
 from lookup.search.index.documents import Batch, written
 from lookup.search.index.schema import FORMAT
 from lookup.search.index.view import View
-from lookup.search.index.words import KnownHits
+from lookup.search.index.words import HitsCache
 from lookup.search.indexed_company import Facts, IndexedCompany
 from lookup.search.scheduling import Budget
 
@@ -102,7 +102,7 @@ class Generation:
         #: The companies whose documents changed since then.
         self._documents_of: set[CompanyKey] = set()
         #: Results of `with_words`.
-        self.known = KnownHits()
+        self.known = HitsCache()
 
     def view(self, budget: Budget | None = None) -> View:
         """Returns the committed state; its searches are bounded by `budget`."""

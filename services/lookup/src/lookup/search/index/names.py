@@ -14,7 +14,7 @@ from typing import NamedTuple
 import tantivy
 
 from common.contracts.company import CompanyKey
-from lookup.search.folding import Folded, collapsed
+from lookup.search.folding import FoldedText, collapsed
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import read_name
 from lookup.search.index.prefixes import is_whole
@@ -63,7 +63,7 @@ class Candidate:
     """A name in the index that may match, with its score."""
 
     document: IndexedDocument
-    name: Folded
+    name: FoldedText
     text: str
     type: NameType
     match: NameMatch
@@ -75,7 +75,7 @@ class Candidate:
         return SearchHit(self.document.company, self.match.score, matched, 0, self.match.is_other)
 
 
-class Ranked(NamedTuple):
+class Ranking(NamedTuple):
     """Candidates, and the number of companies that match as well as the best of them."""
 
     candidates: list[Candidate]
@@ -111,13 +111,11 @@ def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
 
 
 def _others(ranked: Iterable[Candidate]) -> list[Candidate]:
-    """Returns the names that only a figure makes others, the nearest first."""
     others = (one for one in ranked if one.match.is_other)
     return sorted(others, key=lambda one: one.match.score, reverse=True)
 
 
 def _room(limit: int, found: int) -> int:
-    """Returns the number of names with other figures that are proposed."""
     return limit - found if found else max(limit, _MAX_PROPOSED)
 
 
@@ -146,7 +144,7 @@ class NameSearch:
     query: Query
     _known: dict[tuple[CompanyKey, str], Candidate] = field(default_factory=dict)
 
-    def exact(self) -> Ranked:
+    def exact(self) -> Ranking:
         """Returns the names equal after folding, the one that is written as queried first."""
         key = self.view.term(fields.NAME, self.query.name.key)
         namesakes, total = self.view.counted(key, _NAMESAKES[0])
@@ -158,10 +156,9 @@ class NameSearch:
             if self.query.form:
                 found += self._equal(all_of([key, self._of_form(self.query.form)]))
             companies = self.view.companies(is_whole(self.view, self.query.name))
-        return Ranked(sorted(found, key=lambda one: one.match, reverse=True), companies)
+        return Ranking(sorted(found, key=lambda one: one.match, reverse=True), companies)
 
     def _equal(self, query: tantivy.Query) -> list[Candidate]:
-        """Returns the best ranked equal names, and more for one that is written as queried."""
         equal: list[Candidate] = []
         for limit in _NAMESAKES:
             namesakes = self.scored(self.view.best_ranked(query, limit))
@@ -171,7 +168,7 @@ class NameSearch:
                 break
         return equal
 
-    def near(self, limit: int) -> Ranked:
+    def near(self, limit: int) -> Ranking:
         """Returns the best names that are not equal, and their namesakes."""
         candidates: list[Candidate] = []
         for enough, found in self._steps():
@@ -189,10 +186,9 @@ class NameSearch:
         accepted = [one for one in candidates if one.match.accepted]
         most = max((one.match.score for one in accepted), default=0.0)
         companies = len({one.document.company for one in accepted if one.match.score == most})
-        return Ranked(candidates, companies + unread * (most == best))
+        return Ranking(candidates, companies + unread * (most == best))
 
     def _namesakes(self, key: str) -> tuple[list[IndexedDocument], int]:
-        """Returns the best ranked documents of a name, and the number of companies beyond them."""
         query = self.view.term(fields.NAME, key)
         found, total = self.view.counted(query, _TIED)
         if total <= len(found):
@@ -203,7 +199,6 @@ class NameSearch:
         return found, self.view.companies(query) - len({one.company for one in found})
 
     def _steps(self) -> Iterator[tuple[float, _Step]]:
-        """Yields the steps, each with the score from which later ones are skipped."""
         view, words = self.view, self.words()
         known = [word for word in words if view.frequency(word)]
         unknown = [word for word in words if not view.frequency(word)]
@@ -228,7 +223,6 @@ class NameSearch:
         yield 0.0, lambda: self._similar_whole(MAX_WHOLE_EDITS)
 
     def _with_slipped_form(self) -> list[IndexedDocument]:
-        """Returns names whose legal form has a typo or a misplaced space in the query."""
         if self.query.has_form:
             return []
         ways: tuple[list[tantivy.Query], ...] = [], []
@@ -245,7 +239,6 @@ class NameSearch:
         return self.view.term(fields.KIND, fields.OF_FORM + form)
 
     def _similar_whole(self, edits: int) -> list[IndexedDocument]:
-        """Returns names within so many edits of the query."""
         key = self.query.name.key
         # One edit is a share of the name with its legal form.
         letters = len(self.query.written.key if edits == 1 else key)
@@ -278,7 +271,6 @@ class NameSearch:
         return found
 
     def _with_most(self, words: Sequence[str]) -> list[IndexedDocument]:
-        """Returns names with most of these words, weighted by rarity."""
         rare = self.view.rarest(words, _IN_DOCUMENTS)
         return self.view.best_scored(self.view.any_of(fields.WORD, rare), _BY_SCORE) if rare else []
 
@@ -310,7 +302,6 @@ class NameSearch:
         return found
 
     def _each_misspelt(self, words: Sequence[str]) -> list[IndexedDocument]:
-        """Returns names with all of these words except for typos, in all of them or in one."""
         almost = [self._almost(word) for word in words[:_MAX_MISSPELT]]
         found = self.view.best_ranked(all_of(almost), _RANKED)
         for n, misspelt in enumerate(almost if len(almost) > 1 else ()):
@@ -319,7 +310,6 @@ class NameSearch:
         return found
 
     def _almost(self, word: str) -> tantivy.Query:
-        """Returns names with a word within the edits of this one, or with this prefix."""
         spellings = {word, *(one for one in self.query.name.tokens if collapsed(one) == word)}
         ways = [self.view.within(fields.WORD, one, edits_allowed(len(one))) for one in spellings]
         if len(word) >= PREFIX_FROM:
@@ -327,7 +317,6 @@ class NameSearch:
         return one_of(ways)
 
     def _compounds(self) -> list[IndexedDocument]:
-        """Returns names with two of the words joined, or one of them split."""
         tokens = [collapsed(word) for word in self.query.name.tokens[:_MAX_WORDS]]
         known, found = self.view.frequency, []
         for position, (one, two) in enumerate(pairwise(tokens)):

@@ -16,29 +16,37 @@ from typing import Any, NamedTuple
 
 import tantivy
 
-from lookup.search.folding import SPELLINGS, Folded, fold_beginning, fold_name, without_partial_form
+from lookup.search.folding import (
+    SPELLINGS,
+    FoldedText,
+    fold_beginning,
+    fold_name,
+    without_partial_form,
+)
 from lookup.search.index import schema as fields
 from lookup.search.index.view import View, all_of, but_not, one_of
 from lookup.search.similarity import edits_allowed
 
 
-class Typed(NamedTuple):
+class TypedText(NamedTuple):
     """The readings of a typed text; often all are the same."""
 
     #: All of it, including a legal form that may become a word (`Nordisk As`, `Nordisk Asfalt`).
-    beginning: Folded
+    beginning: FoldedText
     #: Without the legal form at its end.
-    whole: Folded
+    whole: FoldedText
     #: Without the legal form at its end, even an incomplete one.
-    stem: Folded
+    stem: FoldedText
 
 
-def read_typed(text: str) -> Typed:
+def read_typed(text: str) -> TypedText:
     """Returns the query of any text that is not blank."""
-    return Typed(fold_beginning(text, is_partial=True), fold_name(text), without_partial_form(text))
+    return TypedText(
+        fold_beginning(text, is_partial=True), fold_name(text), without_partial_form(text)
+    )
 
 
-def begins_with(name: Folded, text: str, starts: Sequence[str]) -> bool:
+def begins_with(name: FoldedText, text: str, starts: Sequence[str]) -> bool:
     """Returns True if a name begins with one of the writings of a typed text; spaces do not matter.
 
     `text` is the name with its legal form, which is folded only if the form decides.
@@ -66,7 +74,7 @@ def _tables(special: tuple[str, ...]) -> list[dict[int, str]]:
     return [str.maketrans(dict(zip(special, choice, strict=True))) for choice in choices]
 
 
-def add_beginnings(document: dict[str, Any], name: Folded) -> None:
+def add_beginnings(document: dict[str, Any], name: FoldedText) -> None:
     """Adds terms to a document with the name's key; the separation of words does not matter.
 
     A word has a term for each spelling, and for its form in the name search.
@@ -88,18 +96,18 @@ def add_beginnings(document: dict[str, Any], name: Folded) -> None:
     document[fields.WORD] = " ".join([*words, *sorted(collapsed)])
 
 
-def is_whole(view: View, name: Folded) -> tantivy.Query:
+def is_whole(view: View, name: FoldedText) -> tantivy.Query:
     """Returns names equal to this one."""
     texts = writings(name.letters)
     return _wholes(view, view.any_of(fields.BEGINNING, texts), view.any_of(fields.NAME, texts))
 
 
-def begins(view: View, name: Folded) -> tantivy.Query:
+def begins(view: View, name: FoldedText) -> tantivy.Query:
     """Returns names with this prefix."""
     return one_of(_begins(view, text) for text in writings(name.letters))
 
 
-def words_begin(view: View, name: Folded) -> tantivy.Query:
+def words_begin(view: View, name: FoldedText) -> tantivy.Query:
     """Returns names with words that begin with each of these, in any order."""
     return all_of(
         one_of(_word_begins(view, text) for text in writings(word))
@@ -107,7 +115,7 @@ def words_begin(view: View, name: Folded) -> tantivy.Query:
     )
 
 
-def almost_begins(view: View, name: Folded, typos: int) -> tantivy.Query:
+def almost_begins(view: View, name: FoldedText, typos: int) -> tantivy.Query:
     """Returns names with this prefix, with as many typos as a text of this length may have."""
     text, edits = _shortest_spelling(name.letters, typos)
     if not edits:
@@ -117,7 +125,7 @@ def almost_begins(view: View, name: Folded, typos: int) -> tantivy.Query:
     return _begins(view, text, edits)
 
 
-def words_almost_begin(view: View, name: Folded, typos: int) -> tantivy.Query:
+def words_almost_begin(view: View, name: FoldedText, typos: int) -> tantivy.Query:
     """Returns names with words that begin with each of these, each word with typos."""
     words = set(name.spelled.split(" "))
     return all_of(_word_almost_begins(view, word, typos) for word in words)
@@ -134,7 +142,6 @@ def _begins(view: View, text: str, edits: int = 0) -> tantivy.Query:
 
 
 def _wholes(view: View, written: tantivy.Query, keys: tantivy.Query) -> tantivy.Query:
-    """Returns names by their other spellings, or by their key."""
     return one_of((written, but_not(keys, view.term(fields.KIND, fields.RESPELLED))))
 
 
@@ -155,7 +162,6 @@ def _word_almost_begins(view: View, word: str, typos: int) -> tantivy.Query:
 
 
 def _shortest_spelling(text: str, typos: int) -> tuple[str, int]:
-    """Returns the spelling to look up, with its maximum edits."""
     # One spelling is near to all others, and each costs a traversal of the dictionary.
     written = min(writings(text), key=len)
     return written, min(typos, edits_allowed(len(written)))

@@ -12,7 +12,7 @@ import structlog
 from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
 from common.contracts.match import WeighedCompany
-from lookup.search.find.pages import Found, Hits, find, find_numbers, having
+from lookup.search.find.pages import FindPage, Hits, find, find_numbers, having
 from lookup.search.folding import cut
 from lookup.search.index import schema as fields
 from lookup.search.index.addresses import search_addresses
@@ -29,7 +29,7 @@ from lookup.search.index.generation import (
 )
 from lookup.search.index.names import many_share, search_names
 from lookup.search.index.suggestions import read_prefix, suggest, suggest_numbers
-from lookup.search.index.words import known_with_words
+from lookup.search.index.words import cached_with_words
 from lookup.search.indexed_company import Facts, IndexedCompany
 from lookup.search.match.evidence import CandidateCompany, weighed
 from lookup.search.match.record import ReadRecord
@@ -113,7 +113,7 @@ class SearchIndex:
             return suggest(view, text, limit, after)
         return suggest_numbers(view, generation.segments, prefix, limit, after)
 
-    def find(self, request: FindRequest, budget: Budget | None = None) -> Found:
+    def find(self, request: FindRequest, budget: Budget | None = None) -> FindPage:
         """Returns a page of the companies that fit the filters of a request."""
         generation = self._generation
         return find(generation.segments, request, _hits(generation, request, budget))
@@ -247,8 +247,7 @@ class SearchIndex:
 
 
 def _hits(generation: Generation, request: FindRequest, budget: Budget | None) -> Hits | None:
-    """Returns the companies with the words of a request, if it has any."""
     if request.words is None:
         return None
     known = generation.known
-    return known_with_words(known, partial(generation.view, budget), cut(request.words))
+    return cached_with_words(known, partial(generation.view, budget), cut(request.words))

@@ -29,7 +29,7 @@ from lookup.search.find.pages import find_numbers
 from lookup.search.index import schema as fields
 from lookup.search.index.names import Candidate, NameSearch, each_once, search_names
 from lookup.search.index.prefixes import (
-    Typed,
+    TypedText,
     almost_begins,
     begins,
     begins_with,
@@ -87,7 +87,9 @@ def suggest(
     return _later_page(search, typed, limit, Cursor.parse(after))
 
 
-def _first_page(search: NameSearch, typed: Typed, limit: int, *, has_typos: bool) -> SuggestionPage:
+def _first_page(
+    search: NameSearch, typed: TypedText, limit: int, *, has_typos: bool
+) -> SuggestionPage:
     hits = search_names(search.view, search.query.text, 1)
     answer = [hit for hit in hits if not hit.is_other]
     found: list[Candidate] = []
@@ -111,9 +113,8 @@ def _first_page(search: NameSearch, typed: Typed, limit: int, *, has_typos: bool
 
 
 def _without_needless_names(
-    view: View, typed: Typed, hits: list[SearchHit], found: Sequence[Candidate]
+    view: View, typed: TypedText, hits: list[SearchHit], found: Sequence[Candidate]
 ) -> list[SearchHit]:
-    """Returns the hits, of which one has a matched name only if the current name does not fit."""
     current = {one.document.company for one in found if one.type is NameType.CURRENT}
     named = {hit.key for hit in hits if hit.matched_name is not None}.difference(current)
     if named:
@@ -125,7 +126,7 @@ def _without_needless_names(
 
 
 def _best_first(
-    answer: Sequence[SearchHit], found: Sequence[Candidate], typed: Typed
+    answer: Sequence[SearchHit], found: Sequence[Candidate], typed: TypedText
 ) -> list[SearchHit]:
     """Returns each company once; no score is above the one before it."""
     hits = {hit.key: hit for hit in answer}
@@ -142,7 +143,6 @@ def _best_first(
 def _read(
     search: NameSearch, query: tantivy.Query, found: list[Candidate], limit: int
 ) -> list[Candidate]:
-    """Returns the best ranked results of a query, enough to fill the page."""
     fitting: list[Candidate] = []
     for share in _READ:
         documents = search.view.best_ranked(query, share * limit)
@@ -152,8 +152,7 @@ def _read(
     return fitting
 
 
-def _steps(view: View, typed: Typed) -> Iterator[tuple[int, Sequence[tantivy.Query]]]:
-    """Yields the queries of each step, and the typos that it tolerates."""
+def _steps(view: View, typed: TypedText) -> Iterator[tuple[int, Sequence[tantivy.Query]]]:
     for queries in _without_typos(view, typed):
         yield 0, queries
     name = typed.whole
@@ -162,7 +161,7 @@ def _steps(view: View, typed: Typed) -> Iterator[tuple[int, Sequence[tantivy.Que
     yield 2, [words_almost_begin(view, name, 2)]
 
 
-def _without_typos(view: View, typed: Typed) -> Iterator[Sequence[tantivy.Query]]:
+def _without_typos(view: View, typed: TypedText) -> Iterator[Sequence[tantivy.Query]]:
     wholes, readings = dict.fromkeys(typed[1:]), dict.fromkeys(typed)
     yield one_of(is_whole(view, name) for name in wholes), begins(view, typed.beginning)
     if len(readings) > 1:
@@ -170,7 +169,7 @@ def _without_typos(view: View, typed: Typed) -> Iterator[Sequence[tantivy.Query]
     yield [one_of(words_begin(view, name) for name in readings)]
 
 
-def _later_page(search: NameSearch, typed: Typed, limit: int, after: Cursor) -> SuggestionPage:
+def _later_page(search: NameSearch, typed: TypedText, limit: int, after: Cursor) -> SuggestionPage:
     listed = one_of(chain.from_iterable(_without_typos(search.view, typed)))
     page: list[IndexedDocument] = []
     documents: list[IndexedDocument] = []
@@ -191,7 +190,6 @@ def _later_page(search: NameSearch, typed: Typed, limit: int, after: Cursor) -> 
 def _firsts(
     view: View, listed: tantivy.Query, documents: Sequence[IndexedDocument]
 ) -> list[IndexedDocument]:
-    """Returns the documents that are the first of their company in the list."""
     secondary = {one.company for one in documents if type_of(one.order) != NameType.CURRENT}
     best: dict[int, int] = {}
     if secondary:
@@ -277,7 +275,6 @@ def _numbered(
     named: Sequence[SearchHit],
     cursor: Cursor,
 ) -> SuggestionPage:
-    """Returns names and the next numbers, which follow that of the cursor."""
     room = limit - len(named)
     # Those on earlier pages are not repeated.
     found = _hits(segments, prefix, cursor.order - _NUMBERED, room + 1 + len(cursor.first_page))

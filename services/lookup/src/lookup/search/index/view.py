@@ -176,7 +176,6 @@ class View:
 
 
 def _rarest(terms: Iterable[tuple[int, str]], documents: int, *, least: int) -> list[str]:
-    """Returns the rarest terms, given with their frequencies, up to a total number of documents."""
     known = sorted(terms)
     sums = accumulate(frequency for frequency, _ in known)
     return [

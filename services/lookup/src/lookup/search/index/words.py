@@ -23,7 +23,7 @@ MAX_KEPT: Final = 500_000
 MAX_CHANGED: Final = 1_000
 
 
-class Known(NamedTuple):
+class CachedHits(NamedTuple):
     """A result, if one is kept, and the companies that changed since it was found."""
 
     hits: Hits | None
@@ -32,7 +32,7 @@ class Known(NamedTuple):
     changes: int
 
 
-class KnownHits:
+class HitsCache:
     """The large results, so that only the first page of a list searches all its words.
 
     Thread-safe. The least recently used results are dropped first.
@@ -45,7 +45,7 @@ class KnownHits:
         self._changes = 0
         self._using = Lock()
 
-    def of(self, words: str) -> Known:
+    def of(self, words: str) -> CachedHits:
         """Returns the kept result of these words; to be called before the view that searches."""
         with self._using:
             if words in self._hits:
@@ -54,8 +54,8 @@ class KnownHits:
                 if since <= len(self._changed):
                     self._hits.move_to_end(words)
                     changed = self._changed[len(self._changed) - since :]
-                    return Known(hits, list(dict.fromkeys(changed)), self._changes)
-            return Known(None, (), self._changes)
+                    return CachedHits(hits, list(dict.fromkeys(changed)), self._changes)
+            return CachedHits(None, (), self._changes)
 
     def keep(self, words: str, hits: Hits, changes: int) -> None:
         """Keeps the companies with these words, found after so many changes."""
@@ -84,7 +84,7 @@ _EQUAL = np.uint64(3 << 62)
 _ALL = np.uint64((1 << 64) - 1)
 
 
-def known_with_words(known: KnownHits, view: Callable[[], View], text: str) -> Hits:
+def cached_with_words(known: HitsCache, view: Callable[[], View], text: str) -> Hits:
     """Returns the result of `with_words`; a kept one is only searched for changed companies."""
     hits, changed, changes = known.of(text)
     if hits is None:
@@ -105,7 +105,6 @@ def _without(hits: Hits, companies: Collection[CompanyKey]) -> Hits:
 
 
 def _joined(one: Hits, other: Hits) -> Hits:
-    """Returns the hits of both, which have no company in common."""
     numbers = np.concatenate([one.numbers, other.numbers])
     # Two sorted runs are merged in one pass.
     order = np.argsort(numbers, kind="stable")
@@ -136,7 +135,6 @@ def with_words(view: View, text: str, among: Collection[CompanyKey] = ()) -> Hit
 
 
 def _hits(documents: Array) -> Hits:
-    """Returns each company once, with its best order."""
     numbers, keys = documents[:, 0].astype(np.uint32), _ALL - documents[:, 1]
     best = np.lexsort((keys, numbers))
     numbers, keys = numbers[best], keys[best]

@@ -53,7 +53,7 @@ _SHARED: Final = frozenset({
 Features = Mapping[str, float]
 
 
-class Known(NamedTuple):
+class NumberMatches(NamedTuple):
     """Matches of a record that the JSON of a company does not show."""
 
     #: True if the phone number of the record is the company's or one of its units'.
@@ -63,17 +63,17 @@ class Known(NamedTuple):
 
 
 #: Nothing beside the company's JSON.
-NO_MORE: Final = Known()
+NO_NUMBERS: Final = NumberMatches()
 
 
-class Compared(NamedTuple):
+class Comparison(NamedTuple):
     """A record and a company, compared."""
 
     evidence: MatchEvidence
     features: Features
 
 
-class _NameFound(NamedTuple):
+class _NameComparison(NamedTuple):
     """The best of a company's names."""
 
     #: As `match_name` scores it, and by letters alone.
@@ -86,8 +86,11 @@ class _NameFound(NamedTuple):
 
 
 def compared(
-    record: ReadRecord, company: Mapping[str, Any], weigh: Weigh, known: Known = NO_MORE
-) -> Compared:
+    record: ReadRecord,
+    company: Mapping[str, Any],
+    weigh: Weigh,
+    numbers: NumberMatches = NO_NUMBERS,
+) -> Comparison:
     """Returns how far a record and a company's JSON agree."""
     country = Country(company["country"])
     addresses = _parsed(company, country)
@@ -95,11 +98,11 @@ def compared(
     name = None if record.name is None else _best_name(record.name, company, weigh, places)
     evidence = MatchEvidence(
         name=None if name is None else round((name.score + name.letters) / 2, 1),
-        number=_number(record, company["vat"], known),
+        number=_number(record, company["vat"], numbers),
         address=_address(record, addresses),
         postal_code=_postal_code(record, addresses),
         city=_city(record, addresses, company),
-        phone=_phone(record, company, country, known),
+        phone=_phone(record, company, country, numbers),
         **_contacts(record, company),
     )
     features = {"bias": 1.0, **_of_name(record, name, weigh), **_of_fields(evidence)}
@@ -107,7 +110,7 @@ def compared(
     if name is not None and name.is_other and evidence.number != EXACT:
         features = {key: value for key, value in features.items() if key not in _SHARED}
         features["other_figures"] = 1.0
-    return Compared(evidence, features)
+    return Comparison(evidence, features)
 
 
 def _place_words(address: ParsedAddress) -> Iterable[str]:
@@ -118,7 +121,7 @@ def _place_words(address: ParsedAddress) -> Iterable[str]:
 
 def _best_name(
     query: Query, company: Mapping[str, Any], weigh: Weigh, places: frozenset[str]
-) -> _NameFound:
+) -> _NameComparison:
     texts = [(company["name"], NameType.CURRENT)]
     texts += [(text, type_) for field, type_ in _OF_TYPE for text in company.get(field) or ()]
     found = _compared_names(query, texts[:_MAX_NAMES], weigh, places)
@@ -131,7 +134,7 @@ def _compared_names(
     texts: Iterable[tuple[str, NameType]],
     weigh: Weigh,
     places: frozenset[str],
-) -> Iterable[_NameFound]:
+) -> Iterable[_NameComparison]:
     for text, type_ in texts:
         folded, _ = fold_name_and_form(text)
         if folded.words:
@@ -142,10 +145,10 @@ def _compared_names(
             is_other = not match.accepted and has_another_figure(
                 query, name._replace(places=places)
             )
-            yield _NameFound(match.score, letters, type_, text, is_other)
+            yield _NameComparison(match.score, letters, type_, text, is_other)
 
 
-def _of_name(record: ReadRecord, name: _NameFound | None, weigh: Weigh) -> dict[str, float]:
+def _of_name(record: ReadRecord, name: _NameComparison | None, weigh: Weigh) -> dict[str, float]:
     if record.name is None or name is None:
         return {"no_name": 1.0}
     score, letters = name.score / EXACT, name.letters / EXACT
@@ -184,7 +187,6 @@ def _of_fields(evidence: MatchEvidence) -> dict[str, float]:
 
 
 def _of_status(company: Mapping[str, Any]) -> dict[str, float]:
-    """Returns the signs of an ended company, and of the own record of a foreign one."""
     form = company.get("form") or {}
     found = {"foreign": 1.0} if form.get("code") == FOREIGN_FORM else {}
     if company["status"] != Status.ACTIVE:
@@ -192,8 +194,8 @@ def _of_status(company: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def _number(record: ReadRecord, vat: str, known: Known) -> float | None:
-    if known.has_unit:
+def _number(record: ReadRecord, vat: str, numbers: NumberMatches) -> float | None:
+    if numbers.has_unit:
         return EXACT
     if not record.number:
         return None
@@ -203,7 +205,6 @@ def _number(record: ReadRecord, vat: str, known: Known) -> float | None:
 
 
 def _parsed(company: Mapping[str, Any], country: Country) -> list[ParsedAddress]:
-    """Returns the addresses of a company, the business address first."""
     return [
         parsed
         for field, type_ in _ADDRESSES
@@ -234,7 +235,6 @@ def _postal_code(record: ReadRecord, addresses: list[ParsedAddress]) -> float | 
 
 
 def _foreign_code(code: str, addresses: list[ParsedAddress]) -> float | None:
-    """Returns the agreement of a foreign postal code, which is compared as text."""
     if not addresses:
         return None
     return EXACT if any(one.whole and code in one.whole.key for one in addresses) else 0.0
@@ -257,13 +257,13 @@ def _city(
 
 
 def _phone(
-    record: ReadRecord, company: Mapping[str, Any], country: Country, known: Known
+    record: ReadRecord, company: Mapping[str, Any], country: Country, numbers: NumberMatches
 ) -> float | None:
     if not record.phones:
         return None
     texts = (company.get("phone"), company.get("fax"))
     phones = {registered_phone(text, country) for text in texts if text}
-    if known.has_phone or not phones.isdisjoint(record.phones):
+    if numbers.has_phone or not phones.isdisjoint(record.phones):
         return EXACT
     return 0.0 if phones else None
 
@@ -327,10 +327,10 @@ def log_odds(features: Features) -> float:
 
 
 class CandidateCompany(NamedTuple):
-    """A company's stored JSON, and what is known of it beside that."""
+    """A company's stored JSON, and what is numbers of it beside that."""
 
     core: bytes
-    known: Known = NO_MORE
+    numbers: NumberMatches = NO_NUMBERS
 
 
 def weighed(
@@ -343,7 +343,7 @@ def weighed(
 
 def _weighed(record: ReadRecord, candidate: CandidateCompany, weigh: Weigh) -> WeighedCompany:
     company = orjson.loads(candidate.core)
-    evidence, features = compared(record, company, weigh, candidate.known)
+    evidence, features = compared(record, company, weigh, candidate.numbers)
     address = company.get("address") or {}
     return WeighedCompany(
         vat=company["vat"],

@@ -88,7 +88,6 @@ def read_record(record: MatchRecord, country: Country) -> ReadRecord:
 
 
 def _numbers(record: MatchRecord, country: Country) -> _Numbers:
-    """Returns the numbers of a record, each from the other's field if it fits only there."""
     one, other = record.number or "", record.phone or ""
     (number, is_assumed), (swapped, is_guess) = _number(one, country), _number(other, country)
     unit, of_number, of_phone = _unit(one, country), _phones(one, country), _phones(other, country)
@@ -111,7 +110,6 @@ def _numbers(record: MatchRecord, country: Country) -> _Numbers:
 
 
 def _number(text: str, country: Country) -> tuple[str, bool]:
-    """Returns a registration number, and if a zero that is not in the text was assumed."""
     try:
         return parse_registration_number(text, country), False
     except LostZero as lost:
@@ -142,7 +140,6 @@ def _in_place(address: str, city: str) -> tuple[str, str]:
 
 
 def _place(postal_code: str, city: str, country: Country) -> tuple[str, str]:
-    """Returns the postal code and town, wherever they are among the two fields."""
     if whole := read_postal_code(postal_code, country):
         postal_code = whole
     texts = [text for text in (postal_code, city) if text]
@@ -157,7 +154,6 @@ def _foreign_code(text: str) -> str:
 
 
 def _address(address: str, postal_code: str, town: str) -> str:
-    """Returns the whole address on one line, with the place from its own fields."""
     place = " ".join(filter(None, (postal_code, town)))
     if not place or (postal_code and postal_code in address):
         return cut(address)

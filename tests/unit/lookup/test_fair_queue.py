@@ -4,14 +4,14 @@ import asyncio
 
 import pytest
 
-from lookup.search.scheduling import Turns
+from lookup.search.scheduling import FairQueue
 
 
 class Clients:
     """Searches of clients; each holds its turn until it is ended."""
 
-    def __init__(self, turns: Turns) -> None:
-        self.turns = turns
+    def __init__(self, queue: FairQueue) -> None:
+        self.queue = queue
         #: The clients in the order in which their searches began.
         self.begun: list[str] = []
         self.tasks: list[asyncio.Task[None]] = []
@@ -21,11 +21,11 @@ class Clients:
         await self.settle()
 
     async def _ask(self, client: str) -> None:
-        await self.turns.begin(client)
+        await self.queue.begin(client)
         self.begun.append(client)
 
     async def end(self, client: str, seconds: float = 1.0) -> None:
-        self.turns.end(client, seconds)
+        self.queue.end(client, seconds)
         await self.settle()
 
     async def settle(self) -> None:
@@ -39,7 +39,7 @@ class Clients:
 
 
 async def test_a_second_client_gets_a_place_beyond_those_of_the_first() -> None:
-    clients = Clients(Turns(of_one=2))
+    clients = Clients(FairQueue(per_client=2))
 
     await clients.ask("a", 5)
     await clients.ask("b", 2)
@@ -48,7 +48,7 @@ async def test_a_second_client_gets_a_place_beyond_those_of_the_first() -> None:
 
 
 async def test_a_quiet_client_is_next_however_many_searches_of_another_wait() -> None:
-    clients = Clients(Turns(of_one=2))
+    clients = Clients(FairQueue(per_client=2))
     await clients.ask("a", 50)
     await clients.ask("b")
     await clients.ask("c")
@@ -60,7 +60,7 @@ async def test_a_quiet_client_is_next_however_many_searches_of_another_wait() ->
 
 
 async def test_clients_get_equal_time_and_not_equal_searches() -> None:
-    clients = Clients(Turns(of_one=1, others=0))
+    clients = Clients(FairQueue(per_client=1, others=0))
     seconds = {"a": 4.0, "b": 1.0}
     await clients.ask("a", 100)
     await clients.ask("b", 100)
@@ -76,7 +76,7 @@ async def test_clients_get_equal_time_and_not_equal_searches() -> None:
 
 
 async def test_a_client_saves_up_no_time_while_it_is_quiet() -> None:
-    clients = Clients(Turns(of_one=1, others=0))
+    clients = Clients(FairQueue(per_client=1, others=0))
     await clients.ask("a", 100)
     for _ in range(20):
         await clients.end("a")
@@ -92,7 +92,7 @@ async def test_a_client_saves_up_no_time_while_it_is_quiet() -> None:
 
 
 async def test_a_search_that_is_given_up_takes_no_turn() -> None:
-    clients = Clients(Turns(of_one=1, others=0))
+    clients = Clients(FairQueue(per_client=1, others=0))
     await clients.ask("a")
     await clients.ask("b", 2)
     clients.tasks[1].cancel()
@@ -106,12 +106,12 @@ async def test_a_search_that_is_given_up_takes_no_turn() -> None:
 
 
 async def test_a_search_that_is_given_up_as_its_turn_comes_passes_it_on() -> None:
-    clients = Clients(Turns(of_one=1, others=0))
+    clients = Clients(FairQueue(per_client=1, others=0))
     await clients.ask("a")
     await clients.ask("b")
     await clients.ask("c")
 
-    clients.turns.end("a", 1.0)
+    clients.queue.end("a", 1.0)
     clients.tasks[1].cancel()
     await clients.settle()
 
@@ -119,21 +119,21 @@ async def test_a_search_that_is_given_up_as_its_turn_comes_passes_it_on() -> Non
 
 
 async def test_clients_that_have_gone_are_forgotten() -> None:
-    turns = Turns(of_one=1)
-    await turns.begin("busy")
+    queue = FairQueue(per_client=1)
+    await queue.begin("busy")
 
     for number in range(5_000):
-        await turns.begin(str(number))
-        turns.end(str(number), 0.001)
+        await queue.begin(str(number))
+        queue.end(str(number), 0.001)
 
-    assert len(turns._used) <= 1_001
-    turns.end("busy", 1.0)
-    assert not turns._used
+    assert len(queue._used) <= 1_001
+    queue.end("busy", 1.0)
+    assert not queue._used
 
 
 async def test_a_turn_is_not_given_to_a_search_that_was_cancelled_in_the_same_moment() -> None:
-    turns = Turns(of_one=1, others=0)
-    clients = Clients(turns)
+    queue = FairQueue(per_client=1, others=0)
+    clients = Clients(queue)
     await clients.ask("a")
     await clients.ask("b")
 
