@@ -23,7 +23,7 @@ from bench.resilience.harms import (
 )
 from bench.resilience.zones import slow_zone
 
-#: The order of a release, as in Kubernetes (deploy/local/releases).
+#: The order of a release, as in Kubernetes (deploy/local/release.py).
 UPGRADED = ("dispatcher", "lookup", "webhook-registry", "gateway")
 _INDEXED = ("gateway", "lookup", "webhook-registry")
 

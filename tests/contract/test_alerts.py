@@ -1,13 +1,12 @@
 """Each alert fires when it should and not otherwise, as Prometheus' own promtool evaluates it.
 
-The alerts and the autoscalers use metrics and queues that exist.
+Alerts, dashboard and autoscalers use metrics and queues that exist.
 """
 
 import os
 import re
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,34 +16,26 @@ import yaml
 from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_QUEUE, RETRIES_QUEUE
 from gateway.http.documentation import openapi_document
 from local_stack.packages import install
-from tests.contract.manifests.alert_cases import CASES, Case, Series
 from tests.contract.manifests.metrics import (
-    asked_for,
-    exposed_metrics,
+    dashboard,
+    dashboard_queries,
+    series_of,
     unfiltered_in,
     unknown_in,
 )
-from tests.contract.manifests.reading import KUBERNETES, ROOT
+from tests.contract.manifests.reading import COMPONENTS, NAMESPACE, ROOT
 
-#: The namespace of the base, which every rule is about.
-OURS = "company-registry"
-COMPONENTS = KUBERNETES / "components"
+MONITORING = COMPONENTS / "monitoring"
+GROUPS = yaml.safe_load((MONITORING / "alerts.yaml").read_text())["spec"]["groups"]
+RULES = [rule for group in GROUPS for rule in group["rules"]]
+RECORDED = {rule["record"]: rule for rule in RULES if "record" in rule}
+ALERTS: dict[str, dict[str, Any]] = {rule["alert"]: rule for rule in RULES if "alert" in rule}
+#: With which series each alert fires, and with which it just does not.
+CASES: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_name("alerts.yaml").read_text()
+)
 
-
-@cache
-def rule_groups() -> list[dict[str, Any]]:
-    groups: list[dict[str, Any]] = yaml.safe_load(
-        (COMPONENTS / "monitoring" / "alerts.yaml").read_text()
-    )["spec"]["groups"]
-    return groups
-
-
-def rules() -> list[dict[str, Any]]:
-    return [rule for group in rule_groups() for rule in group["rules"]]
-
-
-def alerts() -> dict[str, dict[str, Any]]:
-    return {rule["alert"]: rule for rule in rules() if "alert" in rule}
+Series = dict[str, str]
 
 
 def inside(series: Series, namespace: str) -> Series:
@@ -56,7 +47,7 @@ def inside(series: Series, namespace: str) -> Series:
     }
 
 
-def scenario(name: str, series: Series, at: str, *, fires: bool) -> dict[str, Any]:
+def scenario(name: str, series: Series, *, fires: bool) -> dict[str, Any]:
     return {
         "name": f"{name} {'fires' if fires else 'stays quiet'}",
         "interval": "1m",
@@ -64,57 +55,39 @@ def scenario(name: str, series: Series, at: str, *, fires: bool) -> dict[str, An
         "promql_expr_test": [
             {
                 "expr": f'count(ALERTS{{alertname="{name}", alertstate="firing"}}) > bool 0',
-                "eval_time": at,
+                "eval_time": CASES[name].get("at", "60m"),
                 "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
             }
         ],
     }
 
 
-def written(folder: Path, name: str, case: Case) -> Path:
+def written(folder: Path, name: str) -> str:
     """A test file of promtool for one alert, beside the only rules that it needs."""
-    alert = alerts()[name]
-    recorded = [rule for rule in rules() if "record" in rule and rule["record"] in alert["expr"]]
-    groups = {"groups": [{"name": name, "rules": [*recorded, alert]}]}
+    recorded = [rule for record, rule in RECORDED.items() if record in ALERTS[name]["expr"]]
+    groups = {"groups": [{"name": name, "rules": [*recorded, ALERTS[name]]}]}
     (folder / f"{name}.rules").write_text(yaml.safe_dump(groups))
+    fires, quiet = CASES[name]["fires"], CASES[name]["quiet"]
     suite = {
         "rule_files": [f"{name}.rules"],
         "evaluation_interval": "1m",
         "tests": [
-            scenario(name, inside(case.fires, OURS), case.at, fires=True),
-            scenario(
-                name,
-                {**inside(case.fires, "another"), **inside(case.quiet, OURS)},
-                case.at,
-                fires=False,
-            ),
+            scenario(name, inside(fires, NAMESPACE), fires=True),
+            scenario(name, inside(fires, "other") | inside(quiet, NAMESPACE), fires=False),
         ],
     }
-    file = folder / f"{name}.yaml"
-    file.write_text(yaml.safe_dump(suite))
-    return file
-
-
-def test_every_rule_is_about_our_namespace() -> None:
-    expressions = [rule["expr"] for rule in rules()]
-    base = yaml.safe_load((KUBERNETES / "base" / "kustomization.yaml").read_text())
-
-    assert base["namespace"] == OURS
-    assert [each for each in expressions if unfiltered_in(each, f'namespace="{OURS}"')] == []
-
-
-def test_every_alert_has_its_cases() -> None:
-    assert CASES.keys() == alerts().keys()
+    (folder / f"{name}.yaml").write_text(yaml.safe_dump(suite))
+    return f"{name}.yaml"
 
 
 @pytest.mark.timeout(900)  # installs promtool
 def test_every_alert_fires_and_stays_quiet_as_its_cases_say(tmp_path: Path) -> None:
+    assert CASES.keys() == ALERTS.keys()
     if shutil.which("promtool") is None:
         install(["prometheus"], why="promtool is missing.")
-    files = [str(written(tmp_path, name, case)) for name, case in CASES.items()]
 
     result = subprocess.run(
-        ["promtool", "test", "rules", *files],
+        ["promtool", "test", "rules", *(written(tmp_path, name) for name in CASES)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -127,22 +100,36 @@ def test_every_alert_fires_and_stays_quiet_as_its_cases_say(tmp_path: Path) -> N
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("name", alerts())
-def test_every_alert_has_a_severity_and_a_section_in_the_runbook(name: str) -> None:
+def test_a_rule_is_about_our_namespace_and_uses_metrics_and_labels_that_exist() -> None:
+    queries = [rule["expr"] for rule in RULES]
+
+    assert [each for each in queries if unfiltered_in(each, f'namespace="{NAMESPACE}"')] == []
+    assert [fault for each in queries for fault in unknown_in(each, RECORDED)] == []
+
+
+def test_every_alert_has_a_severity_and_a_section_in_the_runbook() -> None:
     headings = (ROOT / "docs" / "runbook.md").read_text().splitlines()
-    alert = alerts()[name]
 
-    assert alert["labels"]["severity"] in {"critical", "warning"}
-    assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
-    assert f"### {name}" in headings
-    assert alert["annotations"]["runbook_url"] == f"runbook.md#{name.lower()}"
+    for name, alert in ALERTS.items():
+        assert alert["labels"]["severity"] in {"critical", "warning"}
+        assert alert["annotations"].keys() == {"summary", "description", "runbook_url"}
+        assert f"### {name}" in headings
+        assert alert["annotations"]["runbook_url"] == f"runbook.md#{name.lower()}"
 
 
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.get("alert") or rule["record"])
-def test_a_rule_uses_metrics_and_labels_that_exist(rule: dict[str, Any]) -> None:
-    recorded = {other["record"]: frozenset[str]() for other in rules() if "record" in other}
+def test_the_alerts_of_an_outage_silence_others_by_names_that_exist() -> None:
+    inhibitions = yaml.safe_load((MONITORING / "alertmanager.yaml").read_text())["spec"]
+    matchers = [
+        (way, matcher["matchType"], set(matcher["value"].split("|")))
+        for rule in inhibitions["inhibitRules"]
+        for way in ("sourceMatch", "targetMatch")
+        for matcher in rule[way]
+    ]
 
-    assert unknown_in(rule["expr"], exposed_metrics() | recorded) == []
+    assert [names - ALERTS.keys() for _, _, names in matchers if names - ALERTS.keys()] == []
+    # No outage is silenced by itself.
+    [(_, _, spared)] = [each for each in matchers if each[1] == "!~"]
+    assert matchers[0][2] <= spared
 
 
 def test_the_objective_of_lookups_counts_the_routes_of_lookups() -> None:
@@ -150,8 +137,8 @@ def test_the_objective_of_lookups_counts_the_routes_of_lookups() -> None:
         path: {tag for operation in operations.values() for tag in operation["tags"]}
         for path, operations in openapi_document()["paths"].items()
     }
-    expressions = [rule["expr"] for rule in rules() if "lookups_bad" in rule.get("record", "")]
-    [counted] = {each for text in expressions for each in re.findall(r'route=~"([^"]*)"', text)}
+    queries = [rule["expr"] for record, rule in RECORDED.items() if "lookups_bad" in record]
+    [counted] = {each for text in queries for each in re.findall(r'route=~"([^"]*)"', text)}
 
     assert {path for path in tags if re.fullmatch(counted, path)} == {
         path for path in tags if tags[path] == {"Lookups"}
@@ -159,7 +146,7 @@ def test_the_objective_of_lookups_counts_the_routes_of_lookups() -> None:
 
 
 def test_unread_changes_and_unpublished_events_have_alerts() -> None:
-    watched = {metric for alert in alerts().values() for metric in asked_for(alert["expr"])}
+    watched = {name for alert in ALERTS.values() for name in series_of(alert["expr"])}
 
     assert watched >= {
         "sync_cursor_age_seconds",
@@ -171,7 +158,7 @@ def test_unread_changes_and_unpublished_events_have_alerts() -> None:
 
 
 @pytest.mark.parametrize(
-    "expression,unknown",
+    "query,unknown",
     [
         (
             'sum by (le) (rate(http_request_second_bucket{route="x"}[5m])) > 1',
@@ -180,8 +167,8 @@ def test_unread_changes_and_unpublished_events_have_alerts() -> None:
         ('sum by (path) (rate(http_requests_total{status=~"5.."}[5m])) > 1', "no label path"),
     ],
 )
-def test_an_unknown_metric_or_label_is_found(expression: str, unknown: str) -> None:
-    assert unknown_in(expression, exposed_metrics()) == [unknown]
+def test_an_unknown_metric_or_label_is_found(query: str, unknown: str) -> None:
+    assert unknown_in(query) == [unknown]
 
 
 def test_the_dispatcher_grows_with_its_queues_of_work_and_not_with_those_of_delays() -> None:
@@ -191,3 +178,23 @@ def test_the_dispatcher_grows_with_its_queues_of_work_and_not_with_those_of_dela
     watched = {trigger["metadata"]["queueName"] for trigger in scaler["spec"]["triggers"]}
 
     assert watched == {EVENTS_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE}
+
+
+def test_the_dashboard_reads_metrics_that_exist_of_what_is_chosen() -> None:
+    source, namespace = dashboard()["templating"]["list"]
+    panels = [panel for panel in dashboard()["panels"] if panel["type"] != "row"]
+    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    generated = yaml.safe_load((MONITORING / "kustomization.yaml").read_text())
+
+    assert [fault for each in dashboard_queries(window="5m") for fault in unknown_in(each)] == []
+    assert (source["type"], source["query"]) == ("datasource", "prometheus")
+    assert {str(panel["datasource"]) for panel in panels} == {
+        str({"type": "prometheus", "uid": f"${{{source['name']}}}"})
+    }
+    assert (namespace["name"], namespace["type"]) == ("namespace", "query")
+    assert [each for each in queries if unfiltered_in(each, 'namespace=~"$namespace"')] == []
+    assert len({panel["id"] for panel in dashboard()["panels"]}) == len(dashboard()["panels"])
+    # Grafana's sidecar looks for the label.
+    [maps] = generated["configMapGenerator"]
+    assert maps["files"] == ["dashboard.json"]
+    assert maps["options"]["labels"] == {"grafana_dashboard": "1"}

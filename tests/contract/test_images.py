@@ -1,6 +1,6 @@
-"""The Dockerfile builds every service, and runs it as the manifests expect.
+"""The Dockerfile and the compose files run every service, with the settings that it has.
 
-Not every machine of this suite has a Docker, so the file is read, not built.
+Not every machine of this suite has a Docker, so the files are read, not built.
 """
 
 import json
@@ -9,20 +9,20 @@ import re
 import shutil
 import subprocess
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lookup.registers.table import sources
-from tests.contract.manifests.reading import ROOT
-from tests.contract.manifests.services import SERVICES, Service
+from tests.contract.manifests.reading import NAMESPACE, ROOT
+from tests.contract.manifests.services import SERVICES, SYNC, Service, service_of
 from tests.fakes import docker
 
 IMAGES = ROOT / "deploy" / "images"
-BUILD_PINS = IMAGES / "build-requirements.txt"
-RECEIVER_PINS = IMAGES / "receiver-requirements.txt"
 TEXT = (IMAGES / "Dockerfile").read_text().replace("\\\n", " ")
 #: Name, base and instructions of each stage.
 STAGES = {
@@ -41,11 +41,7 @@ TARGETS = [
     name for name in STAGES if name not in ("packages", "ours", "runtime", "receiver-packages")
 ]
 
-
-@pytest.fixture(params=SERVICES.values(), ids=lambda service: service.name)
-def service(request: pytest.FixtureRequest) -> Service:
-    found: Service = request.param
-    return found
+every_service = pytest.mark.parametrize("service", SERVICES.values(), ids=lambda each: each.name)
 
 
 def instructions(stage: str, word: str) -> list[str]:
@@ -57,13 +53,6 @@ def instructions(stage: str, word: str) -> list[str]:
     return [*instructions(base, word), *(" ".join(rest.split()) for rest in own)]
 
 
-def copied() -> Iterator[str]:
-    """The files that the Dockerfile takes from the repository."""
-    for copy in re.findall(r"^COPY (.*)$", TEXT, re.MULTILINE):
-        if "--from=" not in copy:
-            yield from copy.split()[:-1]
-
-
 def needed_libraries(project: Path) -> set[str]:
     """The libraries and clients that a package needs, those that its libraries need included."""
     text = (project / "pyproject.toml").read_text()
@@ -71,87 +60,69 @@ def needed_libraries(project: Path) -> set[str]:
     return libraries | {below for name in libraries for below in needed_libraries(PACKAGES[name])}
 
 
+def pins(file: Path) -> dict[str, str]:
+    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", file.read_text(), re.MULTILINE))
+
+
 def test_files_that_the_images_copy_exist_and_are_sent_to_the_build() -> None:
+    copies = [each for each in re.findall(r"^COPY (.*)$", TEXT, re.M) if "--from=" not in each]
+    copied = [path for each in copies for path in each.split()[:-1]]
     sent = re.findall(r"^!(.+)$", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
 
-    assert all((ROOT / path).exists() for path in copied())
-    assert all(path.startswith(tuple(sent)) for path in copied())
+    assert [path for path in copied if not (ROOT / path).exists()] == []
+    assert [path for path in copied if not path.startswith(tuple(sent))] == []
 
 
-def test_an_image_holds_the_service_and_the_libraries_that_it_needs(service: Service) -> None:
+@every_service
+def test_an_image_runs_the_service_with_the_libraries_that_it_needs(service: Service) -> None:
     [packages] = re.findall(rf"ours {service.name} ([^&]*)", STAGES["ours"][1])
     copies = instructions(service.name, "COPY")
+    versions = pins(service.folder / "requirements.txt")
+    [ports] = instructions(service.name, "EXPOSE")
+    [every, own] = instructions(service.name, "LABEL")
+    [check] = instructions(service.name, "HEALTHCHECK")
+    licences = "MIT AND GPL-2.0-only" if "dicttoxml" in versions else "MIT"
 
     assert set(packages.split()) == {service.name, *needed_libraries(service.folder)}
     assert f"--from=packages /opt/{service.name} /opt/app" in copies
     assert f"--from=ours /ours/{service.name} /opt/app/lib/python3.11/site-packages" in copies
-
-
-def test_an_image_runs_the_module(service: Service) -> None:
     assert instructions(service.name, "ENTRYPOINT") == [f'["python", "-m", "{service.module}"]']
     # An entry point resets the command of the stages below.
     assert re.search(r'^ENTRYPOINT .*\nCMD \["serve"\]$', STAGES[service.name][1], re.MULTILINE)
     assert service.is_runnable
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_image_runs_as_a_user_without_rights(target: str) -> None:
-    assert instructions(target, "USER") == ["10001:10001"]
-
-
-def test_an_image_declares_its_ports_version_and_licence(service: Service) -> None:
-    [ports] = instructions(service.name, "EXPOSE")
-    [every, own] = instructions(service.name, "LABEL")
-    licences = "MIT AND GPL-2.0-only" if "dicttoxml" in pins_of(service) else "MIT"
-
     assert sorted(map(int, ports.split())) == sorted(service.ports.values())
+    assert check.endswith(f'CMD ["healthy", "{service.ports["admin"]}"]')
     assert f'title="company-registry/{service.name}"' in own
     assert f'version="{service.version}"' in every
     assert re.findall(r'licenses="(.*?)"', every + own)[-1] == licences
+    assert versions.items() <= pins(ROOT / "constraints.txt").items()
 
 
-def test_an_image_has_a_health_check(service: Service) -> None:
-    [check] = instructions(service.name, "HEALTHCHECK")
+def test_images_are_checked_pinned_and_without_rights() -> None:
+    commands = " ".join(each for stage in STAGES for each in instructions(stage, "RUN"))
+    installs = re.findall(r"pip [^&;]*(?:install|wheel) [^&;]*", commands)
+    hashed = [each for each in installs if "--require-hashes" in each or "--no-index" in each]
+    constraints = pins(ROOT / "constraints.txt").items()
+    [runtime] = re.findall(r"AS runtime\n(.*?)^USER", TEXT, re.MULTILINE | re.DOTALL)
 
-    assert check.endswith(f'CMD ["healthy", "{service.ports["admin"]}"]')
-
-
-def test_everything_that_comes_from_a_registry_is_checked_by_its_hash() -> None:
-    commands = [command for stage in STAGES for command in instructions(stage, "RUN")]
-    installs = re.findall(r"pip [^&;]*(?:install|wheel) [^&;]*", " ".join(commands))
-    installs = [each for each in installs if "uninstall" not in each]
-
-    assert installs
-    assert all("--require-hashes" in line or "--no-index" in line for line in installs)
-
-
-def test_the_image_and_the_developers_have_the_same_versions(service: Service) -> None:
-    developers = pins(ROOT / "constraints.txt")
-
-    assert pins_of(service).items() <= developers.items()
-    assert pins(BUILD_PINS).items() <= developers.items()
-    assert pins(RECEIVER_PINS).items() <= developers.items()
+    assert len(installs) > len(hashed) > 1
+    assert [each for each in installs if each not in hashed and "uninstall" not in each] == []
+    assert pins(IMAGES / "build-requirements.txt").items() <= constraints
+    assert pins(IMAGES / "receiver-requirements.txt").items() <= constraints
+    assert {tuple(instructions(target, "USER")) for target in TARGETS} == {("10001:10001",)}
+    assert "-perm /6000 -exec chmod a-s" in runtime
+    assert "rm -rf /usr/bin/apt* /usr/bin/dpkg*" in runtime
+    assert "uninstall --yes --root-user-action=ignore pip" in runtime
+    # The list of what is installed stays.
+    assert "/var/lib/dpkg" not in runtime
 
 
-def test_every_kind_of_register_file_is_loaded_into_a_trial() -> None:
-    script = (IMAGES / "load-samples").read_text()
-    [kinds] = re.findall(r"^for kind in (.+); do$", script, re.MULTILINE)
+def test_the_scripts_know_every_target_and_every_kind_of_register_file() -> None:
+    build, samples = ((IMAGES / name).read_text() for name in ("build", "load-samples"))
 
-    assert kinds.split() == list(sources())
-
-
-def test_the_build_script_builds_every_target() -> None:
-    [targets] = re.findall(r"targets=\(([a-z -]+)\)", (IMAGES / "build").read_text())
-
-    assert targets.split() == TARGETS
-
-
-def pins_of(service: Service) -> dict[str, str]:
-    return pins(service.folder / "requirements.txt")
-
-
-def pins(file: Path) -> dict[str, str]:
-    return dict(re.findall(r"^([\w.-]+)==([\w.]+)", file.read_text(), re.MULTILINE))
+    assert re.findall(r"targets=\(([a-z -]+)\)", build) == [" ".join(TARGETS)]
+    assert 'label version "$(deploy/images/version)"' in build
+    assert re.findall(r"^for kind in (.+); do$", samples, re.M) == [" ".join(sources())]
 
 
 def test_what_images_need_is_said_before_they_are_built() -> None:
@@ -164,8 +135,13 @@ def test_what_images_need_is_said_before_they_are_built() -> None:
     assert (run.returncode, run.stderr) == (1, "images: Docker is missing or not running.\n")
 
 
+# --- The base of the images, and the version of a build ----------------------------------------
+
 TAG = "python:3.11-slim-bookworm"
+MIRROR = "registry.example:5000/python"
 OLD, NEW = (f"sha256:{letter * 64}" for letter in "ab")
+PINNED = {f"python@{OLD}": OLD}
+BUILT_HERE = f"images: {TAG} was built on this machine and has no digest\n"
 
 
 @pytest.fixture
@@ -178,97 +154,81 @@ def checkout(tmp_path: Path) -> Path:
     return tmp_path / "checkout"
 
 
-def built(checkout: Path, *words: str, state: dict[str, Any]) -> tuple[int, str, list[list[str]]]:
-    """Status and error of `build` or another script of it, and the options of each build."""
-    script, *arguments = words or ("build", "gateway", "portal")
+@pytest.mark.parametrize(
+    "pin,mirror,state,base,error",
+    [
+        # A base of a registry is named by its digest, a pinned one stays what it was.
+        (None, None, {"registry": {TAG: OLD}}, f"python@{OLD}", ""),
+        (OLD, None, {"registry": {TAG: NEW, **PINNED}}, f"python@{OLD}", ""),
+        (
+            OLD,
+            None,
+            {"present": {TAG: [f"python@{NEW}"]}, "registry": PINNED},
+            f"python@{OLD}",
+            "",
+        ),
+        (
+            OLD,
+            None,
+            {"present": {TAG: [f"python@{NEW}"]}, "registry": {TAG: NEW}},
+            None,
+            f"python@{OLD} can be pulled from no image registry",
+        ),
+        # One that was built here is used and said.
+        (None, None, {"present": {TAG: []}}, TAG, BUILT_HERE),
+        (OLD, None, {"present": {TAG: []}}, TAG, BUILT_HERE),
+        (None, f"{MIRROR}:3.11", {"registry": {f"{MIRROR}:3.11": NEW}}, f"{MIRROR}@{NEW}", ""),
+        (None, None, {}, None, "with debootstrap from `apt-get install debootstrap`"),
+    ],
+)
+def test_the_base_of_an_image(
+    checkout: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    pin: str | None,
+    mirror: str | None,
+    state: Mapping[str, Any],
+    base: str | None,
+    error: str,
+) -> None:
+    if pin:
+        (checkout / "deploy" / "images" / "base.digest").write_text(f"{pin}\n")
+    if mirror:
+        monkeypatch.setenv("BASE_IMAGE", mirror)
+
     done = subprocess.run(
-        [checkout / "deploy" / "images" / script, *arguments],
+        [checkout / "deploy" / "images" / "build", "gateway", "portal"],
         env=docker.install(checkout.parent, **state),
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    after = json.loads((checkout.parent / "state.json").read_text())
-    return done.returncode, done.stderr, after["built"]
 
-
-def test_a_base_of_a_registry_is_named_by_its_digest(checkout: Path) -> None:
-    status, error, builds = built(checkout, state={"registry": {TAG: OLD}})
-
-    assert (status, error, len(builds)) == (0, "", 2)
+    builds = json.loads((checkout.parent / "state.json").read_text())["built"]
+    assert (done.returncode, len(builds)) == ((1, 0) if base is None else (0, 2))
+    assert error in done.stderr
+    assert error or not done.stderr
+    digests = {f"org.opencontainers.image.base.digest={base.partition('@')[2]}"} if base else set()
     for options in builds:
-        assert f"BASE=python@{OLD}" in options
-        assert f"org.opencontainers.image.base.name={TAG}" in options
-        assert f"org.opencontainers.image.base.digest={OLD}" in options
+        assert f"BASE={base}" in options
+        assert f"org.opencontainers.image.base.name={mirror or TAG}" in options
+        assert {each for each in options if "base.digest" in each} == digests - {
+            "org.opencontainers.image.base.digest="
+        }
 
 
-def test_a_pinned_base_stays_what_it_was(checkout: Path) -> None:
-    pinned = {f"python@{OLD}": OLD}
+def test_a_pin_is_the_digest_of_the_registry(checkout: Path) -> None:
+    script = checkout / "deploy" / "images" / "base"
+    environment = docker.install(checkout.parent, registry={TAG: OLD})
 
-    first = built(checkout, "base", "--pin", state={"registry": {TAG: OLD}})
-    *_, builds = built(checkout, state={"registry": {TAG: NEW, **pinned}})
-    kept = built(checkout, state={"present": {TAG: [f"python@{NEW}"]}, "registry": pinned})
-    gone = built(checkout, state={"present": {TAG: [f"python@{NEW}"]}, "registry": {TAG: NEW}})
+    subprocess.run([script, "--pin"], env=environment, check=True, timeout=60, capture_output=True)
 
-    assert first[0] == 0
-    assert all(f"BASE=python@{OLD}" in options for options in [*builds, *kept[2]])
-    assert len(kept[2]) == 2
-    assert (gone[0], gone[2]) == (1, [])
-    assert f"python@{OLD} can be pulled from no image registry" in gone[1]
-
-
-@pytest.mark.parametrize("is_pinned", [False, True])
-def test_a_base_that_was_built_here_is_used_and_said(checkout: Path, *, is_pinned: bool) -> None:
-    if is_pinned:
-        (checkout / "deploy" / "images" / "base.digest").write_text(f"{OLD}\n")
-
-    status, error, builds = built(checkout, state={"present": {TAG: []}})
-
-    assert (status, len(builds)) == (0, 2)
-    assert error == f"images: {TAG} was built on this machine and has no digest\n"
-    assert all(f"BASE={TAG}" in options for options in builds)
-    assert not any("base.digest" in option for options in builds for option in options)
-
-
-def test_a_base_of_a_mirror_has_its_digest_there(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BASE_IMAGE", "registry.example:5000/python:3.11")
-
-    *_, builds = built(checkout, state={"registry": {"registry.example:5000/python:3.11": NEW}})
-
-    assert all(f"BASE=registry.example:5000/python@{NEW}" in options for options in builds)
-
-
-def test_an_empty_machine_is_told_of_debootstrap_before_anything_is_built(checkout: Path) -> None:
-    status, error, builds = built(checkout, state={})
-
-    assert (status, builds) == (1, [])
-    assert f"{TAG} can be pulled from no image registry" in error
-    assert "with debootstrap from `apt-get install debootstrap`" in error
-    assert "deploy/images/stand-ins/build" in error
-
-
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    """A repository of one commit, whose packages have the version 1.4.0."""
-    project = tmp_path / "services" / "gateway" / "pyproject.toml"
-    project.parent.mkdir(parents=True)
-    project.write_text('[project]\nversion = "1.4.0"\n')
-    git(tmp_path, "init", "--quiet")
-    git(tmp_path, "add", "--all")
-    commit(tmp_path)
-    return tmp_path
+    assert (script.parent / "base.digest").read_text() == f"{OLD}\n"
 
 
 def git(folder: Path, *words: str) -> None:
-    subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, timeout=30)
-
-
-def commit(folder: Path) -> None:
     who = ("-c", "user.name=Kari", "-c", "user.email=kari@example.com")
-    git(folder, *who, "commit", "--quiet", "--allow-empty", "--message", "a change")
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, timeout=30)
 
 
 def called(folder: Path) -> str:
@@ -279,33 +239,31 @@ def called(folder: Path) -> str:
     return done.stdout.strip()
 
 
-def test_only_a_tagged_commit_is_a_release(repository: Path) -> None:
-    before = called(repository)
-    git(repository, "tag", "v1.4.0")
-    released = called(repository)
-    (repository / "services/gateway/pyproject.toml").write_text('version = "1.4.0"\n')
-    changed = called(repository)
-    git(repository, "checkout", "--quiet", ".")
-    commit(repository)
-    commit(repository)
+def test_only_a_tagged_commit_is_a_release(tmp_path: Path) -> None:
+    project = tmp_path / "services" / "gateway" / "pyproject.toml"
+    project.parent.mkdir(parents=True)
+    project.write_text('[project]\nversion = "1.4.0"\n')
+    for words in ("init --quiet", "add --all", "commit --quiet --message change"):
+        git(tmp_path, *words.split())
+    before = called(tmp_path)
+    git(tmp_path, "tag", "v1.4.0")
+    released = called(tmp_path)
+    project.write_text('version = "1.4.0"\n')
+    changed = called(tmp_path)
+    git(tmp_path, "checkout", "--quiet", ".")
+    for _ in range(2):
+        git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "a change")
 
     assert re.fullmatch(r"1\.5\.0\.dev1\+g[0-9a-f]{7}", before)
     assert released == "1.4.0"
     assert re.fullmatch(r"1\.5\.0\.dev0\+g[0-9a-f]{7}\.changed", changed)
-    assert re.fullmatch(r"1\.5\.0\.dev2\+g[0-9a-f]{7}", called(repository))
-
-
-def test_a_build_without_a_repository_does_not_call_itself_a_release(repository: Path) -> None:
-    shutil.rmtree(repository / ".git")
-
-    assert called(repository) == "1.4.0+unknown"
-
-
-def test_an_image_is_labelled_with_what_was_built() -> None:
-    assert 'label version "$(deploy/images/version)"' in (IMAGES / "build").read_text()
+    assert re.fullmatch(r"1\.5\.0\.dev2\+g[0-9a-f]{7}", called(tmp_path))
+    shutil.rmtree(tmp_path / ".git")
+    assert called(tmp_path) == "1.4.0+unknown"
 
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
+VERSIONS = re.findall(r"^## (\d\S*) - ", CHANGELOG, re.MULTILINE)
 #: Versions of the changelog, with the commit that each was made of.
 RELEASED = dict(
     re.findall(
@@ -322,10 +280,15 @@ def of_git(*words: str) -> str:
 
 
 def test_every_version_of_the_changelog_names_its_commit() -> None:
-    versions = re.findall(r"^## (\d\S*) - ", CHANGELOG, re.MULTILINE)
+    tags = of_git("tag", "--list", "v*").split()
+    made_of = {tag: of_git("rev-list", "-n1", tag).strip() for tag in tags}
+    released = {f"v{version}": commit for version, commit in RELEASED.items()}
 
     # The commit of a release cannot name itself: the next one does.
-    assert set(versions[1:]) <= RELEASED.keys() <= set(versions)
+    assert set(VERSIONS[1:]) <= RELEASED.keys() <= set(VERSIONS)
+    # A checkout may have no tags.
+    assert not tags or released.items() <= made_of.items()
+    assert made_of.keys() <= {f"v{version}" for version in VERSIONS}
 
 
 @pytest.mark.parametrize("version", RELEASED)
@@ -339,13 +302,101 @@ def test_the_commit_of_a_version_is_its_release(version: str) -> None:
     assert f"## {version} - " not in of_git("show", f"{commit}^:CHANGELOG.md")
 
 
-def test_the_tags_are_the_versions_of_the_changelog() -> None:
-    tags = of_git("tag", "--list", "v*").split()
-    if not tags:
-        pytest.skip("this checkout has no tags")
+# --- Compose -----------------------------------------------------------------------------------
 
-    made_of = {tag: of_git("rev-list", "-n1", tag).strip() for tag in tags}
-    released = {f"v{version}": commit for version, commit in RELEASED.items()}
-    versions = re.findall(r"^## (\d\S*) - ", CHANGELOG, re.MULTILINE)
-    assert released.items() <= made_of.items()
-    assert made_of.keys() <= {f"v{version}" for version in versions}
+COMPOSE = ROOT / "deploy" / "compose"
+#: Both files where no variable is set: `${NAME:-default}` is its default.
+FILES: dict[str, dict[str, Any]] = {
+    name: yaml.safe_load(re.sub(r"\$\{\w+:-(.*?)\}", r"\1", (COMPOSE / f"{name}.yaml").read_text()))
+    for name in ("compose", "cluster")
+}
+CONTAINERS: dict[str, dict[str, Any]] = FILES["compose"]["services"]
+#: Containers of our images, by file and name.
+OURS = {
+    (file, name): container
+    for file, content in FILES.items()
+    for name, container in content["services"].items()
+    if container["image"].startswith("company-registry/")
+}
+#: The only targets of each job of Prometheus.
+SCRAPED = {
+    job["job_name"]: job["static_configs"]
+    for job in yaml.safe_load((COMPOSE / "prometheus.yml").read_text())["scrape_configs"]
+}
+PROXY = {
+    "HTTPS_PROXY": "http://proxy.example.com:3128",
+    "NO_PROXY": "127.0.0.1,localhost",
+    "REGISTER_CA_FILE": "/certificates/ca.pem",
+}
+
+
+@pytest.mark.parametrize("key", OURS, ids=str)
+def test_a_container_runs_this_version_with_the_settings_of_its_service(
+    key: tuple[str, str],
+) -> None:
+    container = OURS[key]
+    image, _, tag = container["image"].removeprefix("company-registry/").partition(":")
+    assert (image in TARGETS, tag) == (True, SERVICES["gateway"].version)
+    # A program that replaces the service ignores its settings.
+    if image == "receiver" or "entrypoint" in container:
+        return
+
+    service, values = (
+        service_of(container["image"], container.get("command", ())),
+        container["environment"],
+    )
+    serves = "stop_grace_period" in container
+    assert service.faults(values, command=not serves) == []
+    if serves:
+        grace = timedelta(seconds=int(container["stop_grace_period"].removesuffix("s")))
+        assert grace > getattr(service.configured(values), "shutdown_grace", timedelta())
+        assert service is not SYNC or service.faults({**values, **PROXY}) == []
+
+
+@every_service
+def test_every_service_runs_in_the_trial_and_prometheus_watches_it(service: Service) -> None:
+    container = CONTAINERS[service.name]
+
+    assert container["image"] == f"company-registry/{service.name}:{service.version}"
+    # As its image says.
+    assert "healthcheck" not in container
+    assert SCRAPED[service.name][0]["targets"] == [f"{service.name}:{service.ports['admin']}"]
+
+
+def test_the_sync_shares_the_registers_loopback_and_is_watched() -> None:
+    sync, port = CONTAINERS["lookup-sync"], SYNC.ports["admin"]
+    addresses = [sync["environment"][name] for name in ("BRREG_URL", "CVR_URL", "PEPPOL_URL")]
+
+    assert sync["network_mode"] == "service:registers"
+    assert all(address.startswith("http://127.0.0.1:8090") for address in addresses)
+    assert sync["healthcheck"]["test"] == ["CMD", "healthy", str(port)]
+    assert SCRAPED["lookup-sync"][0]["targets"] == [f"registers:{port}"]
+    assert SCRAPED["rabbitmq"][0]["targets"] == ["rabbitmq:15692"]
+    # The alerts are about one namespace.
+    assert {each["labels"]["namespace"] for [each] in SCRAPED.values()} == {NAMESPACE}
+
+
+def test_the_trial_publishes_public_ports_and_refers_to_what_exists() -> None:
+    published = {name: each["ports"] for name, each in CONTAINERS.items() if "ports" in each}
+    ports = {
+        "gateway": SERVICES["gateway"].ports["http"],
+        "portal": SERVICES["portal"].ports["http"],
+        "prometheus": 9090,
+    }
+    volumes = [
+        volume.partition(":")[0]
+        for container in CONTAINERS.values()
+        for volume in container.get("volumes", [])
+    ]
+    awaited = {
+        (name, wanted["condition"])
+        for container in CONTAINERS.values()
+        for name, wanted in container.get("depends_on", {}).items()
+    }
+
+    assert published == {name: [f"127.0.0.1:{each}:{each}"] for name, each in ports.items()}
+    files = [volume for volume in volumes if volume.startswith(".")]
+    assert {*volumes} - {*files} == FILES["compose"]["volumes"].keys()
+    assert [file for file in files if not (COMPOSE / file).is_file()] == []
+    assert {name for name, _ in awaited} <= CONTAINERS.keys()
+    assert {condition for _, condition in awaited} == {"service_completed_successfully"}

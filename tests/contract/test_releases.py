@@ -4,9 +4,9 @@ kubectl renders as always; no cluster is there, so a program in its place notes 
 """
 
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
+from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -14,33 +14,34 @@ import kubernetes_validate
 import pytest
 import yaml
 
+import inventory
 from bench.resilience.faults import UPGRADED
-from releases.cluster import Cluster
-from releases.manifests import UNSET, Refused, check_images, images, job, outdated, services
-from tests.contract.manifests import rules
+from release import UNSET, Cluster, Refused, check_images, images, job, outdated, services
 from tests.contract.manifests.reading import KUBERNETES, ROOT, Workload, base_files
-from tests.contract.test_manifests import KUBERNETES_VERSIONS, read
+from tests.contract.test_manifests import KUBERNETES_VERSIONS, RULES, read, with_kubectl
 from tests.fakes import kubectl
 
-pytestmark = pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl renders overlays")
-
 ORDER = ["dispatcher", "lookup", "lookup-sync", "webhook-registry", "gateway", "portal"]
-LOCAL = KUBERNETES / "overlays" / "local"
+LOCAL = str(KUBERNETES / "overlays" / "local")
+INDEXES = [f"job {name} indexes" for name in ("gateway", "lookup", "webhook-registry")]
+#: The first look finds a pod of the previous release, which may read by such an index.
+DROPS = [
+    *("get pods", "get pods"),
+    *("job lookup indexes --drop-replaced", "job webhook-registry indexes --drop-replaced"),
+]
 
 
 def test_the_order_of_a_release_is_one() -> None:
-    operations = (ROOT / "docs" / "operations.md").read_text()
-    guide = (KUBERNETES / "README.md").read_text()
     sentence = f"**{', '.join(ORDER)}**"
 
     assert [each["metadata"]["name"] for each in services(base_files())] == ORDER
     assert list(UPGRADED) == [name for name in ORDER if name in UPGRADED]
-    assert sentence in operations
-    assert sentence in guide
+    assert sentence in (ROOT / "docs" / "operations.md").read_text()
+    assert sentence in (KUBERNETES / "README.md").read_text()
 
 
-def typed(folder: Path, *words: str) -> tuple[int, str, list[str]]:
-    """Status, error and what kubectl was told."""
+def typed(folder: Path, *words: str) -> list[str]:
+    """What kubectl was told; `#` and an error, if the command failed."""
     done = subprocess.run(
         [KUBERNETES / "run", words[0], "--look-every=0", *words[1:]],
         env=kubectl.install(folder),
@@ -50,40 +51,62 @@ def typed(folder: Path, *words: str) -> tuple[int, str, list[str]]:
         check=False,
     )
     log = folder / "log"
-    return done.returncode, done.stderr, log.read_text().splitlines() if log.exists() else []
+    told = log.read_text().splitlines() if log.exists() else []
+    return told if done.returncode == 0 else [*told, f"# {done.stderr}"]
 
 
+def rolled_out(names: Sequence[str]) -> list[str]:
+    return [line for name in names for line in (f"apply {name}", f"rollout status {name}")]
+
+
+def shortened(told: Sequence[str]) -> list[str]:
+    return [re.sub(r"^(rollout status) \w+/(\S+) .*", r"\1 \2", each) for each in told]
+
+
+@with_kubectl
 def test_a_release_makes_indexes_first_and_drops_them_last(tmp_path: Path) -> None:
-    status, error, told = typed(tmp_path, "release", str(LOCAL))
+    first, *told = shortened(typed(tmp_path, "release", LOCAL))
 
-    assert status == 0, error
-    assert "company-registry" in told[0].split()
-    assert told[1:4] == [
-        f"job {name} indexes" for name in ("gateway", "lookup", "webhook-registry")
-    ]
-    assert [line for line in told[4:16] if line.startswith("apply")] == [
-        f"apply {n}" for n in ORDER
-    ]
-    assert [line.split("/")[1].split()[0] for line in told[5:16:2]] == ORDER
-    # The first look finds a pod of the previous release, which may read by such an index.
-    assert told[16:] == [
-        "get pods",
-        "get pods",
-        "job lookup indexes --drop-replaced",
-        "job webhook-registry indexes --drop-replaced",
-    ]
+    assert "company-registry" in first.split()
+    assert told == [*INDEXES, *rolled_out(ORDER), *DROPS]
 
 
+@with_kubectl
 def test_the_way_back_is_reversed_and_drops_nothing(tmp_path: Path) -> None:
-    status, error, told = typed(tmp_path, "release", "--back", str(LOCAL))
+    _, *told = shortened(typed(tmp_path, "release", "--back", LOCAL))
 
-    assert status == 0, error
-    assert [line for line in told[4:] if line.startswith("apply")] == [
-        f"apply {name}" for name in reversed(ORDER)
+    assert told == [*INDEXES, *rolled_out(ORDER[::-1]), *DROPS[:2]]
+
+
+@with_kubectl
+def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "resume").mkdir()
+    removed = tmp_path / "removed.txt"
+    removed.write_text("no 310345806\ndk 12345674\n")
+    since = "2026-11-20T00:00:00Z"
+
+    stopped = typed(tmp_path, "stop", LOCAL)
+    resumed = typed(
+        tmp_path / "resume", "resume", f"--removed={removed}", f"--since={since}", LOCAL
+    )
+
+    kinds = {"lookup": "statefulset"}
+    assert stopped == [
+        *(f"scale --replicas=0 {kinds.get(name, 'deployment')}/{name}" for name in ORDER),
+        *("get pods", "get pods"),
     ]
-    assert not any("--drop-replaced" in line for line in told)
+    assert resumed[:4] == [
+        "job lookup remove no 310345806",
+        "job lookup remove dk 12345674",
+        "job lookup restored",
+        "delete persistentvolumeclaims --selector=app.kubernetes.io/name=lookup",
+    ]
+    assert resumed[-3:] == [*DROPS[2:], f"job lookup republish --since {since}"]
 
 
+@with_kubectl
 def test_another_value_of_a_secret_replaces_the_pods_that_read_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,88 +114,71 @@ def test_another_value_of_a_secret_replaces_the_pods_that_read_it(
         monkeypatch.setenv(name, setting)
     service = services(read("overlays/local"))[-1]
 
-    def portal(number: int, value: str) -> Any:
+    def portal(value: str) -> Any:
         monkeypatch.setenv("SECRET", value)
-        monkeypatch.setenv("KUBECTL_LOG", str(tmp_path / f"log{number}"))
         Cluster("company-registry", timeout=60).roll_out(service)
-        [applied] = yaml.safe_load_all((tmp_path / f"log{number}.applied").read_text())
-        return applied
+        [applied] = yaml.safe_load_all((tmp_path / "log.applied").read_text())
+        return applied["spec"]["template"]
 
-    first, same, other = (portal(n, value) for n, value in enumerate(("a", "a", "b")))
+    first, same, other = portal("a"), portal("a"), portal("b")
 
     assert first == same
-    assert first["spec"]["template"]["spec"] == other["spec"]["template"]["spec"]
-    assert first["spec"]["template"]["metadata"] != other["spec"]["template"]["metadata"]
+    assert first["spec"] == other["spec"]
+    assert first["metadata"] != other["metadata"]
 
 
+@with_kubectl
 def test_a_release_without_a_registry_is_refused_before_anything_is_applied(tmp_path: Path) -> None:
-    status, error, told = typed(tmp_path, "release", str(KUBERNETES / "overlays" / "production"))
-
-    assert status == 1
-    assert f"images of the overlay must name a registry for {UNSET}company-registry/disp" in error
-    assert told == []
-
-
-def test_no_image_of_the_base_comes_from_a_public_registry() -> None:
+    [error] = typed(tmp_path, "release", str(KUBERNETES / "overlays" / "production"))
     named = images(read("overlays/production"))
 
-    assert named
+    assert f"images of the overlay must name a registry for {UNSET}company-registry/disp" in error
     # RFC 2606: no resolver knows such a host.
     assert all(re.match(r"[a-z-]+\.invalid/company-registry/", image) for image in named)
-    with pytest.raises(Refused):
-        check_images(read("overlays/production"))
     check_images(read("overlays/local"))
 
 
+@with_kubectl
 def test_a_trial_pulls_no_image_of_ours() -> None:
-    for workload in [*map(Workload, services(read("overlays/local")))]:
+    for workload in map(Workload, services(read("overlays/local"))):
         assert {each["imagePullPolicy"] for each in workload.containers} == {"Never"}
 
 
-COMMANDS: list[tuple[str, Sequence[str]]] = [
-    ("lookup", ["remove", "no", "310345806"]),
-    ("lookup", ["removed"]),
-    ("lookup", ["restored"]),
-    ("lookup", ["republish", "--since", "2026-11-20T00:00:00Z"]),
-    ("lookup", ["indexes"]),
-    ("webhook-registry", ["indexes", "--drop-replaced"]),
-    ("gateway", ["indexes"]),
-]
-
-
+@with_kubectl
 @pytest.mark.parametrize(
     "source", ["overlays/local", "overlays/production", "components/operators"]
 )
-@pytest.mark.parametrize("service,arguments", COMMANDS, ids=lambda each: str(each)[:30])
-def test_the_job_of_a_command_keeps_every_rule(
+@pytest.mark.parametrize(
+    "service,arguments",
+    [
+        ("lookup", ["remove", "no", "310345806"]),
+        ("webhook-registry", ["indexes", "--drop-replaced"]),
+        ("gateway", ["indexes"]),
+    ],
+    ids=lambda each: str(each)[:30],
+)
+def test_the_job_of_a_command_is_valid_and_keeps_every_rule(
     source: str, service: str, arguments: Sequence[str]
 ) -> None:
     documents = read(source)
     made: Any = dict(job(documents, service, arguments))
-    made["metadata"] = {**made["metadata"], "name": "made"}
-
-    for rule in rules.RULES:
-        assert rule([*documents, made]) == [], rule.__name__
-    pod = made["spec"]["template"]["spec"]
-    mounts = {each["name"] for each in pod["containers"][0].get("volumeMounts", [])}
-    assert {each["name"] for each in pod["volumes"]} == mounts
-    # The certificate authority comes along where the database's URL names it.
-    assert ("server-ca" in mounts) == (source == "components/operators")
-    assert made["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/name"] not in ORDER
-
-
-@pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
-def test_a_job_is_valid_by_kubernetes_own_schema(version: str) -> None:
-    made: Any = dict(job(read("components/operators"), *COMMANDS[0]))
     # The schemas ask for a name, which the cluster makes from this.
     made["metadata"] = {**made["metadata"], "name": made["metadata"].pop("generateName")}
+    template = made["spec"]["template"]
 
-    kubernetes_validate.validate(made, version, strict=True)
+    assert [fault for rule in RULES for fault in rule([*documents, made])] == []
+    for version_ in KUBERNETES_VERSIONS:
+        kubernetes_validate.validate(made, version_, strict=True)
+    mounts = {each["name"] for each in template["spec"]["containers"][0].get("volumeMounts", [])}
+    assert {each["name"] for each in template["spec"]["volumes"]} == mounts
+    # The certificate authority comes along where the database's URL names it.
+    assert ("server-ca" in mounts) == (source == "components/operators")
+    assert template["metadata"]["labels"]["app.kubernetes.io/name"] not in ORDER
 
 
 def test_a_service_without_a_database_has_no_job() -> None:
     with pytest.raises(Refused, match="portal has no database"):
-        job(read("overlays/local"), "portal", ["indexes"])
+        job(base_files(), "portal", ["indexes"])
 
 
 @pytest.mark.parametrize(
@@ -180,39 +186,68 @@ def test_a_service_without_a_database_has_no_job() -> None:
     [("Running", "b", ["x"]), ("Running", "a", []), ("Succeeded", "b", [])],
 )
 def test_a_pod_that_ended_is_not_waited_for(phase: str, image: str, expected: list[str]) -> None:
-    pod = {
-        "metadata": {"name": "x", "deletionTimestamp": "2026-11-20T00:00:00Z"},
-        "spec": {"containers": [{"image": image}]},
-        "status": {"phase": phase},
-    }
+    spec = {"containers": [{"image": image}]}
+    pod = {"metadata": {"name": "x"}, "spec": spec, "status": {"phase": phase}}
 
     assert outdated([pod], {"a"}) == expected
 
 
-def test_a_restore_is_stopped_and_resumed_as_the_guide_says(tmp_path: Path) -> None:
-    removed = tmp_path / "removed.txt"
-    removed.write_text("no 310345806\ndk 12345674\n")
+# --- The bill of materials ---------------------------------------------------------------------
 
-    status, error, told = typed(
-        tmp_path, "resume", "--removed", str(removed), "--since", "2026-11-20T00:00:00Z", str(LOCAL)
-    )
+FILES = {
+    "etc/os-release": 'ID=debian\nVERSION_ID="12"\n',
+    "var/lib/dpkg/status": """\
+Package: libexample1
+Status: install ok installed
+Architecture: amd64
+Version: 1.2-3+deb12u1
+Description: an example
+ whose next line: has a colon
 
-    assert status == 0, error
-    assert told[:4] == [
-        "job lookup remove no 310345806",
-        "job lookup remove dk 12345674",
-        "job lookup restored",
-        "delete persistentvolumeclaims --selector=app.kubernetes.io/name=lookup",
-    ]
-    assert told[-1] == "job lookup republish --since 2026-11-20T00:00:00Z"
+Package: gone
+Status: deinstall ok config-files
+Architecture: amd64
+Version: 1.0
+
+Package: prose
+Status: install ok installed
+Architecture: all
+Version: 2.0
+""",
+    "usr/share/doc/libexample1/copyright": "License: LGPL-2.1+\n\nFiles: tests/*\nLicense: Expat\n",
+    "usr/share/doc/prose/copyright": (
+        "License: you may use it.\nsee /usr/share/common-licenses/GPL-2.\n"
+    ),
+}
 
 
-def test_everything_is_stopped_before_a_restore(tmp_path: Path) -> None:
-    status, error, told = typed(tmp_path, "stop", str(LOCAL))
+def test_the_bill_of_materials_lists_what_is_installed_with_its_licences(tmp_path: Path) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
 
-    assert status == 0, error
-    assert sorted(told[:6]) == sorted(
-        f"scale --replicas=0 {'statefulset' if name == 'lookup' else 'deployment'}/{name}"
-        for name in ORDER
-    )
-    assert told[6:] == ["get pods", "get pods"]
+    made = inventory.document("registry.example:5000/gateway:1.0.0", tmp_path)
+
+    found = {each["name"]: each for each in made["components"]}
+    licences = {
+        name: [one["license"]["name"] for one in each.get("licenses", [])]
+        for name, each in found.items()
+    }
+    references = [each["bom-ref"] for each in made["components"] if "bom-ref" in each]
+    ours = {each.metadata["Name"].lower().replace("_", "-") for each in distributions()}
+    assert (made["bomFormat"], made["specVersion"]) == ("CycloneDX", "1.5")
+    assert made["metadata"]["component"] == {
+        "type": "container",
+        "name": "registry.example:5000/gateway",
+        "version": "1.0.0",
+    }
+    assert found["debian"]["version"] == "12"
+    assert found["libexample1"]["purl"] == "pkg:deb/debian/libexample1@1.2-3+deb12u1?arch=amd64"
+    assert licences["libexample1"] == ["Expat", "LGPL-2.1+"]
+    assert licences["prose"] == ["GPL-2"]
+    assert "gone" not in found
+    assert licences["cpython"]
+    assert (found["gateway"]["version"], licences["gateway"]) == (version("gateway"), ["MIT"])
+    assert licences["dicttoxml"] == ["GNU GENERAL PUBLIC LICENSE"]
+    assert {each for each in found if f"pkg:pypi/{each}@" in str(found[each].get("purl"))} == ours
+    assert len(references) == len(set(references))

@@ -16,7 +16,7 @@ from local_stack import ports
 from local_stack.packages import install
 from local_stack.processes import Process, Program
 from register_samples.server import Registers
-from tests.contract.manifests.dashboard import queries
+from tests.contract.manifests.metrics import dashboard_queries
 from tests.delivery.receiver import Receiver
 from tests.delivery.waiting import eventually
 from tests.e2e.client import Client
@@ -107,7 +107,7 @@ async def test_every_query_of_the_dashboard_has_data(
             await use_everything()
             return [query for query in asked if not await has_data(session, query)]
 
-        missing = queries(window="2m")
+        missing = dashboard_queries(window="2m")
         with suppress(TimeoutError):
             async with asyncio.timeout(SOON):
                 while missing:

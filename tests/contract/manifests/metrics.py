@@ -1,12 +1,14 @@
-"""The metrics of the code, and those of an alert's expression."""
+"""The metrics of the code, and those of a query of an alert, the runbook or the dashboard."""
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from tests.contract.manifests.reading import ROOT
+from tests.contract.manifests.reading import COMPONENTS, ROOT
 
 #: The series of each metric class, besides its own name.
 _SUFFIXES = {
@@ -35,36 +37,34 @@ OF_RABBITMQ = (
     "rabbitmq_process_resident_memory_bytes",
     "rabbitmq_resident_memory_limit_bytes",
 )
-#: RabbitMQ 4.0 has it, 3.10 does not.
-_OF_LATER_RABBITMQ = ("rabbitmq_unreachable_cluster_peers_count",)
-#: Of the agents in the pods of MongoDB's operator, as the manual of the Cloud Manager names them:
-#: the fields of serverStatus and replSetGetStatus, and those of the machine.
-_OF_MONGODB_AGENT = (
-    "hardware_disk_metrics_disk_space_free_bytes",
-    "hardware_disk_metrics_disk_space_used_bytes",
-    "mongodb_connections_available",
-    "mongodb_connections_current",
-    "mongodb_members_health",
-    "mongodb_members_optimeDate",
-    "mongodb_members_state",
-    "mongodb_oplog_earliestOptime",
-    "mongodb_oplog_latestOptime",
-)
-#: Of github.com/percona/mongodb_exporter: exporter/metrics.go makes `ss` of serverStatus, and `rs`
-#: of replSetGetStatus; v1_compatibility.go has the oplog's.
-_OF_MONGODB_EXPORTER = {
-    "mongodb_dbstats_fsTotalSize": {"database"},
-    "mongodb_dbstats_fsUsedSize": {"database"},
-    "mongodb_mongod_replset_oplog_head_timestamp": set(),
-    "mongodb_mongod_replset_oplog_tail_timestamp": set(),
-    "mongodb_rs_members_health": {"member_idx", "member_state"},
-    "mongodb_rs_members_optimeDate": {"member_idx", "member_state"},
-    "mongodb_rs_members_state": {"member_idx", "member_state"},
-    "mongodb_ss_connections": {"conn_type"},
-    "mongodb_up": set(),
+#: Of others, with their labels: RabbitMQ 4.0; the agents of MongoDB's operator, as the manual of
+#: the Cloud Manager names them; github.com/percona/mongodb_exporter, whose exporter/metrics.go
+#: makes `ss` of serverStatus and `rs` of replSetGetStatus; kube-state-metrics; prometheus_client.
+_OF_OTHERS = {
+    "rabbitmq_unreachable_cluster_peers_count": "",
+    "hardware_disk_metrics_disk_space_free_bytes": "",
+    "hardware_disk_metrics_disk_space_used_bytes": "",
+    "mongodb_connections_available": "",
+    "mongodb_connections_current": "",
+    "mongodb_members_health": "",
+    "mongodb_members_optimeDate": "",
+    "mongodb_members_state": "",
+    "mongodb_oplog_earliestOptime": "",
+    "mongodb_oplog_latestOptime": "",
+    "mongodb_dbstats_fsTotalSize": "database",
+    "mongodb_dbstats_fsUsedSize": "database",
+    "mongodb_mongod_replset_oplog_head_timestamp": "",
+    "mongodb_mongod_replset_oplog_tail_timestamp": "",
+    "mongodb_rs_members_health": "member_idx member_state",
+    "mongodb_rs_members_optimeDate": "member_idx member_state",
+    "mongodb_rs_members_state": "member_idx member_state",
+    "mongodb_ss_connections": "conn_type",
+    "mongodb_up": "",
+    "kube_cronjob_status_last_successful_time": "cronjob",
+    "process_cpu_seconds_total": "",
+    "process_resident_memory_bytes": "",
+    "up": "",
 }
-#: Of kube-state-metrics.
-_OF_KUBERNETES = {"kube_cronjob_status_last_successful_time": {"cronjob"}}
 
 
 @cache
@@ -74,53 +74,12 @@ def exposed_metrics() -> dict[str, frozenset[str]]:
     Read from the source, since some metrics are made when a service starts, not when its module is
     imported. Names and labels must be literal.
     """
-    found = dict.fromkeys(("up", *OF_RABBITMQ, *_OF_LATER_RABBITMQ, *_OF_MONGODB_AGENT), _ADDED)
-    for name, labels in (_OF_MONGODB_EXPORTER | _OF_KUBERNETES).items():
-        found[name] = _ADDED | labels
+    found = dict.fromkeys(OF_RABBITMQ, _ADDED)
+    found |= {name: _ADDED | {*labels.split()} for name, labels in _OF_OTHERS.items()}
     for file in sorted(ROOT.glob("*/*/src/**/*.py")):
         for name, own in _metrics_of(file):
             found[name] = own | _ADDED
     return found
-
-
-def asked_for(expression: str) -> dict[str, frozenset[str]]:
-    """The series of an expression, each with all labels that the expression notices."""
-    bare = _STRING.sub('""', expression)
-    labels = {
-        name
-        for matchers in _MATCHERS.findall(bare)
-        for name in re.findall(r"([a-z_]+)\s*(?:=~|!~|!=|=)", matchers)
-    }
-    for group in _GROUPING.findall(bare):
-        labels |= {name.strip() for name in group.split(",")}
-    bare = _DURATION.sub("", _GROUPING.sub("", _MATCHERS.sub("", bare)))
-    series = {word for word in _WORD.findall(bare) if word not in _OPERATORS}
-    return {name: frozenset(labels) for name in series}
-
-
-def unfiltered_in(expression: str, matcher: str) -> list[str]:
-    """Series of an expression, recorded ones apart, that are selected without the matcher."""
-    return [
-        name
-        for name in asked_for(expression)
-        if "_" in name or name in ("up", "webhooks")
-        if ":" not in name
-        for selected in re.findall(
-            rf"(?<![\w:]){name}(?![\w(])(\{{[^}}]*\}})?", _GROUPING.sub("", expression)
-        )
-        if matcher not in selected
-    ]
-
-
-def unknown_in(expression: str, exposed: Mapping[str, frozenset[str]]) -> list[str]:
-    """Series that nothing exposes, and labels that none of the expression's series has."""
-    asked = asked_for(expression)
-    unknown = [f"no metric {name}" for name in asked if name not in exposed]
-    if not unknown:
-        known = frozenset[str]().union(*(exposed[name] for name in asked))
-        wanted = frozenset[str]().union(*asked.values())
-        unknown = [f"no label {label}" for label in wanted - known]
-    return sorted(unknown)
 
 
 def _metrics_of(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
@@ -135,3 +94,50 @@ def _metrics_of(file: Path) -> Iterator[tuple[str, frozenset[str]]]:
                     yield name + suffix, frozenset(labels)
             case _:
                 pass
+
+
+def series_of(query: str) -> set[str]:
+    """The series that a query selects."""
+    bare = _GROUPING.sub("", _MATCHERS.sub("", _STRING.sub('""', query)))
+    return set(_WORD.findall(_DURATION.sub("", bare))) - _OPERATORS
+
+
+def unknown_in(query: str, recorded: Mapping[str, object] | None = None) -> list[str]:
+    """Series that nothing exposes or records, and labels that none of the query's series has."""
+    exposed = exposed_metrics() | dict.fromkeys(recorded or (), frozenset[str]())
+    series = series_of(query)
+    if unknown := sorted(f"no metric {name}" for name in series - exposed.keys()):
+        return unknown
+    bare = _STRING.sub('""', query)
+    matchers = " ".join(_MATCHERS.findall(bare))
+    labels = set(re.findall(r"([a-z_]+)\s*(?:=~|!~|!=|=)", matchers))
+    labels |= {name.strip() for group in _GROUPING.findall(bare) for name in group.split(",")}
+    known = frozenset[str]().union(*(exposed[name] for name in series))
+    return sorted(f"no label {label}" for label in labels - known)
+
+
+def unfiltered_in(query: str, matcher: str) -> list[str]:
+    """Series of a query, recorded ones apart, that are selected without the matcher."""
+    bare = _GROUPING.sub("", query)
+    return [
+        name
+        for name in series_of(query)
+        if ("_" in name or name in ("up", "webhooks")) and ":" not in name
+        for selected in re.findall(rf"(?<![\w:]){name}(?![\w(])(\{{[^}}]*\}})?", bare)
+        if matcher not in selected
+    ]
+
+
+def dashboard() -> dict[str, Any]:
+    """Grafana's."""
+    parsed: dict[str, Any] = json.loads((COMPONENTS / "monitoring" / "dashboard.json").read_text())
+    return parsed
+
+
+def dashboard_queries(*, window: str) -> list[str]:
+    """The queries of all panels, of all namespaces; Grafana chooses the window of a rate."""
+    return [
+        target["expr"].replace("$__rate_interval", window).replace("$namespace", ".*")
+        for panel in dashboard()["panels"]
+        for target in panel.get("targets", ())
+    ]

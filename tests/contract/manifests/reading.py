@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -13,8 +14,8 @@ import yaml
 
 ROOT = Path(__file__).parents[3]
 KUBERNETES = ROOT / "deploy" / "k8s"
+COMPONENTS = KUBERNETES / "components"
 NAMESPACE = "company-registry"
-
 #: Where the base's images come from: nowhere, until an overlay says it.
 UNSET = "set-images.invalid/"
 
@@ -24,15 +25,21 @@ Document = Mapping[str, Any]
 def base_files() -> list[Document]:
     """The base without kubectl: its files, and its generated ConfigMaps under their plain names."""
     folder = KUBERNETES / "base"
-    [kustomization] = _documents((folder / "kustomization.yaml").read_text())
-    documents = [
-        document
-        for name in kustomization["resources"]
-        for document in _documents((folder / name).read_text())
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    maps = [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": entry["name"]},
+            "data": dict(literal.split("=", 1) for literal in entry["literals"]),
+        }
+        for entry in kustomization["configMapGenerator"]
     ]
-    return documents + [_config_map(entry) for entry in kustomization["configMapGenerator"]]
+    files = [(folder / name).read_text() for name in kustomization["resources"]]
+    return [each for text in files for each in yaml.safe_load_all(text)] + maps
 
 
+@cache
 def rendered(folder: str) -> list[Document]:
     """The documents that `kubectl apply --kustomize` would send of a folder under deploy/k8s.
 
@@ -44,19 +51,21 @@ def rendered(folder: str) -> list[Document]:
         base, component = (
             os.path.relpath(KUBERNETES / part, Path(name).resolve()) for part in ("base", folder)
         )
-        kustomization = {
-            "namespace": NAMESPACE,
-            "resources": [base],
-            "components": [component],
-        }
-        (Path(name) / "kustomization.yaml").write_text(yaml.safe_dump(kustomization))
+        made = {"namespace": NAMESPACE, "resources": [base], "components": [component]}
+        (Path(name) / "kustomization.yaml").write_text(yaml.safe_dump(made))
         return _kustomized(Path(name))
 
 
-def is_kubernetes_own(document: Document) -> bool:
-    """True if it belongs to an API of Kubernetes itself, not to a custom resource."""
-    group, slash, _ = document["apiVersion"].partition("/")
-    return not slash or "." not in group or (group.endswith(".k8s.io") and "gateway" not in group)
+def _kustomized(folder: Path) -> list[Document]:
+    done = subprocess.run(
+        ["kubectl", "kustomize", str(folder)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [each for each in yaml.load_all(done.stdout, Loader=yaml.CSafeLoader) if each]
 
 
 def of_kind(documents: Sequence[Document], *kinds: str) -> list[Document]:
@@ -84,15 +93,6 @@ class Workload:
         return list(self.container.get("args", []))
 
     @property
-    def indexes_image(self) -> str | None:
-        """The image whose `indexes` command runs before the container, without registry and tag."""
-        [container] = self.pod.get("initContainers", [{}])
-        if container.get("args") != ["indexes"]:
-            return None
-        image = str(container["image"]).removeprefix(UNSET)
-        return image.removeprefix("company-registry/").partition(":")[0]
-
-    @property
     def containers(self) -> list[Mapping[str, Any]]:
         """All containers, init containers included."""
         return [*self.pod.get("initContainers", []), self.container]
@@ -105,10 +105,6 @@ class Workload:
     @property
     def pod(self) -> Mapping[str, Any]:
         return dict(self.template["spec"])
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        return dict(self.template["metadata"]["labels"])
 
     @property
     def container(self) -> Mapping[str, Any]:
@@ -139,10 +135,7 @@ def environment(workload: Workload, documents: Sequence[Document]) -> dict[str, 
 
     A variable that another one quotes, as `$(NAME)`, is a part of that, and Secrets hold both.
     """
-    maps = {
-        document["metadata"]["name"]: document["data"]
-        for document in of_kind(documents, "ConfigMap")
-    }
+    maps = {each["metadata"]["name"]: each["data"] for each in of_kind(documents, "ConfigMap")}
     values: dict[str, str | None] = {}
     for source in workload.container.get("envFrom", []):
         values |= maps[source["configMapRef"]["name"]]
@@ -160,30 +153,3 @@ def secrets_of(workload: Workload) -> Iterator[tuple[str, str]]:
         reference = variable.get("valueFrom", {}).get("secretKeyRef")
         if reference is not None:
             yield reference["name"], reference["key"]
-
-
-def _kustomized(folder: Path) -> list[Document]:
-    done = subprocess.run(
-        ["kubectl", "kustomize", str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return _documents(done.stdout)
-
-
-def _documents(text: str) -> list[Document]:
-    documents = yaml.load_all(text, Loader=yaml.CSafeLoader)
-    return [document for document in documents if document is not None]
-
-
-def _config_map(entry: Mapping[str, Any]) -> Document:
-    data = dict(literal.split("=", 1) for literal in entry["literals"])
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": entry["name"]},
-        "data": data,
-    }

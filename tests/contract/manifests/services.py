@@ -79,20 +79,15 @@ class Service:
         names = {"http": "http_port", "admin": "admin_port"}
         return {name: fields[field].default for name, field in names.items() if field in fields}
 
-    def shutdown_grace(self, values: Mapping[str, str | None]) -> timedelta:
-        """The maximum time to stop with these variables."""
-        # A process without that setting ends at once.
-        limit: timedelta = getattr(self.configured(values), "shutdown_grace", timedelta())
-        return limit
-
     def longest_stop(self, values: Mapping[str, str | None]) -> timedelta:
-        """The maximum time where the broker does not respond and all work in flight takes long."""
+        """The maximum time to stop where the broker does not respond and all work takes long."""
         configured = self.configured(values)
-        delay, limit = configured.shutdown_delay, self.shutdown_grace(values)
+        # A process without that setting ends at once.
+        grace: timedelta = getattr(configured, "shutdown_grace", timedelta())
         if isinstance(configured, lookup.settings.Settings):
             queues = QUEUES_OF_A_COUNTRY * len(configured.countries)
-            return delay + queues * (timedelta(seconds=CONNECT_TIMEOUT) + limit)
-        return delay + limit
+            grace = queues * (timedelta(seconds=CONNECT_TIMEOUT) + grace)
+        return configured.shutdown_delay + grace
 
     def configured(self, values: Mapping[str, str | None]) -> ProcessSettings:
         """Its settings out of variables; raises ValidationError for bad values."""
@@ -102,7 +97,7 @@ class Service:
         }
         return self.settings(**given)
 
-    def faults(self, values: Mapping[str, str | None], *, command: bool) -> list[str]:
+    def faults(self, values: Mapping[str, str | None], *, command: bool = False) -> list[str]:
         """Faults of variables: unknown, missing or invalid ones."""
         wanted = self.command_settings if command else self.settings
         known = {name.upper() for name in self.settings.model_fields}

@@ -1,1 +1,0 @@
-"""Releases, commands and restores in Kubernetes, as `deploy/k8s/run` types them (ADR 0058)."""
