@@ -11,8 +11,7 @@ from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import EVENTS_QUEUE, lookup_queue
 from common.messaging import connection
-from common.messaging.connection import SupervisedConnection
-from common.messaging.errors import BrokerUnavailable
+from common.messaging.connection import BrokerUnavailable, SupervisedConnection
 from common.messaging.publisher import Publisher
 from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient

@@ -7,8 +7,8 @@ from random import Random
 
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.publisher import Publisher
+from common.messaging.queues import Topology
 from common.messaging.rpc_client import RpcClient
-from common.messaging.topology import Topology
 from dispatcher.queues import delivery_topology
 from tests.delivery.waiting import SOON, until_connected
 

@@ -15,12 +15,10 @@ import structlog.testing
 from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_QUEUE
 from common.contracts.traces import TraceContext
-from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer
-from common.messaging.errors import BrokerUnavailable
-from common.messaging.in_flight import attached
+from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
+from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer, attached
 from common.messaging.publisher import Publisher, Unroutable
-from common.messaging.topology import Queue, Topology
+from common.messaging.queues import Queue, Topology
 from common.runtime import tracing
 from dispatcher.queues import delivery_topology
 from tests.delivery.broker import NOWHERE, a_publisher, connections

@@ -21,12 +21,9 @@ from common.contracts.topology import (
     delay_queue,
 )
 from common.messaging.connection import SupervisedConnection
-from common.messaging.consumer import Consumer
-from common.messaging.dead_letters import dead_letters
-from common.messaging.depth import QueueDepths
-from common.messaging.in_flight import attached
+from common.messaging.consumer import Consumer, attached
 from common.messaging.publisher import Publisher
-from common.messaging.topology import Queue, Topology, declare
+from common.messaging.queues import Queue, QueueDepths, Topology, dead_letters, declare
 from dispatcher.batcher import running
 from dispatcher.queues import DelayQueues, delivery_topology
 from tests.builders.deliveries import a_task

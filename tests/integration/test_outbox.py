@@ -15,11 +15,9 @@ from prometheus_client import REGISTRY
 from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE, FEED_EXCHANGE
 from common.leases import StoredLeases
-from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.depth import LONG_QUEUE, QueueProbe
-from common.messaging.publisher import Publisher
-from common.messaging.topology import Topology
+from common.messaging.publisher import Broadcaster, Publisher
+from common.messaging.queues import LONG_QUEUE, QueueProbe, Topology
 from common.runtime.tasks import beside
 from dispatcher.queues import delivery_topology
 from lookup.events.outbox import MAX_UNREADABLE, Depth, StoredOutbox

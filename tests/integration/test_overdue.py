@@ -6,7 +6,7 @@ import pytest
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
-from common.messaging.depth import LONG_QUEUE
+from common.messaging.queues import LONG_QUEUE
 from common.mongo import Database
 from dispatcher.requeue import BATCH_SIZE, OverdueRequeuer, RequeueCounts
 from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_store, a_task

@@ -22,7 +22,7 @@ from common.contracts.lookup import LookupReply, LookupRequest, Question, Search
 from common.contracts.topology import lookup_queue
 from common.contracts.traces import TraceContext, parse
 from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.rpc import Asked, Result, RpcFailed, encode_requests, encode_results
+from common.messaging.rpc import Result, RpcFailed, RpcRequest, encode_requests, encode_results
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer
 from common.messaging.rpc_servers import CLIENT_OVERLOAD, Route
@@ -75,7 +75,7 @@ class Echo:
         return [self._result(term_of(request)) for request in requests]
 
     def report(
-        self, asked: Sequence[Asked[LookupRequest]], results: Sequence[Result], _seconds: float
+        self, asked: Sequence[RpcRequest[LookupRequest]], results: Sequence[Result], _seconds: float
     ) -> None:
         self.traces |= {item.request_id: item.trace for item in asked}
         self.results |= {item.request_id: each for item, each in zip(asked, results, strict=True)}

@@ -23,8 +23,8 @@ from common.contracts.topology import (
     delay_queue,
 )
 from common.contracts.traces import TraceContext
-from common.messaging.errors import BrokerUnavailable, broker_calls
-from common.messaging.in_flight import InFlightHandlers
+from common.messaging.connection import BrokerUnavailable, broker_calls
+from common.messaging.consumer import InFlightHandlers
 from common.messaging.rpc import (
     Call,
     PendingCalls,

@@ -9,10 +9,9 @@ from uuid import uuid4
 
 from common.contracts.topology import OWNER_EVENTS_QUEUE
 from common.messaging.connection import SupervisedConnection, supervised
-from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher
+from common.messaging.queues import QueueDepths, Topology
 from common.messaging.rpc_client import RpcClient
-from common.messaging.topology import Topology
 from common.mongo import connected, database, ping
 from common.mongo_clock import DatabaseClock, database_clock
 from common.runtime.files import raise_file_limit

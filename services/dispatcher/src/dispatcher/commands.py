@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_ARGUMENTS, DEAD_LETTERS_QUEUE
-from common.messaging.dead_letters import DeadLetter, DeadLetters, dead_letters
-from common.messaging.topology import Queue
+from common.messaging.queues import DeadLetter, DeadLetters, Queue, dead_letters
 from common.runtime import logs
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import BrokerSettings, load

@@ -22,9 +22,8 @@ from common.contracts.topology import (
 )
 from common.messaging.connection import SupervisedConnection
 from common.messaging.consumer import Consumer, Handler
-from common.messaging.depth import QueueDepths
 from common.messaging.publisher import Publisher, Unroutable
-from common.messaging.topology import Queue, Topology
+from common.messaging.queues import Queue, QueueDepths, Topology
 from dispatcher.batcher import Batcher
 
 #: Maximum number of concurrent calls that are published as one batch.

@@ -15,8 +15,8 @@ from common.contracts.topology import (
     RETRIES_QUEUE,
 )
 from common.contracts.webhooks import WebhookId
-from common.messaging.depth import LONG_QUEUE, QueueDepths
-from common.messaging.errors import BrokerUnavailable
+from common.messaging.connection import BrokerUnavailable
+from common.messaging.queues import LONG_QUEUE, QueueDepths
 from common.runtime.health import Check
 from common.runtime.tasks import repeat
 from dispatcher.queues import DeliveryQueue

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from common.contracts.topology import FEED_EXCHANGE, GATEWAY_QUEUES
 from common.leases import StoredLeases
-from common.messaging.broadcast import BroadcastReceiver
 from common.messaging.connection import health_of, supervised_apart
+from common.messaging.publisher import BroadcastReceiver
 from common.messaging.rpc_client import RpcClient
 from common.mongo import connected, database, ping
 from common.runtime.files import raise_file_limit

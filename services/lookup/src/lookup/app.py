@@ -31,17 +31,15 @@ from common.contracts.topology import (
 )
 from common.contracts.watchlists import KnownRequest
 from common.leases import StoredLeases
-from common.messaging.broadcast import Broadcaster
 from common.messaging.connection import (
     SupervisedConnection,
     health_of,
     supervised,
     supervised_apart,
 )
-from common.messaging.depth import QueueProbe
-from common.messaging.publisher import Publisher
+from common.messaging.publisher import Broadcaster, Publisher
+from common.messaging.queues import QueueProbe, Topology
 from common.messaging.rpc_server import Dependency, RpcServer
-from common.messaging.topology import Topology
 from common.mongo import Client, Database, connected, database, ping
 from common.mongo_clock import DatabaseClock, database_clock
 from common.mongo_reads import Reads

@@ -21,7 +21,7 @@ from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_EXCHANGE
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.contracts.webhooks import AcceptedDelivery, Recovered, WebhookId, encode_for
 from common.messaging.publisher import Publisher, Unroutable
-from common.messaging.topology import Topology
+from common.messaging.queues import Topology
 from common.runtime.tasks import repeat
 from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (

@@ -12,7 +12,7 @@ from common.contracts.webhook_api import (
     WebhookReply,
     WebhookRequest,
 )
-from common.messaging.rpc import Asked, Result
+from common.messaging.rpc import Result, RpcRequest
 from webhook_registry.deliveries import DeliveryOperations
 from webhook_registry.event_types import event_types
 from webhook_registry.replies import OK, Rejected, reply
@@ -77,7 +77,7 @@ class Operations:
 
 
 def report(
-    asked: Sequence[Asked[WebhookRequest]], results: Sequence[Result], seconds: float
+    asked: Sequence[RpcRequest[WebhookRequest]], results: Sequence[Result], seconds: float
 ) -> None:
     """Logs one line per operation, without body or URL, which may contain a token."""
     for item, result in zip(asked, results, strict=True):

@@ -27,7 +27,7 @@ from common.contracts.watchlists import (
 from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
 from common.domain.countries import Country
 from common.domain.quantities import counted
-from common.messaging.rpc import Asked, Result, RpcFailed
+from common.messaging.rpc import Result, RpcFailed, RpcRequest
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_servers import Route
 from common.runtime.tasks import repeat
@@ -363,7 +363,7 @@ class AnswerWatched:
 
 
 def report_watched(
-    asked: Sequence[Asked[WatchedRequest]], results: Sequence[Result], seconds: float
+    asked: Sequence[RpcRequest[WatchedRequest]], results: Sequence[Result], seconds: float
 ) -> None:
     """Logs one line per request."""
     for item, result in zip(asked, results, strict=True):

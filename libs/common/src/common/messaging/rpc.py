@@ -60,7 +60,7 @@ def unavailable(cause: str) -> RpcFailed:
     return RpcFailed(Failure(code=FailureCode.UNAVAILABLE), cause=cause)
 
 
-class Asked(NamedTuple, Generic[C]):
+class RpcRequest(NamedTuple, Generic[C]):
     """One request of a batch."""
 
     request_id: str
@@ -106,12 +106,12 @@ def encode_requests(items: Sequence[tuple[str, int, Contract]]) -> bytes:
 
 def decode_requests(
     body: bytes, kind: type[C], *, now: float, headers: Mapping[str, str] = NO_HEADERS
-) -> list[Asked[C]]:
+) -> list[RpcRequest[C]]:
     """Returns the requests of a message; raises Undecodable when any is invalid."""
     try:
         items = ormsgpack.unpackb(body)
         return [
-            Asked(request_id, kind.model_validate(request), now + milliseconds / 1000, trace)
+            RpcRequest(request_id, kind.model_validate(request), now + milliseconds / 1000, trace)
             for (request_id, milliseconds, request), trace in zip(
                 items, _decode_traces(headers, len(items)), strict=True
             )

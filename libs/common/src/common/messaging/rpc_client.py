@@ -17,7 +17,6 @@ from prometheus_client import Counter
 from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL
 from common.messaging.connection import SupervisedConnection
-from common.messaging.content import Content
 from common.messaging.rpc import (
     Call,
     RpcFailed,
@@ -42,6 +41,7 @@ from common.messaging.rpc_servers import (
     RouteQueue,
     Server,
 )
+from common.messaging.transport import Content
 from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)

@@ -19,17 +19,17 @@ from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL, Failure, FailureCode, Unavailable
 from common.contracts.topology import REQUESTS_ARGUMENTS
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
-from common.messaging.content import Content, ContentChannel, never
-from common.messaging.in_flight import InFlightHandlers
+from common.messaging.consumer import InFlightHandlers
 from common.messaging.rpc import (
     NO_HEADERS,
     SERVER,
-    Asked,
     Result,
+    RpcRequest,
     Undecodable,
     decode_requests,
     encode_results,
 )
+from common.messaging.transport import Content, ContentChannel, never
 from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)
@@ -37,7 +37,7 @@ C = TypeVar("C", bound=Contract)
 #: Handles requests together; returns a reply or a domain failure for each, in order.
 Handler = Callable[[Sequence[C]], Awaitable[Sequence[Result]]]
 #: Logs the results of a batch, which took so many seconds.
-Report = Callable[[Sequence[Asked[C]], Sequence[Result], float], None]
+Report = Callable[[Sequence[RpcRequest[C]], Sequence[Result], float], None]
 
 #: Messages that one process handles concurrently.
 CONCURRENCY = 8
@@ -230,7 +230,7 @@ class RpcServer(Generic[C]):
             )
         self._seconds.observe(asyncio.get_running_loop().time() - started)
 
-    def _encoded(self, asked: Sequence[Asked[C]], results: Sequence[Result]) -> bytes:
+    def _encoded(self, asked: Sequence[RpcRequest[C]], results: Sequence[Result]) -> bytes:
         """The reply; results that do not fit are failures, of requests to be sent again."""
         body = encode_results(results)
         if len(body) <= MAX_REPLY:
@@ -245,7 +245,7 @@ class RpcServer(Generic[C]):
                 sent[number] = Failure(code=FailureCode.UNAVAILABLE)
         return encode_results(sent)
 
-    async def _results(self, asked: Sequence[Asked[C]], started: float) -> Sequence[Result]:
+    async def _results(self, asked: Sequence[RpcRequest[C]], started: float) -> Sequence[Result]:
         results = await (self._attempt(asked) if self._together else self._each(asked))
         self._report(asked, results, asyncio.get_running_loop().time() - started)
         words = Counted(r.code if isinstance(r, Failure) else "ok" for r in results)
@@ -253,11 +253,11 @@ class RpcServer(Generic[C]):
             _REQUESTS.labels(self._queue_name, word).inc(count)
         return results
 
-    async def _each(self, asked: Sequence[Asked[C]]) -> Sequence[Result]:
+    async def _each(self, asked: Sequence[RpcRequest[C]]) -> Sequence[Result]:
         results = await asyncio.gather(*(self._attempt([item]) for item in asked))
         return [result for (result,) in results]
 
-    async def _attempt(self, asked: Sequence[Asked[C]]) -> Sequence[Result]:
+    async def _attempt(self, asked: Sequence[RpcRequest[C]]) -> Sequence[Result]:
         """The results of requests that are handled together, or a failure for each."""
         queue, kind = self._queue_name, tracing.Kind.SERVER
         spans = [
@@ -275,7 +275,7 @@ class RpcServer(Generic[C]):
                 span.end(error=code if code in NEUTRAL else None)
         return results
 
-    async def _handled(self, asked: Sequence[Asked[C]]) -> Sequence[Result]:
+    async def _handled(self, asked: Sequence[RpcRequest[C]]) -> Sequence[Result]:
         try:
             async with asyncio.timeout_at(max(item.deadline for item in asked)):
                 results = await self._handler([item.request for item in asked])
@@ -299,6 +299,6 @@ class RpcServer(Generic[C]):
             code = FailureCode.INTERNAL
         return [Failure(code=code)] * len(asked)
 
-    def _which(self, asked: Sequence[Asked[C]]) -> dict[str, object]:
+    def _which(self, asked: Sequence[RpcRequest[C]]) -> dict[str, object]:
         """Fields of a log line about requests."""
         return {"queue": self._queue_name, "request_ids": [item.request_id for item in asked]}

@@ -23,7 +23,7 @@ from common.contracts.match import MatchRequest
 from common.contracts.watchlists import KnownRequest
 from common.domain.numbers import InvalidIdentifier
 from common.domain.participants import parse_participant
-from common.messaging.rpc import Asked, Result
+from common.messaging.rpc import Result, RpcRequest
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed
 from lookup.search.results import SearchHit
@@ -304,7 +304,7 @@ def _logged_as(request: Any) -> str:
             return _LOGGED_AS[type(request)]
 
 
-def report(asked: Sequence[Asked[Any]], results: Sequence[Result], seconds: float) -> None:
+def report(asked: Sequence[RpcRequest[Any]], results: Sequence[Result], seconds: float) -> None:
     """Logs one line per request, without its term, which may be a person's name."""
     milliseconds = round(seconds * 1000, 2)
     for item, result in zip(asked, results, strict=True):

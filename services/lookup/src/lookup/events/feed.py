@@ -20,7 +20,7 @@ from common.contracts.feed import (
     FeedPage,
     FeedRequest,
 )
-from common.messaging.rpc import Asked, Result
+from common.messaging.rpc import Result, RpcRequest
 from common.mongo import Database, translated_errors
 from lookup.store.documents import EVENT_BATCHES, OUTBOX
 
@@ -259,7 +259,7 @@ async def _up_to(
 
 
 def report(
-    asked: Sequence[Asked[FeedRequest] | Asked[EventRequest]],
+    asked: Sequence[RpcRequest[FeedRequest] | RpcRequest[EventRequest]],
     results: Sequence[Result],
     seconds: float,
 ) -> None:

@@ -11,7 +11,7 @@ from pymongo.errors import DuplicateKeyError
 from common.contracts.events import RegistryEvent, encode_event
 from common.contracts.failures import Failure
 from common.contracts.feed import OwnerEvent, OwnerEventStored
-from common.messaging.rpc import Asked, Result
+from common.messaging.rpc import Result, RpcRequest
 from common.mongo import Database, translated_errors
 from common.runtime import tracing
 from lookup.events.event import OutboxEvent, outbox_document
@@ -38,7 +38,9 @@ class StoreOwnerEvents:
             await self._outbox.insert_one(document)
 
 
-def report(asked: Sequence[Asked[OwnerEvent]], results: Sequence[Result], _seconds: float) -> None:
+def report(
+    asked: Sequence[RpcRequest[OwnerEvent]], results: Sequence[Result], _seconds: float
+) -> None:
     """One line per event."""
     for item, result in zip(asked, results, strict=True):
         log.info(

@@ -13,9 +13,8 @@ from common.contracts.feed import FeedNotice
 from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE
 from common.contracts.webhooks import encode_for_owner
 from common.leases import StoredLeases
-from common.messaging.broadcast import Broadcaster
-from common.messaging.depth import LONG_QUEUE, QueueProbe
-from common.messaging.publisher import Publisher, Unroutable
+from common.messaging.publisher import Broadcaster, Publisher, Unroutable
+from common.messaging.queues import LONG_QUEUE, QueueProbe
 from common.runtime import tracing
 from common.runtime.backoff import delays
 from common.runtime.tasks import beside, repeat

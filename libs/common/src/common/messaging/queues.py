@@ -1,18 +1,132 @@
-"""Dead letters: inspect, requeue or drop them. For commands."""
+"""Exchanges and queues as data, their declaration and depths; dead letters, for commands."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any, Final
 
 import aio_pika
-from aio_pika import DeliveryMode, Message
-from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, HeadersType
-from aio_pika.exceptions import DeliveryError, QueueEmpty
+from aio_pika import DeliveryMode, ExchangeType, Message
+from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage, HeadersType
+from aio_pika.exceptions import ChannelNotFoundEntity, DeliveryError, QueueEmpty
 
-from common.messaging.connection import CONNECT_TIMEOUT
-from common.messaging.errors import BrokerUnavailable, broker_calls
-from common.messaging.topology import Queue, Topology, declare
+from common.messaging.connection import (
+    CONNECT_TIMEOUT,
+    BrokerUnavailable,
+    SupervisedConnection,
+    broker_calls,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A durable queue. Its arguments can never change, so what varies is in its name."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+    #: The topic exchange whose messages it gets, all of them.
+    exchange: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Exchanges and queues that must exist before publishing or consuming."""
+
+    topic_exchanges: tuple[str, ...] = ()
+    queues: tuple[Queue, ...] = ()
+
+
+async def declare(channel: AbstractChannel, topology: Topology) -> None:
+    """Declares everything, durably; idempotent."""
+    for name in topology.topic_exchanges:
+        await channel.declare_exchange(
+            name, ExchangeType.TOPIC, durable=True, timeout=CONNECT_TIMEOUT
+        )
+    for queue in topology.queues:
+        declared = await channel.declare_queue(
+            queue.name, durable=True, arguments=queue.arguments, timeout=CONNECT_TIMEOUT
+        )
+        if queue.exchange is not None:
+            await declared.bind(queue.exchange, "#", timeout=CONNECT_TIMEOUT)
+
+
+#: Messages in a queue from which on it counts as slow: none is lost, so none is published again.
+LONG_QUEUE: Final = 500
+
+
+class QueueDepths:
+    """Queries the broker over its own channel."""
+
+    def __init__(self, connection: SupervisedConnection, *, topology: Topology) -> None:
+        self._supervised = connection
+        self._topology = topology
+        self._channel: AbstractChannel | None = None
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        """Opens the channel and declares the queues."""
+        channel = await self._supervised.open_channel(connection, confirms=False)
+        # A passive declare of a missing queue would close the channel.
+        await declare(channel, self._topology)
+        self._channel = channel
+
+    def detach(self) -> None:
+        """Drops the channel."""
+        self._channel = None
+
+    async def ready(self, queue: str) -> int:
+        """Messages not delivered to a consumer yet; raises BrokerUnavailable."""
+        if self._channel is None:
+            raise BrokerUnavailable("the broker cannot be reached")
+        with broker_calls():
+            declared = await self._channel.declare_queue(
+                queue, durable=True, passive=True, timeout=CONNECT_TIMEOUT
+            )
+        return declared.declaration_result.message_count or 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """The messages and consumers of a queue."""
+
+    #: Messages not delivered to a consumer yet.
+    ready: int
+    consumers: int
+
+
+class QueueProbe:
+    """Inspects queues that other services declare; it declares none itself."""
+
+    def __init__(self) -> None:
+        self._connection: AbstractConnection | None = None
+
+    async def attach(self, connection: AbstractConnection) -> None:
+        """Keeps the connection, on which each query opens a channel."""
+        self._connection = connection
+
+    def detach(self) -> None:
+        """Drops the connection."""
+        self._connection = None
+
+    async def state(self, queue: str) -> QueueState | None:
+        """Returns the state of a queue; None when it does not exist. Raises BrokerUnavailable."""
+        if self._connection is None:
+            raise BrokerUnavailable("the broker cannot be reached")
+        # A separate channel: the broker closes it when the queue does not exist.
+        channel = self._connection.channel(publisher_confirms=False)
+        with broker_calls():
+            await channel.initialize(timeout=CONNECT_TIMEOUT)
+            try:
+                declared = await channel.declare_queue(
+                    queue, durable=True, passive=True, timeout=CONNECT_TIMEOUT
+                )
+            except ChannelNotFoundEntity:
+                return None
+            finally:
+                await channel.close()
+        result = declared.declaration_result
+        return QueueState(result.message_count or 0, result.consumer_count or 0)
+
 
 #: A letter that was returned this often is replaced by a copy, whose count begins again: RabbitMQ 4
 #: deletes a message of this queue when it is returned for the 20th time.

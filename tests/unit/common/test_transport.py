@@ -14,14 +14,15 @@ from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 from yarl import URL
 
-from common.messaging.content import (
+from common.messaging.transport import (
     HEARTBEAT,
     Content,
     ContentProtocol,
+    ContentTransport,
     MessageReader,
+    Nodes,
     encode_message,
 )
-from common.messaging.nodes import ContentTransport, Nodes
 
 TAKEN, OTHER = 2, 3
 FRAME_MAX = 4096
