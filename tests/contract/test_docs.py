@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings
 
 from dispatcher.http_sender import (
     MAX_BODY_SIZE,
+    MAX_HEADERS,
     MAX_INTERIM_RESPONSES,
     MAX_RESPONSE_BYTES,
     SenderLimits,
@@ -269,7 +270,7 @@ def test_the_limits_are_those_of_the_sender() -> None:
     assert settings().webhook_connect_timeout == timedelta(seconds=5)
     assert MAX_BODY_SIZE == 16 * 1024
     assert MAX_RESPONSE_BYTES == 256 * 1024
-    assert f"more than 256 KiB or {MAX_INTERIM_RESPONSES} interim" in GUIDE
+    assert f"256 KiB, {MAX_HEADERS:,} headers or {MAX_INTERIM_RESPONSES} interim" in GUIDE
     for words in ("within 10 seconds (5 to connect)", "at most 16 KiB"):
         assert words in GUIDE
 
