@@ -1,14 +1,17 @@
 """The command line of each service: usage and errors."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from tests.commanding import run_main
+from tests.conftest import DatabaseNames
 
 pytestmark = pytest.mark.integration
 
@@ -117,3 +120,53 @@ def test_an_invalid_url_is_one_line_without_the_url() -> None:
     [line] = error.splitlines()
     assert line.startswith("setting MONGO_URL: write it as mongodb://<host>/")
     assert "word@" not in line
+
+
+@pytest.mark.parametrize("module", SERVICES)
+def test_several_hosts_of_the_broker_are_refused(module: str) -> None:
+    settings = {**SETTINGS, "AMQP_URL": "amqp://guest:word@127.0.0.1:5671,127.0.0.1:5672/"}
+
+    status, _, error = called(module, "serve", settings=settings)
+
+    assert status == 2
+    assert error == "setting AMQP_URL: name one host, which may resolve to every node\n"
+
+
+@pytest.mark.parametrize("has_database", [False, True], ids=["starting", "without broker"])
+@pytest.mark.parametrize("module", SERVICES)
+def test_a_signal_ends_a_service_without_its_servers(
+    module: str,
+    *,
+    has_database: bool,
+    mongo_url: str,
+    database_names: DatabaseNames,
+    tmp_path: Path,
+) -> None:
+    database = {"MONGO_URL": mongo_url} if has_database else {}
+    environment = {
+        "PATH": os.environ["PATH"],
+        "ADMIN_PORT": "0",
+        "HTTP_PORT": "0",
+        **SETTINGS,
+        "INDEX_DIR": str(tmp_path),
+        **database,
+        **database_names.environment,
+    }
+    last_line = (
+        "service.starting" if module != "gateway" and not has_database else "service.started"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-m", module, "serve"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert any(last_line in line for line in process.stdout)
+
+        process.send_signal(signal.SIGTERM)
+        output, error = process.communicate(timeout=TIMEOUT)
+
+    assert "service.stopped" in output
+    assert (process.returncode, error) == (0, "")

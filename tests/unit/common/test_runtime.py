@@ -240,6 +240,71 @@ def test_shutdown_does_not_wait_for_threads() -> None:
         assert "service.stopped" in process.stdout.read()
 
 
+#: A service whose side task fails while its start waits for a driver that loses cancellations.
+FAILING = """
+import asyncio
+from contextlib import suppress
+
+from common.runtime.service import run
+from common.runtime.settings import ProcessSettings
+from common.runtime.tasks import beside
+
+async def fail():
+    raise ValueError("a fault")
+
+async def build(settings, stack, health):
+    await stack.enter_async_context(beside(fail()))
+    with suppress(asyncio.CancelledError):
+        await asyncio.Event().wait()
+
+run("failing", ProcessSettings(admin_port=0), build)
+"""
+
+
+def test_a_side_task_that_fails_ends_the_process() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", FAILING], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert ended.returncode == 1
+    assert "ValueError: a fault" in ended.stderr
+    assert "service.started" not in ended.stdout
+
+
+#: A service that waits in its start for a driver that ignores cancellations.
+DEAF = """
+import asyncio
+from contextlib import suppress
+from datetime import timedelta
+
+from common.runtime import service
+from common.runtime.settings import ProcessSettings
+
+service._OVERTIME = 0.1
+
+async def build(settings, stack, health):
+    while True:
+        with suppress(asyncio.CancelledError):
+            print("waiting", flush=True)
+            await asyncio.Event().wait()
+
+service.run("deaf", ProcessSettings(admin_port=0, shutdown_grace=timedelta(0)), build)
+"""
+
+
+def test_a_signal_ends_a_process_that_ignores_its_cancellation() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", DEAF], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert any("waiting" in line for line in process.stdout)
+
+        process.terminate()
+        _, error = process.communicate(timeout=60)
+
+    assert (process.returncode, error) == (1, "deaf did not stop within its grace\n")
+
+
 UNKNOWN_MODE = 79
 
 

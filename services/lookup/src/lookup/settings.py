@@ -68,7 +68,6 @@ class Settings(ServiceSettings, StoreSettings):
     webhooks_db: str = Field(
         default="webhooks", description="the dispatcher's database, for its receipts"
     )
-    shutdown_grace: Duration = duration("PT5S", "time that a shutdown waits for work in flight")
 
 
 class SyncSettings(ProcessSettings, RegisterDatabaseSettings):

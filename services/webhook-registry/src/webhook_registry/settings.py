@@ -29,4 +29,3 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     resolve_timeout: Duration = duration(
         "PT0.5S", "timeout of resolving a URL's host name when it is checked"
     )
-    shutdown_grace: Duration = duration("PT5S", "time that a shutdown waits for work in flight")

@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
@@ -20,6 +21,9 @@ from common.runtime.settings import ProcessSettings, shown
 from common.runtime.tasks import CannotContinue, beside
 from common.runtime.vitals import describe_build, measure_loop_lag
 
+#: Seconds beyond its delay and grace after which a process that was to stop is ended. A task may
+#: hang: drivers have lost cancellations, and a library may wait for a server without a limit.
+_OVERTIME = 10.0
 #: Net allocations after which the garbage collector examines the youngest generation.
 _ALLOCATIONS = 25_000
 
@@ -47,7 +51,7 @@ def chosen_command(
 def run(name: str, settings: S, build: Build[S]) -> None:
     """Runs a service until SIGTERM or SIGINT at any stage; further signals are ignored.
 
-    Exits with 1 where it cannot start, or cannot continue.
+    Exits with 1 where it cannot start, or cannot continue: a side task that fails ends it.
     """
     write_out_lines = logs.configure(settings.log_level, service=name)
     status = 0
@@ -55,10 +59,11 @@ def run(name: str, settings: S, build: Build[S]) -> None:
         uvloop.run(_main(name, settings, build))
     except (CannotContinue, ExceptionGroup) as error:
         fault = _fault_in(error)
-        if fault is None:
-            raise
         verb = "start" if isinstance(fault, _CannotStart) else "continue"
-        sys.stderr.write(f"{name} cannot {verb}: {fault}\n")
+        if fault is None:
+            traceback.print_exception(error)
+        else:
+            sys.stderr.write(f"{name} cannot {verb}: {fault}\n")
         status = 1
     # Python itself would first wait for every thread, and one that queries an unresponsive name
     # server takes half a minute. Everything has been closed already.
@@ -82,18 +87,27 @@ async def _main(name: str, settings: S, build: Build[S]) -> None:
     # start-up that waits for an unresponsive broker.
     serving = asyncio.create_task(_serve(name, settings, build))
 
+    loop = asyncio.get_running_loop()
+    limit = (settings.shutdown_delay + settings.shutdown_grace).total_seconds() + _OVERTIME
+
     def stop() -> None:
         # Once: a second signal would interrupt the work that the shutdown waits for.
-        if not serving.cancelling():
-            serving.cancel()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, lambda: None)
+        loop.call_later(limit, _end, name)
+        serving.cancel()
 
-    loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     try:
         await serving
     except asyncio.CancelledError:
         structlog.get_logger().info("service.stopped")
+
+
+def _end(name: str) -> None:
+    sys.stderr.write(f"{name} did not stop within its grace\n")
+    os._exit(1)
 
 
 async def _serve(name: str, settings: S, build: Build[S]) -> None:
@@ -111,6 +125,9 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
         except OSError as error:
             raise _CannotStart(str(error)) from error
         await stack.enter_async_context(beside(measure_loop_lag()))
+        # A side task that failed has cancelled this one, and a driver may have lost that.
+        if (serving := asyncio.current_task()) is not None and serving.cancelling():
+            raise asyncio.CancelledError
         _spare_the_collector()
         health.serving = True
         log.info("service.started")

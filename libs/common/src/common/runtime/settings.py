@@ -39,19 +39,22 @@ _PORT = r"6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]?\d{1,4}"
 _SERVER = rf"({_HOST})(:({_PORT}))?"
 
 
-def _url_of(*schemes: str) -> Callable[[SecretStr], SecretStr]:
-    """Returns a check of the form of a URL, which may name several servers."""
+def _url_of(*schemes: str, several: str = "") -> Callable[[SecretStr], SecretStr]:
+    """Returns a check of the form of a URL; `several` says why it may name one server only."""
     written = re.compile(
         rf"({'|'.join(map(re.escape, schemes))})://([^\s@/?]*@)?"
-        rf"{_SERVER}(,{_SERVER})*(/[^\s@?]*)?(\?\S*)?"
+        rf"{_SERVER}(?P<others>(,{_SERVER})*)(/[^\s@?]*)?(\?\S*)?"
     )
 
     def checked(url: SecretStr) -> SecretStr:
-        if written.fullmatch(url.get_secret_value()) is None:
+        parts = written.fullmatch(url.get_secret_value())
+        if parts is None:
             # The URL itself may hold a password and is not repeated.
             raise ValueError(
                 f"write it as {schemes[0]}://<host>/…, with / @ ? of a password as %2F %40 %3F"
             )
+        if several and parts["others"]:
+            raise ValueError(several)
         return url
 
     return checked
@@ -62,7 +65,12 @@ Duration = Annotated[timedelta, BeforeValidator(_with_unit)]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 #: 0 lets the system choose.
 Port = Annotated[int, Field(ge=0, le=65_535)]
-AmqpUrl = Annotated[SecretStr, AfterValidator(_url_of("amqp", "amqps"))]
+AmqpUrl = Annotated[
+    SecretStr,
+    AfterValidator(
+        _url_of("amqp", "amqps", several="name one host, which may resolve to every node")
+    ),
+]
 MongoUrl = Annotated[SecretStr, AfterValidator(_url_of("mongodb", "mongodb+srv"))]
 
 
@@ -123,6 +131,7 @@ class ProcessSettings(EnvironmentSettings):
         "PT0S",
         "time for which a shutdown goes on serving, not ready, until load balancers have noticed",
     )
+    shutdown_grace: Duration = duration("PT5S", "time that a shutdown waits for work in flight")
     otel_exporter_otlp_endpoint: str = Field(
         default="",
         pattern=r"^(https?://[^\s@]+)?$",
