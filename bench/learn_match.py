@@ -22,7 +22,7 @@ import orjson
 from bench.figures import Figure, at_least, at_most, table
 from bench.match_records import Labelled, of_country, records, world
 from common.contracts.company import CompanyKey, Country
-from gateway.lookups.matching import MATCHED
+from gateway.lookups.match import MATCHED
 from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import indexed_core
 from lookup.search.match.evidence import WEIGHTS, Features, NumberMatches, compared

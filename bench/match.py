@@ -23,7 +23,7 @@ from bench.figures import Figure, at_least, table
 from bench.learn_match import Register, register
 from bench.match_records import SEED, Labelled, World, records, world
 from common.contracts.company import Country
-from gateway.lookups.matching import MATCHED
+from gateway.lookups.match import MATCHED
 from lookup.search.match.evidence import log_odds
 
 PEERS: Final = ("wratio", "name-matching", "nomenklatura", "splink")

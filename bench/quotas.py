@@ -21,8 +21,7 @@ from bench.setup import servers
 from common.mongo import Client, connected, database
 from common.runtime.tasks import beside
 from gateway.access.keys import Rate
-from gateway.access.limits import RateLimiter
-from gateway.access.quotas import SharedQuotas
+from gateway.access.quotas import RateLimiter, SharedQuotas
 
 #: 3 % of what a lookup costs all processes together in long batches, in microseconds.
 _GOAL: Final = 11

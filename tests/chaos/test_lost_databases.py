@@ -17,7 +17,7 @@ from common.messaging.rpc import RpcFailed
 from common.mongo import connected
 from common.mongo import database as named_database
 from common.mongo_reads import Reads
-from gateway.access.key_store import MongoKeys
+from gateway.access.keys import MongoKeys
 from gateway.problems import ServiceUnavailable
 from local_stack.replica_set import ReplicaSet
 from local_stack.servers import own_replica_set
@@ -163,7 +163,7 @@ async def test_companies_and_api_keys_are_read_while_there_is_no_primary(tmp_pat
 
             # A read that was under way fails; the driver may need a moment to see what happened.
             read = await eventually(partial(unless_away, companies.companies, [key]), bool)
-            known = await eventually(partial(unless_away, keys.find, presented.id), bool)
+            known = await eventually(partial(unless_away, keys.get, presented.id), bool)
     finally:
         await asyncio.to_thread(members.kill)
 
@@ -188,7 +188,7 @@ async def test_companies_and_api_keys_are_read_while_the_primary_hangs(
         with frozen(three_members.primary().processes):
             # A secondary may get the company a moment later.
             read = await eventually(partial(unless_away, companies.companies, [key]), bool)
-            known = await eventually(partial(unless_away, keys.find, presented.id), bool)
+            known = await eventually(partial(unless_away, keys.get, presented.id), bool)
 
     assert read is not None
     assert read[key].revision == 1

@@ -12,8 +12,8 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedNotice, FeedRequest, PublishedEvent
 from gateway.access.keys import Scope
-from gateway.events import readers as usecase
-from gateway.events.queries import DEFAULT_LIMIT, MAX_WAIT
+from gateway.events import feed as usecase
+from gateway.events.feed_api import DEFAULT_LIMIT, MAX_WAIT
 from gateway.problems import ServiceUnavailable
 from tests.builders.keys import NOON
 from tests.builders.openapi import DOCUMENT

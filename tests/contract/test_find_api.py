@@ -7,7 +7,7 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.find import FindPosition, FindReply, FindSort, FoundCompany
-from gateway.lookups.find_queries import CURSOR, cursor_of, read_cursor
+from gateway.lookups.find import CURSOR, cursor_of, read_cursor
 from tests.fakes.gateway import Gateway, problem_of
 
 PATH = "/api/companies"

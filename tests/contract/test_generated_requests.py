@@ -31,10 +31,10 @@ Served = tuple[str, dict[str, str]]
 class FoundOrNot(FakeLookups):
     """Finds a company for every other length of the term."""
 
-    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         if len(request.questions[0].term) % 2:
             raise CompanyNotFound("no company matches")
-        return await super().find(request, request_id=request_id)
+        return await super().look_up(request, request_id=request_id)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 import orjson
 
 from gateway.access.keys import Rate
-from gateway.http.guides import GUIDE_PATH, INDEX_PATH, Guides, guides
+from gateway.http.documentation import GUIDE_PATH, INDEX_PATH, Guides, guides
 from gateway.problems import PROBLEMS
 from tests.builders.openapi import DOCUMENT
 from tests.fakes.gateway import Gateway, code_of

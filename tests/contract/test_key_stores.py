@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from common.mongo import Client, database
-from gateway.access.key_store import MongoKeys
-from gateway.access.keys import Rate, Scope
+from gateway.access.keys import MongoKeys, Rate, Scope
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.conftest import DatabaseNames
 from tests.fakes.gateway import FakeApiKeys
@@ -25,16 +24,16 @@ class Promises:
 
         await store.add(key)
 
-        assert await store.find(key.id) == key
+        assert await store.get(key.id) == key
 
     async def test_a_keys_rate_and_expiry_are_kept(self, store: Store) -> None:
         key = an_api_key(rate=Rate(7, 3600), expires_at=LATER)
         await store.add(key)
 
-        assert await store.find(key.id) == key
+        assert await store.get(key.id) == key
 
     async def test_an_unknown_key_is_not_found(self, store: Store) -> None:
-        assert await store.find("0" * 24) is None
+        assert await store.get("0" * 24) is None
 
     async def test_a_revoked_key_is_still_found_with_the_time_of_its_end(
         self, store: Store
@@ -45,7 +44,7 @@ class Promises:
         found = await store.revoke(key.id, at=NOON)
 
         assert found
-        assert await store.find(key.id) == replace(key, revoked_at=NOON)
+        assert await store.get(key.id) == replace(key, revoked_at=NOON)
 
     async def test_revoking_again_changes_nothing(self, store: Store) -> None:
         key = an_api_key()
@@ -55,7 +54,7 @@ class Promises:
         found = await store.revoke(key.id, at=LATER)
 
         assert found
-        assert await store.find(key.id) == replace(key, revoked_at=NOON)
+        assert await store.get(key.id) == replace(key, revoked_at=NOON)
 
     async def test_an_unknown_key_is_not_revoked(self, store: Store) -> None:
         assert not await store.revoke("0" * 24, at=NOON)

@@ -21,7 +21,7 @@ from common.contracts.lookup import (
 )
 from gateway.access.keys import Rate, Scope
 from gateway.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
-from gateway.reconcile.handlers import RECONCILE_PATH
+from gateway.reconcile.service import RECONCILE_PATH
 from tests.builders.openapi import assert_response
 from tests.fakes.gateway import FakeLookups, Gateway, code_of, problem_of
 from tests.fakes.gateway import gateway as a_gateway
@@ -45,11 +45,11 @@ FAILURES = {
 class ByName(FakeLookups):
     """Answers with the term in odd JSON, or fails as the name says."""
 
-    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         term = request.questions[0].term
         if term in FAILURES:
             raise FAILURES[term]
-        await super().find(request, request_id=request_id)
+        await super().look_up(request, request_id=request_id)
         return LookupReply(body=b'{"vat" : "%b"}' % term.encode(), tag=term)
 
 

@@ -35,10 +35,12 @@ from common.contracts.match import (
     MatchReason,
 )
 from gateway.access.keys import Scope
-from gateway.http.parameters import Format
-from gateway.lookups.find_queries import CURSOR, DEFAULT_FOUND
-from gateway.lookups.match_queries import MAX_FIELD, MAX_ID, RECORD_FIELDS
-from gateway.lookups.queries import DEFAULT_LIMIT, FIELDS, MAX_LOOKUPS, SEARCH
+from gateway.http.formats import Format
+from gateway.lookups.batch import FIELDS, MAX_LOOKUPS
+from gateway.lookups.find import CURSOR, DEFAULT_FOUND
+from gateway.lookups.lists import DEFAULT_LIMIT
+from gateway.lookups.lookup import SEARCH
+from gateway.lookups.match import MAX_FIELD, MAX_ID, RECORD_FIELDS
 from gateway.lookups.terms import NAME_LENGTH
 from gateway.problems import PROBLEMS
 from tests.builders.openapi import DOCUMENT, Node, check, example, operations, resolved, schema_of

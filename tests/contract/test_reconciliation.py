@@ -15,7 +15,7 @@ from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply
 from common.contracts.match import MatchEvidence, MatchRecord, WeighedCompany, WeighedRecord
 from gateway.access.keys import Rate, Scope
 from gateway.problems import CompanyNotFound, LookupTimeout
-from gateway.reconcile.queries import MAX_QUERIES
+from gateway.reconcile.requests import MAX_QUERIES
 from tests.builders.openapi import example
 from tests.builders.reconciliation import conforms
 from tests.fakes.gateway import FakeLookups, Gateway, code_of, problem_of
@@ -474,8 +474,8 @@ async def test_an_invalid_suggestion_is_refused(
 class Everything(FakeLookups):
     """Finds one company with every part; others do not exist."""
 
-    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
-        await super().find(request, request_id=request_id)
+    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+        await super().look_up(request, request_id=request_id)
         if request.questions[0].term != "12345674":
             raise CompanyNotFound("none")
         return LookupReply(body=orjson.dumps(example("CompanyWithEverything")), tag="1")

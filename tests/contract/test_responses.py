@@ -12,10 +12,11 @@ import pytest
 
 from gateway.access.keys import Rate, Scope
 from gateway.exports.handlers import EXPORT_PATH
-from gateway.lookups.code_lists import CODES_PATH
-from gateway.lookups.finding import FIND_PATH
-from gateway.lookups.handlers import COMPANY_PATH, PART_PATHS
-from gateway.lookups.matching import MATCH_PATH
+from gateway.lookups.codes import CODES_PATH
+from gateway.lookups.find import FIND_PATH
+from gateway.lookups.lists import PART_PATHS
+from gateway.lookups.lookup import COMPANY_PATH
+from gateway.lookups.match import MATCH_PATH
 from gateway.problems import (
     CompanyNotFound,
     CompanyRemoved,
@@ -23,9 +24,15 @@ from gateway.problems import (
     LookupTimeout,
     ServiceUnavailable,
 )
-from gateway.reconcile.handlers import PREVIEW_PATH, PROPOSALS_PATH, RECONCILE_PATH
-from gateway.reconcile.queries import MAX_QUERIES
-from gateway.reconcile.suggestions import ENTITIES_PATH, NAMES_PATH, TYPES_PATH
+from gateway.reconcile.requests import MAX_QUERIES
+from gateway.reconcile.service import (
+    ENTITIES_PATH,
+    NAMES_PATH,
+    PREVIEW_PATH,
+    PROPOSALS_PATH,
+    RECONCILE_PATH,
+    TYPES_PATH,
+)
 from gateway.routes import LOOKUP_PATHS
 from tests.builders.openapi import DOCUMENT, assert_response, example, operations
 from tests.fakes.gateway import Gateway

@@ -20,7 +20,7 @@ from common.contracts.webhook_api import (
     WebhookReply,
 )
 from common.contracts.webhooks import AttemptStatus
-from gateway.webhooks.handlers import ENDPOINTS, Endpoint
+from gateway.webhooks import ENDPOINTS, Endpoint
 from tests.builders.webhooks import NOON
 from tests.fakes.gateway import Gateway, code_of, problem_of
 

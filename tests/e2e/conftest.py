@@ -15,8 +15,7 @@ import pymongo
 import pytest
 
 from common.mongo import connected, database
-from gateway.access.key_store import MongoKeys
-from gateway.access.keys import PresentedKey, Scope, write_key
+from gateway.access.keys import MongoKeys, PresentedKey, Scope, write_key
 from local_stack.certificates import Certificates, certificates
 from local_stack.management import Management
 from local_stack.ports import free_ports

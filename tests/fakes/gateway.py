@@ -37,12 +37,12 @@ from common.runtime.processes import Workers
 from gateway.access import clients
 from gateway.access.keys import ApiKey, Rate, write_key
 from gateway.events.notices import FeedNotices
-from gateway.http.problem_responses import refusals
+from gateway.http.responses import refusals
 from gateway.http.xml_processes import XmlRenderer
 from gateway.problems import Problem, ServiceUnavailable, WatchlistNotFound
 from gateway.routes import Dependencies, application
 from gateway.settings import Policy
-from gateway.webhooks.handlers import Webhooks
+from gateway.webhooks import Webhooks
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.builders.openapi import example
 from tests.fakes.public_server import PublicServer
@@ -114,7 +114,7 @@ class FakeLookups(FakeService[LookupRequest, LookupReply]):
     #: Set when a request has come.
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         self.traces.append(tracing.CURRENT.get())
         self.reached.set()
         await self.gate.wait()
@@ -333,7 +333,7 @@ class FakeApiKeys:
     reads: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=_open_gate)
 
-    async def find(self, key_id: str) -> ApiKey | None:
+    async def get(self, key_id: str) -> ApiKey | None:
         self.reads.append(key_id)
         await self.gate.wait()
         if self.fault is not None:

@@ -23,7 +23,7 @@ from common.leases import StoredLeases
 from common.mongo import Database
 from common.mongo_reads import Reads
 from gateway.access.keys import Rate, Scope
-from gateway.http.problem_responses import refusals
+from gateway.http.responses import refusals
 from gateway.routes import application
 from gateway.settings import Policy
 from lookup.answers.exports import AnswerExports

@@ -19,7 +19,7 @@ from common.runtime.health import Health
 from common.runtime.public_port.connections import ConnectionLimits, ConnectionMetrics
 from common.runtime.public_port.server import public_port
 from gateway.access.keys import Rate, Scope, write_key
-from gateway.http.problem_responses import refusals
+from gateway.http.responses import refusals
 from gateway.routes import application
 from gateway.settings import Policy
 from tests.builders.keys import a_presented_key, an_api_key

@@ -8,8 +8,7 @@ import pytest
 from common.contracts.failures import Unavailable
 from common.mongo import Client, Database, connected, database
 from gateway.access.keys import Rate
-from gateway.access.limits import RateLimiter
-from gateway.access.quotas import REPORT_EVERY, SharedQuotas
+from gateway.access.quotas import REPORT_EVERY, RateLimiter, SharedQuotas
 from tests.conftest import DatabaseNames
 from tests.fakes.gateway import ManualClock
 

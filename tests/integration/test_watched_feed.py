@@ -10,7 +10,7 @@ from common.contracts.failures import Failure
 from common.contracts.feed import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
 from common.contracts.watchlists import WatchedReply, WatchedRequest, Watchlist, WatchlistId
 from common.mongo import Database
-from gateway.events.watched import WatchedEvents
+from gateway.events.feed import WatchedEvents
 from gateway.problems import WatchlistNotFound, problem_of
 from lookup.events import feed as feed_module
 from tests.builders.outbox import Outbox, bodies

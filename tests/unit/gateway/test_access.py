@@ -9,9 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.access.clients import client_of
-from gateway.access.key_store import CachedApiKeys
-from gateway.access.keys import ApiKey, PresentedKey, Rate, parse_key, parse_rate, write_key
-from gateway.access.limits import RateLimiter
+from gateway.access.keys import (
+    ApiKey,
+    CachedApiKeys,
+    PresentedKey,
+    Rate,
+    parse_key,
+    parse_rate,
+    write_key,
+)
+from gateway.access.quotas import RateLimiter
 from gateway.problems import ServiceUnavailable
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.fakes.gateway import FakeApiKeys, ManualClock, database_unavailable
@@ -135,19 +142,19 @@ def cached(store: FakeApiKeys, clock: ManualClock) -> CachedApiKeys:
 async def test_a_key_is_read_once_in_its_lifetime_and_an_unknown_one_too(
     store: FakeApiKeys, cached: CachedApiKeys, key_id: str, found: object
 ) -> None:
-    assert [await cached.find(key_id) for _ in range(3)] == [found] * 3
+    assert [await cached.get(key_id) for _ in range(3)] == [found] * 3
     assert store.reads == [key_id]
 
 
 async def test_a_revocation_is_visible_after_five_seconds(
     store: FakeApiKeys, clock: ManualClock, cached: CachedApiKeys
 ) -> None:
-    await cached.find(KEY.id)
+    await cached.get(KEY.id)
 
     await store.revoke(KEY.id, at=NOON)
-    before = await cached.find(KEY.id)
+    before = await cached.get(KEY.id)
     clock.now += 5
-    after = await cached.find(KEY.id)
+    after = await cached.get(KEY.id)
 
     assert (before, after) == (KEY, store.keys[KEY.id])
     assert store.keys[KEY.id].revoked_at == NOON
@@ -157,7 +164,7 @@ async def test_made_up_keys_do_not_evict_valid_ones(
     store: FakeApiKeys, cached: CachedApiKeys
 ) -> None:
     for key_id in (KEY.id, *(f"made-up {number}" for number in range(10)), KEY.id):
-        await cached.find(key_id)
+        await cached.get(key_id)
 
     assert store.reads.count(KEY.id) == 1
 
@@ -168,7 +175,7 @@ async def test_the_number_of_cached_keys_is_bounded(
     store.keys = {key_id: an_api_key(id=key_id) for key_id in "012"}
 
     for key_id in "01220":
-        await cached.find(key_id)
+        await cached.get(key_id)
 
     assert store.reads == ["0", "1", "2", "0"]
 
@@ -176,21 +183,21 @@ async def test_the_number_of_cached_keys_is_bounded(
 async def test_a_key_works_without_the_database_for_its_lifetime_only(
     store: FakeApiKeys, clock: ManualClock, cached: CachedApiKeys
 ) -> None:
-    await cached.find(KEY.id)
+    await cached.get(KEY.id)
 
     store.fault = database_unavailable()
     clock.now += 4.9
 
-    assert await cached.find(KEY.id) == KEY
+    assert await cached.get(KEY.id) == KEY
     clock.now += 0.1
     with pytest.raises(ServiceUnavailable):
-        await cached.find(KEY.id)
+        await cached.get(KEY.id)
 
 
 async def waiting(store: FakeApiKeys, cached: CachedApiKeys) -> list[asyncio.Task[ApiKey | None]]:
     """Three requests that wait for the same read."""
     store.gate.clear()
-    finds = [asyncio.ensure_future(cached.find(KEY.id)) for _ in range(3)]
+    finds = [asyncio.ensure_future(cached.get(KEY.id)) for _ in range(3)]
     await asyncio.sleep(0)
     return finds
 

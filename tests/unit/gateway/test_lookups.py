@@ -24,8 +24,8 @@ from common.messaging.rpc import RpcFailed, unavailable
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_servers import CLIENT_OVERLOAD, Route
 from gateway.access import clients
-from gateway.lookups import batches
-from gateway.lookups.batches import SEARCHES_AT_ONCE, LookUpAll
+from gateway.lookups import batch as batches
+from gateway.lookups.batch import SEARCHES_AT_ONCE, LookUpAll
 from gateway.problems import CompanyNotFound, InvalidParameter, Problem, RateLimited
 from gateway.rpc import RpcServices
 
@@ -49,7 +49,7 @@ class Echo:
     most_under_way: int = 0
     request_ids: set[str] = field(default_factory=set)
 
-    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         term = request.questions[0].term
         self.request_ids.add(request_id)
         self.under_way += 1
@@ -170,7 +170,7 @@ async def test_lookups_that_take_long_go_with_the_searches_in_turns(
 ) -> None:
     rpc = FakeRpc()
 
-    await rpc.services.find(request_, request_id="r")
+    await rpc.services.look_up(request_, request_id="r")
 
     assert rpc.calls == [("rpc.search.dk", current, current)]
 
@@ -178,7 +178,7 @@ async def test_lookups_that_take_long_go_with_the_searches_in_turns(
 async def test_other_lookups_share_messages_without_turns() -> None:
     rpc = FakeRpc()
 
-    await rpc.services.find(asking(VAT, Include.OWNERS), request_id="r")
+    await rpc.services.look_up(asking(VAT, Include.OWNERS), request_id="r")
 
     assert rpc.calls == [("rpc.lookup.dk", "", "")]
 
@@ -195,7 +195,7 @@ async def test_suggestions_and_units_are_served_in_turns(current: str) -> None:
 async def test_a_lookup_without_room_in_its_batch_is_sent_again_in_a_small_one() -> None:
     rpc = FakeRpc([RpcFailed(Failure(code=FailureCode.BATCH_TOO_LARGE))])
 
-    reply = await rpc.services.find(asking(VAT, Include.ROLES), request_id="r")
+    reply = await rpc.services.look_up(asking(VAT, Include.ROLES), request_id="r")
 
     assert isinstance(reply, LookupReply)
     assert [queue for queue, *_ in rpc.calls] == ["rpc.lookup.dk", "rpc.search.dk"]
@@ -205,7 +205,7 @@ async def test_too_many_waiting_searches_of_a_client_are_rate_limited() -> None:
     rpc = FakeRpc([unavailable(CLIENT_OVERLOAD)])
 
     with pytest.raises(RateLimited) as limited:
-        await rpc.services.find(asking(NAME), request_id="r")
+        await rpc.services.look_up(asking(NAME), request_id="r")
 
     assert "too many" in limited.value.detail
     assert limited.value.retry_after == 1

@@ -13,15 +13,10 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import TYPED_SEARCHES, LookupRequest, SearchType, SuggestRequest
-from gateway.http.parameters import Format, wanted_format
-from gateway.lookups.queries import (
-    FIELDS,
-    MAX_LOOKUPS,
-    parse_batch,
-    parse_lookup,
-    parse_suggestion,
-    requested_search,
-)
+from gateway.http.formats import Format, wanted_format
+from gateway.lookups.batch import FIELDS, MAX_LOOKUPS, parse_batch
+from gateway.lookups.lists import parse_suggestion
+from gateway.lookups.lookup import parse_lookup, requested_search
 from gateway.problems import InvalidBody, InvalidParameter, Problem
 
 VAT = "country=dk&vat=12345674"

@@ -14,7 +14,7 @@ from common.contracts.match import (
     WeighedRecord,
 )
 from common.domain.contacts import Contacts, read_contacts
-from gateway.lookups.matching import decided
+from gateway.lookups.match import decided
 from lookup.answers.searches import AnswerMatches
 from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import indexed_core

@@ -23,10 +23,10 @@ from common.runtime.public_port.connections import (
 from common.runtime.public_port.server import public_port
 from common.runtime.tasks import beside
 from common.runtime.tracing import request_ids
-from gateway.access.key_store import CachedApiKeys, MongoKeys
+from gateway.access.keys import CachedApiKeys, MongoKeys
 from gateway.access.quotas import SharedQuotas
 from gateway.events.notices import FeedNotices
-from gateway.http.problem_responses import refusals
+from gateway.http.responses import refusals
 from gateway.http.xml_processes import XmlRenderer
 from gateway.readiness import LookupReadiness
 from gateway.routes import Dependencies, application

@@ -12,8 +12,17 @@ from common.contracts.failures import Unavailable
 from common.mongo import OPERATION_TIMEOUT, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
-from gateway.access.key_store import MongoKeys, utc_now
-from gateway.access.keys import ApiKey, PresentedKey, Rate, Scope, hash_of, parse_rate, write_key
+from gateway.access.keys import (
+    ApiKey,
+    MongoKeys,
+    PresentedKey,
+    Rate,
+    Scope,
+    hash_of,
+    parse_rate,
+    utc_now,
+    write_key,
+)
 from gateway.access.quotas import SharedQuotas
 from gateway.app import build
 from gateway.settings import KeySettings, Settings
@@ -99,7 +108,6 @@ def _moment(text: str) -> datetime:
 
 
 async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | None:
-    """Runs the command; returns an error message, if any."""
     url = settings.mongo_url.get_secret_value()
     # An index may take as long as it needs.
     timeout = None if chosen.command == "indexes" else OPERATION_TIMEOUT

@@ -14,11 +14,10 @@ from common.contracts.find import CodeList
 from common.contracts.lookup import TYPED_SEARCHES, SearchType
 from common.contracts.webhook_api import Operation
 from gateway.access.authentication import Access, Authenticator
-from gateway.access.key_store import utc_now
-from gateway.access.keys import ApiKeys, Rate, Scope
-from gateway.access.limits import RateLimiter
-from gateway.access.quotas import SharedQuotas
-from gateway.events.handlers import (
+from gateway.access.keys import ApiKeys, Rate, Scope, utc_now
+from gateway.access.quotas import RateLimiter, SharedQuotas
+from gateway.events.feed import Events, ReadEvents, WatchedEvents, Watchlists
+from gateway.events.feed_api import (
     EVENT_PATH,
     EVENTS_PATH,
     STREAM_PATH,
@@ -27,12 +26,15 @@ from gateway.events.handlers import (
     stream_handler,
 )
 from gateway.events.notices import FeedNotices
-from gateway.events.readers import Events, ReadEvents
-from gateway.events.watched import WatchedEvents, Watchlists
 from gateway.exports.exporting import ExportCompanies, Exports, Lease
 from gateway.exports.handlers import EXPORT_PATH, export_handler
-from gateway.http.documentation import documentation, query_parameters
-from gateway.http.guides import GUIDE_PATH, INDEX_PATH, guides
+from gateway.http.documentation import (
+    GUIDE_PATH,
+    INDEX_PATH,
+    documentation,
+    guides,
+    query_parameters,
+)
 from gateway.http.middleware import (
     ME_PATH,
     UNCOUNTED,
@@ -51,31 +53,32 @@ from gateway.http.responses import (
     varying,
 )
 from gateway.http.xml_processes import XmlRenderer
-from gateway.lookups.batches import BATCH_PATH, LookUpAll, Lookups, batch_handler
-from gateway.lookups.code_lists import CODES_PATH, Finds, StoredCodes, codes_handler
-from gateway.lookups.finding import FIND_PATH, find_handler
-from gateway.lookups.handlers import (
-    COMPANY_PATH,
+from gateway.lookups.batch import BATCH_PATH, LookUpAll, batch_handler
+from gateway.lookups.codes import CODES_PATH, Finds, StoredCodes, codes_handler
+from gateway.lookups.find import FIND_PATH, find_handler
+from gateway.lookups.lists import (
     PART_PATHS,
     SUGGEST_PATH,
     Parts,
     Suggestions,
-    lookup_handler,
     part_handler,
     suggest_handler,
 )
-from gateway.lookups.matching import MATCH_PATH, MatchAll, Matches, match_handler
-from gateway.lookups.queries import SEARCH_PARAMETERS
-from gateway.reconcile.handlers import (
+from gateway.lookups.lookup import COMPANY_PATH, SEARCH_PARAMETERS, Lookups, lookup_handler
+from gateway.lookups.match import MATCH_PATH, MatchAll, Matches, match_handler
+from gateway.reconcile.service import (
+    ENTITIES_PATH,
+    KEY_PARAMETER,
+    NAMES_PATH,
     PREVIEW_PATH,
     PROPOSALS_PATH,
     RECONCILE_PATH,
+    TYPES_PATH,
+    Completions,
     Reconciliation,
 )
-from gateway.reconcile.manifest import KEY_PARAMETER
-from gateway.reconcile.suggestions import ENTITIES_PATH, NAMES_PATH, TYPES_PATH, Completions
 from gateway.settings import Policy
-from gateway.webhooks.handlers import (
+from gateway.webhooks import (
     ENDPOINTS,
     EVENT_TYPES_PATH,
     SOURCES_PATH,
@@ -162,7 +165,6 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
 def _add_lookups(
     router: web.UrlDispatcher, dependencies: Dependencies, policy: Policy, codes: StoredCodes
 ) -> None:
-    """Routes without a body, open to cross-origin scripts."""
     handlers: dict[str, Handler] = {
         path: lookup_handler(dependencies.lookups, dependencies.renderer, search_type)
         for path, search_type in LOOKUP_PATHS.items()

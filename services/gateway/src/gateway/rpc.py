@@ -106,7 +106,7 @@ class RpcServices:
 
     client: RpcClient
 
-    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
         """Returns the lookup service's reply; a lookup that takes long waits for its client's turn.
 
         A company too large for its shared message is requested again in a smaller one.

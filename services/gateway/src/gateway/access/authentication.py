@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 
 from gateway.access.clients import CURRENT, Network, client_of
 from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Rate, Scope, parse_key
-from gateway.access.limits import Quota, RateLimiter
+from gateway.access.quotas import Quota, RateLimiter
 from gateway.access.single_flight import SingleFlight
 from gateway.problems import (
     Forbidden,
@@ -116,7 +116,6 @@ class Authenticator:
     async def _first_with(
         self, request: web.BaseRequest, presented: PresentedKey, access: Access
     ) -> AuthResult:
-        """Lets simultaneous requests with an unproven key wait for the first of them."""
         if not await self._checks.ended(presented.id):
             check = partial(self._with_unproven, request, presented, access)
             return await self._checks(presented.id, check)
@@ -127,7 +126,6 @@ class Authenticator:
     async def _with_unproven(
         self, request: web.BaseRequest, presented: PresentedKey, access: Access
     ) -> AuthResult:
-        """Charges the address before the key is read, and refunds a valid key."""
         client = self._client(request)
         quota = self._unproven.take(client)
         if not quota.allowed:
@@ -158,7 +156,7 @@ class Authenticator:
 
     async def _good_key(self, presented: PresentedKey) -> ApiKey | None:
         try:
-            key = await self._keys.find(presented.id)
+            key = await self._keys.get(presented.id)
         except ServiceUnavailable:
             raise
         except Exception:

@@ -1,15 +1,26 @@
-"""API keys, `<id>.<secret>`, and their rates.
+"""API keys, `<id>.<secret>`, and their rates; their store and the cache in front of it.
 
-The id of a key is public, and only a hash of its secret is stored.
+The id of a key is public, and only a hash of its secret is stored: in MongoDB, database `access`,
+collection `api_keys`, of which this module is the only writer.
 """
 
+import asyncio
 import re
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
-from typing import NamedTuple, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from common.contracts.failures import Unavailable
+from common.mongo import Database, translated_errors
+from common.mongo_reads import Reads
+from gateway.access.single_flight import SingleFlight
+from gateway.problems import ServiceUnavailable
 
 SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 
@@ -17,6 +28,16 @@ _RATE = re.compile(rf"(?P<count>[1-9][0-9]{{0,8}})/(?P<unit>{'|'.join(SECONDS)})
 
 #: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.
 _KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
+
+#: Seconds for reading a key: an unavailable database is reported within 2 s.
+FIND_TIMEOUT = 1.5
+
+#: Seconds for which a key is cached. Decided: a revocation takes effect within 10 s everywhere.
+LIFETIME = 5.0
+#: Maximum number of cached keys, and of unknown ids: about 5 MB.
+MAX_KEYS = 10_000
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +109,7 @@ class ApiKey:
 class ApiKeys(Protocol):
     """The issued keys, by id."""
 
-    async def find(self, key_id: str) -> ApiKey | None:
+    async def get(self, key_id: str) -> ApiKey | None:
         """Returns the key with that id, even if revoked; None when there is none.
 
         Raises ServiceUnavailable within 2 s when the key cannot be read.
@@ -109,3 +130,139 @@ def write_key(key: PresentedKey) -> str:
 def hash_of(secret: str) -> bytes:
     """Returns the SHA-256 of a secret, which is stored in its place."""
     return sha256(secret.encode()).digest()
+
+
+def utc_now() -> datetime:
+    """Returns the current time, aware and in UTC; keys expire by it."""
+    return datetime.now(UTC)
+
+
+class MongoKeys:
+    """The stored keys: `ApiKeys`, and the operations of the commands."""
+
+    def __init__(self, database: Database) -> None:
+        self._keys = database["api_keys"]
+        self._known = Reads(database)["api_keys"]
+
+    async def create_indexes(self) -> None:
+        """Creates the index of `all`; single keys are read by `_id`."""
+        await self._keys.create_index([("created_at", -1)])
+
+    async def get(self, key_id: str) -> ApiKey | None:
+        """Returns the stored key; None only when the primary has no such key either.
+
+        Raises ServiceUnavailable when MongoDB is unavailable or takes over 1.5 s.
+        """
+        try:
+            async with asyncio.timeout(FIND_TIMEOUT):
+                with translated_errors():
+                    document = await self._known.find_one({"_id": key_id})
+                    if document is None:  # a secondary may not have it yet
+                        document = await self._keys.find_one({"_id": key_id})
+        except (Unavailable, TimeoutError):
+            raise ServiceUnavailable("the API key cannot be checked now") from None
+        return None if document is None else _read(document)
+
+    async def add(self, key: ApiKey) -> None:
+        """Stores a new key with the hash of its secret; raises Unavailable without MongoDB."""
+        with translated_errors():
+            await self._keys.insert_one(_written(key))
+
+    async def all(self) -> Sequence[ApiKey]:
+        """Returns all keys, newest first."""
+        with translated_errors():
+            found = self._keys.find().sort([("created_at", -1), ("_id", 1)])
+            return [_read(document) async for document in found]
+
+    async def revoke(self, key_id: str, *, at: datetime) -> bool:
+        """Revokes a key; an earlier revocation keeps its time. False when there is no such key."""
+        with translated_errors():
+            await self._keys.update_one(
+                {"_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": at}}
+            )
+            return await self._keys.count_documents({"_id": key_id}, limit=1) == 1
+
+
+def _written(key: ApiKey) -> dict[str, Any]:
+    return {
+        "_id": key.id,
+        "secret_hash": key.secret_hash,
+        "name": key.name,
+        "owner": key.owner,
+        "scopes": sorted(key.scopes),
+        "created_at": key.created_at,
+        "revoked_at": key.revoked_at,
+        "expires_at": key.expires_at,
+        "rate": None if key.rate is None else {"count": key.rate.count, "window": key.rate.window},
+    }
+
+
+def _read(document: dict[str, Any]) -> ApiKey:
+    return ApiKey(
+        id=document["_id"],
+        secret_hash=document["secret_hash"],
+        name=document["name"],
+        owner=document["owner"],
+        scopes=frozenset(Scope(scope) for scope in document["scopes"]),
+        created_at=document["created_at"],
+        revoked_at=document["revoked_at"],
+        # Keys of an earlier release have neither.
+        expires_at=document.get("expires_at"),
+        rate=Rate(**document["rate"]) if document.get("rate") else None,
+    )
+
+
+class CachedApiKeys:
+    """An `ApiKeys` that reads each key from another at most once in `LIFETIME` seconds.
+
+    Concurrent requests with the same key share one read. Unknown ids are cached apart from known
+    ones, so that made-up keys cannot evict valid ones.
+    """
+
+    def __init__(
+        self,
+        keys: ApiKeys,
+        *,
+        clock: Callable[[], float],
+        max_keys: int = MAX_KEYS,
+    ) -> None:
+        """`clock` is monotonic, in seconds."""
+        self._keys = keys
+        self._known = _Recent[ApiKey](clock, max_keys)
+        self._unknown = _Recent[bool](clock, max_keys)
+        self._reads = SingleFlight[ApiKey | None]()
+
+    async def get(self, key_id: str) -> ApiKey | None:
+        """Returns the key as it was up to `LIFETIME` seconds ago; None if there was none.
+
+        Raises ServiceUnavailable if it cannot be read; failures are not cached.
+        """
+        known = self._known.get(key_id)
+        if known is not None or self._unknown.get(key_id):
+            return known
+        return await self._reads(key_id, partial(self._read, key_id))
+
+    async def _read(self, key_id: str) -> ApiKey | None:
+        key = await self._keys.get(key_id)
+        if key is None:
+            self._unknown.put(key_id, value=True)
+        else:
+            self._known.put(key_id, key)
+        return key
+
+
+class _Recent(Generic[V]):
+    def __init__(self, clock: Callable[[], float], max_keys: int) -> None:
+        self._clock = clock
+        self._max_keys = max_keys
+        self._entries: OrderedDict[str, tuple[float, V]] = OrderedDict()
+
+    def get(self, key: str) -> V | None:
+        entry = self._entries.get(key)
+        return entry[1] if entry is not None and self._clock() < entry[0] else None
+
+    def put(self, key: str, value: V) -> None:
+        self._entries[key] = (self._clock() + LIFETIME, value)
+        self._entries.move_to_end(key)
+        while len(self._entries) > self._max_keys:
+            self._entries.popitem(last=False)

@@ -102,7 +102,7 @@ class ExportCompanies:
                 if not await export.lease.take(export.job, span=LEASE):
                     raise ExportEnded("superseded")
             with suppress(ServiceUnavailable):
-                current = await self.keys.find(export.key.id)
+                current = await self.keys.get(export.key.id)
                 if current is None or not current.is_valid(self.now()):
                     raise ExportEnded("revoked")
 

@@ -9,12 +9,13 @@ from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.typedefs import Handler
 
 from common.runtime.public_port.conditional import takes_gzip
-from gateway.events.queries import write_cursor
+from gateway.events.feed import write_cursor
 from gateway.exports.exporting import Export, ExportCompanies
 from gateway.exports.queries import parse_export
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.responses import NO_STORE
-from gateway.lookups.code_lists import StoredCodes
+from gateway.lookups.codes import StoredCodes
+from gateway.lookups.find import countries_of
 from gateway.problems import InvalidParameter
 
 EXPORT_PATH: Final = "/api/export"
@@ -33,7 +34,9 @@ def export_handler(companies: ExportCompanies, codes: StoredCodes) -> Handler:
     async def export(request: web.Request) -> web.StreamResponse:
         context = request[REQUEST_CONTEXT]
         parameters = parameters_of(request)
-        stored = await codes.explaining(parameters, request_id=context.request_id)
+        stored = await codes.explaining(
+            parameters, countries_of(parameters), request_id=context.request_id
+        )
         asked = parse_export(parameters, stored)
         if request.version < HttpVersion11:
             # HTTP/1.0 ends a response by closing the connection, as a failure does.

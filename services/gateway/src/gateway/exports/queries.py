@@ -1,15 +1,18 @@
 """Parsing of requests for copies."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Annotated, Final
 
-from common.contracts.company import CompanyKey, Country, Include
+from pydantic import AfterValidator, PlainValidator, ValidationInfo
+
+from common.contracts.company import Country, Include
 from common.contracts.export import ExportRequest
-from common.contracts.find import FindRequest
+from common.contracts.find import FindRequest, FindSort
 from common.contracts.lookup import SearchType
-from gateway.http.parameters import Parameters
+from gateway.http.parameters import REQUIRED, Invalid, Parameters, one_country, single
 from gateway.lookups.codes import Stored
-from gateway.lookups.find_queries import NO_CODES, FindReading
-from gateway.lookups.queries import AFTER, read_include
+from gateway.lookups.find import Filters
+from gateway.lookups.lookup import included_parts
 from gateway.lookups.terms import InvalidTerm, normalise
 
 #: Parts of a company; alternatives are of a search, and subsidiaries have lines of their own.
@@ -18,49 +21,35 @@ INCLUDES: Final = tuple(
 )
 
 
-def parse_export(parameters: Parameters, stored: Stored = NO_CODES) -> ExportRequest:
+def _after(values: Sequence[str], info: ValidationInfo) -> str:
+    country = info.data.get("country", tuple(Country))[0]
+    try:
+        return normalise(SearchType.VAT, single(values), country)
+    except InvalidTerm as invalid:
+        raise Invalid(str(invalid)) from None
+
+
+class _ExportQuery(Filters):
+    country: Annotated[
+        tuple[Country, ...], one_country(), AfterValidator(lambda country: (country,))
+    ] = REQUIRED
+    after: Annotated[str, PlainValidator(_after)] = ""
+    include: Annotated[tuple[Include, ...], included_parts(INCLUDES)] = ()
+
+
+def parse_export(parameters: Parameters, stored: Stored) -> ExportRequest:
     """Returns the request for a copy; raises MissingParameter or InvalidParameter.
 
-    `stored` has the texts of codes, if a filter has words.
+    `stored` has the texts of codes, if a filter has words. Without `status` a copy has every
+    company, unlike a list.
     """
-    reading = _ExportReading(parameters, stored)
-    country = reading.country()
-    countries = tuple(Country) if country is None else (country,)
-    owner = reading.owner()
-    if owner is not None and owner.country not in countries:
-        reading.invalid("owned_by", f"needs country={owner.country}, the register of both")
-    filters = reading.companies(countries, owner)
-    after = reading.place(countries)
-    include = read_include(reading, INCLUDES)
-    if reading.faults or country is None:
-        raise reading.problem()
+    query = _ExportQuery.parse(parameters, stored=stored)
+    [country] = query.country
+    filters = query.request(country, statuses=(), sort=FindSort.NAME, limit=0, after=None)
+    is_whole = filters == FindRequest(country=country, limit=0)
     return ExportRequest(
         country=country,
-        include=include,
-        filter=None if filters == _all(countries[0]) else filters,
-        after=after,
+        include=query.include,
+        filter=None if is_whole else filters,
+        after=query.after,
     )
-
-
-class _ExportReading(FindReading):
-    def companies(self, countries: tuple[Country, ...], owner: CompanyKey | None) -> FindRequest:
-        """Returns the filters; without `status` a copy has every company, unlike a list."""
-        fields = self.filters(countries, owner)
-        is_given = "status" in self.parameters or fields["ended"] is not None
-        statuses = self.statuses(fields["ended"]) if is_given else ()
-        return _all(countries[0]).model_copy(update={**fields, "statuses": statuses})
-
-    def place(self, countries: tuple[Country, ...]) -> str:
-        """Returns the registration number to go on after."""
-        value = self.single(AFTER)
-        if value is None:
-            return ""
-        try:
-            return normalise(SearchType.VAT, value, countries[0])
-        except InvalidTerm as invalid:
-            self.invalid(AFTER, str(invalid))
-        return ""
-
-
-def _all(country: Country) -> FindRequest:
-    return FindRequest(country=country, limit=0)

@@ -1,18 +1,27 @@
-"""The OpenAPI document, and the page that shows it with Swagger UI; each compressed once."""
+"""The OpenAPI document with its page, and the guides as pages; each page is compressed once."""
 
+import asyncio
+import posixpath
+import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
+from html import escape
 from importlib.metadata import distribution, version
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import orjson
 import yaml
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from common.runtime.public_port.conditional import fixed
+from gateway.problems import NotFound
 
 #: Nothing from other hosts, nothing inline, no `eval`. Images inside style sheets are data URLs.
 CONTENT_SECURITY_POLICY = (
@@ -36,6 +45,31 @@ SWAGGER_UI = {
     "/docs/swagger-ui.css": ("offapi/swagger_style.css", _CSS),
     "/docs/swagger-ui.js": ("offapi/swagger_bundle.js", _JAVASCRIPT),
 }
+
+INDEX_PATH: Final = "/guides"
+GUIDE_PATH: Final = "/guides/{guide}"
+
+#: Beside the package in an image, and in a clone.
+_FOLDERS: Final = (
+    Path(__file__).parents[2] / "gateway_guides",
+    Path(__file__).parents[5] / "docs",
+)
+_STYLE: Final = Path(__file__).parent / "docs" / "guide.css"
+_STYLE_PAGE: Final = "guide.css"
+_README: Final = "README.md"
+
+_TYPES: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".png": "image/png",
+}
+_HTML: Final = "text/html; charset=utf-8"
+#: Of sources: a browser shows them and runs none.
+_TEXT: Final = "text/plain; charset=utf-8"
+#: Folders whose pages the index does not list, because another page does.
+_UNLISTED: Final = ("adr/", "portal/")
+
+_OUTSIDE = re.compile(r"[a-z][a-z0-9+.-]*:|//|/|#", re.IGNORECASE)
+_NOT_IN_IDS = re.compile(r"[^\w\- ]")
 
 
 def openapi_document() -> dict[str, Any]:
@@ -107,3 +141,116 @@ def _redirect(location: str) -> Handler:
         return web.Response(status=302, headers={hdrs.LOCATION: location})
 
     return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Guides:
+    """The pages of a folder, by their paths below `/guides/`; each is rendered when first read."""
+
+    files: Mapping[str, Path]
+    _handlers: dict[str, Handler] = field(default_factory=dict)
+
+    async def show(self, request: web.Request) -> web.StreamResponse:
+        """Handles `GET /guides` and the paths below it."""
+        page = request.match_info.get("guide", "")
+        if page and page not in self.files:
+            raise NotFound("no guide has this path; /guides lists them")
+        if page not in self._handlers:
+            self._handlers[page] = await asyncio.to_thread(self._handler, page)
+        return await self._handlers[page](request)
+
+    def _handler(self, page: str) -> Handler:
+        if not page:
+            return fixed_page(self._index().encode(), _HTML)
+        file = self.files[page]
+        if file.suffix == ".md":
+            return fixed_page(self.rendered(page).encode(), _HTML)
+        return fixed_page(file.read_bytes(), _TYPES.get(file.suffix, _TEXT))
+
+    def _index(self) -> str:
+        items = "".join(
+            f'<li><a href="guides/{escape(page)}">{escape(self._title(page))}</a></li>'
+            for page, file in sorted(self.files.items())
+            if file != _STYLE and not page.startswith(_UNLISTED)
+        )
+        return _page("Guides", f"<h1>Guides</h1><ul>{items}</ul>", "guides/", "docs")
+
+    def _title(self, page: str) -> str:
+        if self.files[page].suffix != ".md":
+            return f"{page.rpartition('/')[2]}: a verifier of signatures"
+        return self.files[page].read_text().partition("\n")[0].removeprefix("# ")
+
+    def rendered(self, page: str) -> str:
+        """Returns a guide as HTML: without markup of its own, and with links to other guides."""
+        markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
+        tokens = markdown.parse(self.files[page].read_text())
+        _add_ids(tokens)
+        for token in tokens:
+            if style := token.attrs.pop("style", None):
+                # The policy of the page allows no styles of elements.
+                token.attrs["class"] = str(style).replace("text-align:", "to-")
+            self._lead(token, page)
+        body = markdown.renderer.render(tokens, markdown.options, {})
+        up = "../" * page.count("/")
+        return _page(self._title(page), body, up, f"{up}../docs")
+
+    def _lead(self, text: Token, page: str) -> None:
+        tag = "a"
+        for token in text.children or ():
+            if token.type == "image":
+                token.attrs["src"] = self._address(str(token.attrs["src"]), page) or ""
+            elif token.type == "link_open":
+                address = self._address(str(token.attrs["href"]), page)
+                tag = "a" if address else "span"
+                token.attrs = {"href": address, "rel": "noopener"} if address else {}
+                token.tag = tag
+            elif token.type == "link_close":
+                token.tag = tag
+
+    def _address(self, link: str, page: str) -> str | None:
+        if _OUTSIDE.match(link):
+            return link
+        path, mark, anchor = link.partition("#")
+        folder = posixpath.dirname(self._name(page))
+        target = _page_of(posixpath.normpath(posixpath.join(folder, path)))
+        if target not in self.files:
+            return None
+        return posixpath.relpath(target, posixpath.dirname(page) or ".") + mark + anchor
+
+    def _name(self, page: str) -> str:
+        is_readme = self.files[page].name == _README
+        return f"{page}/{_README}" if is_readme else f"{page}.md"
+
+
+def guides() -> Guides:
+    """Returns the guides of this release."""
+    folder = next(each for each in _FOLDERS if each.is_dir())
+    files = (file for file in folder.rglob("*") if file.is_file())
+    pages = {_page_of(file.relative_to(folder).as_posix()): file for file in files}
+    return Guides({**pages, _STYLE_PAGE: _STYLE})
+
+
+def _page_of(name: str) -> str:
+    return name.removesuffix(f"/{_README}").removesuffix(".md")
+
+
+def _add_ids(tokens: list[Token]) -> None:
+    given: dict[str, int] = {}
+    for token, text in pairwise(tokens):
+        if token.type == "heading_open":
+            words = "".join(child.content for child in text.children or ())
+            name = _NOT_IN_IDS.sub("", words.lower()).replace(" ", "-")
+            count = given[name] = given.get(name, -1) + 1
+            token.attrs["id"] = f"{name}-{count}" if count else name
+
+
+def _page(title: str, body: str, to_guides: str, to_docs: str) -> str:
+    index = "guides" if to_guides == "guides/" else f"{to_guides}../guides"
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title>"
+        f'<link rel="stylesheet" href="{to_guides}{_STYLE_PAGE}"></head><body>'
+        f'<nav><a href="{index}">Guides</a> <a href="{to_docs}">API reference</a></nav>'
+        f"<main>{body}</main></body></html>"
+    )

@@ -20,10 +20,10 @@ from common.runtime import tracing
 from common.runtime.public_port.conditional import compress
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.keys import ApiKey
-from gateway.access.limits import Quota
-from gateway.http.parameters import Format, unknown_parameters, wanted_format
-from gateway.http.problem_responses import problem_of_aiohttp, problem_response
-from gateway.http.responses import REQUEST_ID, json_response
+from gateway.access.quotas import Quota
+from gateway.http.formats import Format, wanted_format
+from gateway.http.parameters import unknown_parameters
+from gateway.http.responses import REQUEST_ID, json_response, problem_of_aiohttp, problem_response
 from gateway.problems import InternalError, Problem, Unauthorized, UnsupportedMediaType
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -199,7 +199,6 @@ class RequestMiddleware:
             self.metrics.in_flight -= 1
 
     def _check_parameters(self, request: web.Request, path: str, facts: RouteFacts) -> None:
-        """Raises InvalidParameter for query parameters that the operation does not have."""
         # OPTIONS has the query of the request that a browser sends next.
         is_checked = path is not UNMATCHED and not facts.is_open
         if not request.query or not is_checked or request.method == hdrs.METH_OPTIONS:
@@ -239,7 +238,6 @@ def _path_of(request: web.Request) -> str:
 
 
 def _check_encoding(request: web.Request) -> None:
-    """Raises UnsupportedMediaType for a body with a Content-Encoding, even if unread."""
     if hdrs.CONTENT_ENCODING in request.headers and request.body_exists:
         raise UnsupportedMediaType(
             "send the body without a Content-Encoding", accept_encoding="identity"
@@ -249,7 +247,6 @@ def _check_encoding(request: web.Request) -> None:
 def _problem(
     request: web.Request, context: RequestContext, facts: RouteFacts, error: Exception
 ) -> web.Response:
-    """Returns the client's problem for any exception."""
     if isinstance(error, Problem):
         problem = error
     elif isinstance(error, web.HTTPException):

@@ -1,14 +1,23 @@
-"""Responses: their bodies and headers."""
+"""Bodies of requests, responses, problems as RFC 9457 documents, and the headers of each."""
 
 from codecs import BOM_UTF8
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
 
+import orjson
 from aiohttp import hdrs, web
+from aiohttp.http_exceptions import InvalidURLError
 from aiohttp.typedefs import Handler
 
+from common.contracts.events import rfc3339
+from common.contracts.failures import FieldError
+from common.runtime.public_port.connections import Refuse
 from common.runtime.public_port.reading import LateBody, send_continue
-from gateway.problems import BodyTooLarge, InvalidBody, UnsupportedMediaType
+from gateway import problems
+from gateway.http.formats import JSON, Format
+from gateway.http.rendering import xml_document
+from gateway.problems import BodyTooLarge, InvalidBody, Problem, UnsupportedMediaType
 
 REQUEST_ID = "X-Request-Id"
 
@@ -61,8 +70,6 @@ def varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
     return {**headers, hdrs.VARY: ", ".join(names)}
 
 
-JSON = "application/json"
-
 #: `Cache-Control` of answers that are private, or unlikely to be requested twice.
 NO_STORE = "no-store"
 #: `Cache-Control` of answers that are the same for every client, and change with a release.
@@ -105,3 +112,129 @@ async def body_of(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> byt
         raise InvalidBody(str(error)) from None
     except (web.RequestPayloadError, ConnectionError):
         raise InvalidBody("the body does not match its headers") from None
+
+
+def json_object(body: bytes) -> dict[str, Any]:
+    """Returns the object of a JSON body; raises InvalidBody."""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise InvalidBody("the body is not JSON") from None
+    if not isinstance(document, dict):
+        raise InvalidBody("the body is not a JSON object")
+    return document
+
+
+def invalid_body(faults: Sequence[tuple[str, str]]) -> InvalidBody:
+    """Returns the problem with a body's members and their messages."""
+    errors = tuple(FieldError(parameter=name, message=message) for name, message in faults)
+    return InvalidBody("the request body is invalid", errors=errors)
+
+
+PROBLEM_TYPE = {Format.JSON: "application/problem+json", Format.XML: "application/problem+xml"}
+
+#: The guide with a section for each code; a URN leads nowhere.
+HELP_PATH = "/guides/problems"
+
+#: Seconds to retry after while a dependency is unavailable; the gateway reconnects within 10 s of
+#: its recovery.
+OUTAGE_RETRY_AFTER = 5
+
+
+def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
+    """Returns the RFC 9457 document, with extensions such as `code` and `request_id`."""
+    document: dict[str, Any] = {
+        "type": "urn:problem:" + problem.code.replace("_", "-"),
+        "title": problem.code.replace("_", " ").capitalize(),
+        "status": problem.status.value,
+        "detail": problem.detail,
+        "code": problem.code,
+        "request_id": request_id,
+    }
+    if problem.errors:
+        document["errors"] = [
+            {"parameter": error.parameter, "message": error.message} for error in problem.errors
+        ]
+    if isinstance(problem, problems.CompanyRemoved):
+        document["removed_on"] = problem.removed_on
+    if isinstance(problem, problems.CursorExpired):
+        document["oldest"] = problem.oldest
+    if isinstance(problem, problems.RotationPending) and problem.possible_from is not None:
+        document["possible_from"] = rfc3339(problem.possible_from)
+    return document
+
+
+def problem_response(problem: Problem, request_id: str, format_: Format) -> web.Response:
+    """Returns the response with a problem's document, status and headers; it is never cached."""
+    document = problem_document(problem, request_id)
+    body = orjson.dumps(document) if format_ is Format.JSON else xml_document("problem", document)
+    return web.Response(
+        body=body,
+        status=document["status"],
+        headers={
+            "Content-Type": PROBLEM_TYPE[format_],
+            "Cache-Control": "no-store",
+            "Link": f'<{HELP_PATH}#{problem.code}>; rel="help"',
+            **_problem_headers(problem),
+        },
+    )
+
+
+def _problem_headers(problem: Problem) -> dict[str, str]:
+    match problem:
+        case problems.RateLimited():
+            return {"Retry-After": str(problem.retry_after)}
+        case problems.ServiceUnavailable():
+            return {"Retry-After": str(OUTAGE_RETRY_AFTER)}
+        case problems.MethodNotAllowed():
+            return {"Allow": ", ".join(problem.allowed)}
+        case problems.UnsupportedMediaType(accept_encoding=str(supported)):
+            return {"Accept-Encoding": supported}  # RFC 9110, 12.5.3
+        case problems.Unauthorized():
+            return {"WWW-Authenticate": "Bearer"}
+        case _:
+            return {}
+
+
+def problem_of_aiohttp(error: web.HTTPException) -> Problem:
+    """Returns the problem of an error that aiohttp raised before a handler ran."""
+    match error:
+        case web.HTTPNotFound():
+            return problems.NotFound("no resource at this path")
+        case web.HTTPMethodNotAllowed():
+            return problems.MethodNotAllowed(
+                f"this path does not allow {error.method}", allowed=error.allowed_methods
+            )
+        case web.HTTPRequestEntityTooLarge():
+            return problems.BodyTooLarge("the body is larger than 64 KiB")
+        case web.HTTPBadRequest():
+            return problems.InvalidBody("the request cannot be read")
+        case _:
+            return problems.InternalError()
+
+
+def refusals(new_id: Callable[[], str]) -> Refuse:
+    """Refuses with a problem; `new_id` names the request."""
+
+    def refuse(status: HTTPStatus, error: BaseException | None) -> web.Response:
+        request_id = new_id()
+        response = problem_response(_problem_of(status, error), request_id, Format.JSON)
+        response.headers.update(CONSTANT_HEADERS)
+        response.headers[REQUEST_ID] = request_id
+        return response
+
+    return refuse
+
+
+def _problem_of(status: HTTPStatus, error: BaseException | None) -> Problem:
+    if isinstance(error, InvalidURLError):
+        return problems.InvalidParameter(
+            "the URL must be ASCII: percent-encode other characters (å is %C3%A5)"
+        )
+    if status == HTTPStatus.SERVICE_UNAVAILABLE:
+        return problems.ServiceUnavailable("too many connections; retry later")
+    if status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        return problems.InvalidBody(
+            "the request cannot be read as HTTP/1.1, or its head exceeds 16 KiB"
+        )
+    return problems.InternalError()

@@ -1,15 +1,35 @@
-"""Codes in words: the lists of codes, and the codes that the words of a filter mean. Pure."""
+"""Codes in words: the lists of codes over HTTP, and the codes that the words of a filter mean."""
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Final, Protocol
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from pydantic import PlainValidator
 
 from common.contracts.company import Country
-from common.contracts.find import Code, CodeList, CodeText, Facet, FindReply
+from common.contracts.find import (
+    Code,
+    CodeList,
+    Codes,
+    CodeText,
+    Facet,
+    FindReply,
+    FindRequest,
+)
 from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
 from common.domain.known_values import forms_named
 from common.domain.nearest import nearest
+from gateway.access.single_flight import SingleFlight
+from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
+from gateway.http.parameters import Parameters, Query, listed_countries
+from gateway.http.responses import json_response
+from gateway.lookups.lookup import CACHE_CONTROL
+
+CODES_PATH: Final = "/api/codes/{list}"
 
 #: By register: a reply that counts every value over all companies.
 Stored = Mapping[Country, FindReply]
@@ -30,12 +50,15 @@ _BEGINNING, _INSIDE = 4, 6
 _WORD: Final = re.compile(r"\w+")
 _MAX_NEAREST: Final = 3
 
+#: Seconds for which counts and texts are kept.
+_KEPT: Final = 600.0
 
-def codes_of(kind: CodeList, stored: Stored) -> Iterator[Code]:
+
+def codes_of(name: CodeList, stored: Stored) -> Iterator[Code]:
     """Yields the codes of a list, register by register, in the order of the codes."""
     for country, reply in stored.items():
-        if kind in COUNTED:
-            facet = COUNTED[kind]
+        if name in COUNTED:
+            facet = COUNTED[name]
             counts = reply.facets.get(facet, {})
             given = STATUSES if facet is Facet.STATUS else counts
             texts = reply.texts.get(facet, {})
@@ -68,7 +91,7 @@ def code_of(
     )
 
 
-def takes_words(parameters: Mapping[str, Sequence[str]]) -> bool:
+def takes_words(parameters: Parameters) -> bool:
     """Returns True if a filter has a value that only the texts of codes can explain."""
     return any(
         is_words(value) and not (name == "form" and forms_named(value, Country))
@@ -131,3 +154,65 @@ def _words(text: str) -> list[str]:
     decomposed = unicodedata.normalize("NFKD", text.casefold())
     plain = "".join(each for each in decomposed if not unicodedata.combining(each))
     return _WORD.findall(plain)
+
+
+class Finds(Protocol):
+    """Finds the companies of one country that fit filters."""
+
+    async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
+        """Returns a page of one country's companies; raises as `Lookups.look_up`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCodes:
+    """The codes that stored companies have, counted by the lookup service and kept for a while."""
+
+    finds: Finds
+    #: Monotonic, in seconds.
+    clock: Callable[[], float]
+    _kept: dict[Country, tuple[float, FindReply]] = field(default_factory=dict)
+    _reads: SingleFlight[FindReply] = field(default_factory=SingleFlight)
+
+    async def of(
+        self, countries: Iterable[Country], *, request_id: str
+    ) -> Mapping[Country, FindReply]:
+        """Returns the codes of registers; raises as `Finds.companies`."""
+        return {country: await self._of(country, request_id) for country in countries}
+
+    async def explaining(
+        self, parameters: Parameters, countries: Iterable[Country], *, request_id: str
+    ) -> Mapping[Country, FindReply]:
+        """Returns the codes that the words of filters may mean; none without words."""
+        if not takes_words(parameters):
+            return {}
+        return await self.of(countries, request_id=request_id)
+
+    async def _of(self, country: Country, request_id: str) -> FindReply:
+        at, reply = self._kept.get(country, (0.0, None))
+        if reply is not None and self.clock() - at < _KEPT:
+            return reply
+
+        async def read() -> FindReply:
+            counted = FindRequest(country=country, limit=0, facets=tuple(Facet))
+            return await self.finds.companies(counted, request_id=request_id)
+
+        reply = await self._reads(country, read)
+        self._kept[country] = self.clock(), reply
+        return reply
+
+
+class _CodesQuery(Query):
+    country: Annotated[tuple[Country, ...], PlainValidator(listed_countries)] = tuple(Country)
+
+
+def codes_handler(stored: StoredCodes) -> Handler:
+    """Returns the handler of lists of codes; a client may reuse one for a minute."""
+
+    async def codes(request: web.Request) -> web.Response:
+        query = _CodesQuery.parse(parameters_of(request))
+        name = CodeList(request.match_info["list"])
+        known = await stored.of(query.country, request_id=request[REQUEST_CONTEXT].request_id)
+        body = Codes(codes=tuple(codes_of(name, known))).model_dump_json().encode()
+        return json_response(body, cache_control=CACHE_CONTROL)
+
+    return codes

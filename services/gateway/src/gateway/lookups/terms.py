@@ -157,7 +157,6 @@ def infer(term: str, country: Country) -> tuple[Question, ...]:
 
 
 def _by_number(term: str, country: Country) -> tuple[Question, ...]:
-    """Returns the searches for a number: of the type that its words name, or of its form."""
     if len(term) > MAX_NUMBER:
         return ()
     try:
@@ -171,7 +170,6 @@ def _by_number(term: str, country: Country) -> tuple[Question, ...]:
 
 
 def _valid(term: str, country: Country, types: Iterable[SearchType]) -> tuple[Question, ...]:
-    """Returns the searches of the types that a term is valid for; raises OtherTerm if of none."""
     found, other = list[Question](), None
     for search_type in types:
         try:

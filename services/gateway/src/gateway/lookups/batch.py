@@ -1,26 +1,41 @@
-"""Many lookups in one request; the companies' JSON is passed through, never parsed."""
+"""Many lookups in one request; the companies' JSON is passed through, never parsed.
+
+An error in one lookup of a batch, such as an unknown field, a number for a text or a registration
+number of seven digits, fails only that lookup.
+"""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import LookupReply, LookupRequest
+from common.domain.nearest import unknown_names
 from gateway.access.keys import ApiKey
-from gateway.access.limits import Quota
+from gateway.access.quotas import Quota
 from gateway.http.middleware import REQUEST_CONTEXT
-from gateway.http.problem_responses import problem_document
-from gateway.http.responses import json_body, json_response
-from gateway.lookups.queries import parse_batch
+from gateway.http.parameters import COUNTRY, invalid_parameters
+from gateway.http.responses import (
+    invalid_body,
+    json_body,
+    json_object,
+    json_response,
+    problem_document,
+)
+from gateway.lookups.lookup import INCLUDE, SEARCH_PARAMETERS, Lookups, parse_lookup
 from gateway.lookups.terms import takes_long
 from gateway.problems import BatchTooLarge, LookupTimeout, Problem
 
 BATCH_PATH = "/api/batch"
+
+LOOKUPS = "lookups"
+MAX_LOOKUPS = 100
+FIELDS = (COUNTRY, *SEARCH_PARAMETERS, INCLUDE)
 
 #: Counts further requests of a key, or raises RateLimited.
 Charge = Callable[[ApiKey, int], Quota]
@@ -33,15 +48,39 @@ SEARCHES_AT_ONCE = 8
 MAX_SIZE = 12 * 1024 * 1024
 
 
-class Lookups(Protocol):
-    """Finds one company by any search type, such as a number, a name or an address."""
+def parse_batch(body: bytes) -> list[LookupRequest | Problem]:
+    """Returns each lookup or its problem, in order; raises InvalidBody if it is no batch."""
+    return [_lookup(place, lookup) for place, lookup in enumerate(_lookup_list(body))]
 
-    async def find(self, request: LookupRequest, *, request_id: str) -> LookupReply:
-        """Returns the one company that answers the request.
 
-        Raises CompanyNotFound, ServiceUnavailable (broker, database or lookup service),
-        LookupTimeout, InvalidParameter or InternalError; bounded by a timeout.
-        """
+def _lookup_list(body: bytes) -> list[Any]:
+    document = json_object(body)
+    faults = unknown_names("field", document, (LOOKUPS,))
+    lookups = document.get(LOOKUPS)
+    if not isinstance(lookups, list) or not 1 <= len(lookups) <= MAX_LOOKUPS:
+        faults.append((LOOKUPS, f"give a list of 1 to {MAX_LOOKUPS} lookups"))
+    if faults or not isinstance(lookups, list):
+        raise invalid_body(faults)
+    return lookups
+
+
+def _lookup(place: int, lookup: object) -> LookupRequest | Problem:
+    if not isinstance(lookup, dict):
+        return invalid_parameters([(f"{LOOKUPS}[{place}]", "give an object")])
+    given = {name: lookup[name] for name in FIELDS if lookup.get(name) is not None}
+    parts = given.pop(INCLUDE, [])
+    parts = parts if isinstance(parts, list) else [parts]
+    faults = unknown_names("field", lookup, FIELDS)
+    faults += [(name, "give a string") for name in given if not isinstance(given[name], str)]
+    if not all(isinstance(part, str) for part in parts):
+        faults.append((INCLUDE, "give a list of strings"))
+    if faults:
+        return invalid_parameters(faults)
+    parameters = {name: (text,) for name, text in given.items()}
+    try:
+        return parse_lookup({**parameters, INCLUDE: parts} if parts else parameters)[0]
+    except Problem as problem:
+        return problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +109,7 @@ class LookUpAll:
                 async with asyncio.timeout_at(deadline), turn:
                     if size > MAX_SIZE:
                         return BatchTooLarge()
-                    reply = await self.lookups.find(request, request_id=request_id)
+                    reply = await self.lookups.look_up(request, request_id=request_id)
                     size += len(reply.body)
                     return reply
             except TimeoutError:

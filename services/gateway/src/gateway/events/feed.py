@@ -1,18 +1,25 @@
-"""Reading the event feed: a page immediately, a page as soon as there are events, or a stream."""
+"""The event feed: a page immediately, a page as soon as there are events, or a stream.
+
+Events about the companies of watchlists, which the registry has and not the lookup service, are
+read within bounds, whatever the size of the lists and of the feed. Small lists are replaced by
+their companies, whose events an index finds. For larger ones, the companies of the next events are
+compared with the lists, and only the events of matches are read.
+"""
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from common.contracts.company import CompanyKey
 from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
+from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.domain.quantities import counted
 from gateway.access.keys import ApiKey, ApiKeys
 from gateway.events.notices import FeedNotices, Subscription
-from gateway.events.queries import write_cursor
 from gateway.problems import (
     CursorExpired,
     InternalError,
@@ -44,6 +51,72 @@ class Events(Protocol):
 
     async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
         """Returns one event; raises EventNotFound, too."""
+
+
+def write_cursor(position: int) -> str:
+    """Returns the cursor of a position: 12 hexadecimal digits, so that cursors sort as text."""
+    return f"{position:012x}"
+
+
+class Watchlists(Protocol):
+    """The companies of watchlists, which the webhook registry has."""
+
+    async def watched(self, request: WatchedRequest, *, request_id: str) -> WatchedReply:
+        """Returns the companies that one of the lists has.
+
+        Raises WatchlistNotFound, ServiceUnavailable, LookupTimeout or InternalError; bounded by a
+        timeout.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedEvents:
+    """`Events` whose filters may name watchlists; raises WatchlistNotFound, too."""
+
+    events: Events
+    watchlists: Watchlists
+
+    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+        """Returns the next page; with watchlists, of the companies that they have now."""
+        if not request.filter.watchlists:
+            return await self.events.page(request, request_id=request_id)
+        whole = await self.watchlists.watched(_watched(request), request_id=request_id)
+        if whole.companies:
+            known = _of_companies(request, whole.companies)
+            return await self.events.page(known, request_id=request_id)
+        return await self._compared(request, request_id)
+
+    async def _compared(self, request: FeedRequest, request_id: str) -> FeedPage:
+        everyones = _of_companies(request, ()).filter.model_copy(update={"companies": ()})
+        asked = request.model_copy(update={"filter": everyones, "companies_only": True})
+        near = await self.events.page(asked, request_id=request_id)
+        if request.latest or near.expired:
+            return near
+        if near.companies is None:
+            raise ServiceUnavailable("the lookup service is of an earlier release")
+        watched = _watched(request).model_copy(update={"companies": near.companies})
+        found = await self.watchlists.watched(watched, request_id=request_id)
+        companies = {*(found.companies or ()), *request.filter.companies}.intersection(
+            near.companies
+        )
+        if not companies:
+            return FeedPage(position=near.position, has_more=near.has_more)
+        bounded = _of_companies(request, companies).model_copy(update={"until": near.position})
+        return await self.events.page(bounded, request_id=request_id)
+
+    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+        """Returns one event."""
+        return await self.events.event(request, request_id=request_id)
+
+
+def _watched(request: FeedRequest) -> WatchedRequest:
+    return WatchedRequest(owner=request.owner, watchlists=request.filter.watchlists)
+
+
+def _of_companies(request: FeedRequest, companies: Collection[CompanyKey]) -> FeedRequest:
+    either = tuple(dict.fromkeys((*request.filter.companies, *companies)))
+    limits = request.filter.model_copy(update={"companies": either, "watchlists": ()})
+    return request.model_copy(update={"filter": limits})
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +191,6 @@ class ReadEvents:
         deadline: float,
         is_abandoned: Callable[[], bool],
     ) -> bool:
-        """Waits for the signal until the deadline; raises Unauthorized when the key is revoked."""
         clock = asyncio.get_running_loop().time
         while not signal.closed and not is_abandoned() and (left := deadline - clock()) > 0:
             signalled = await signal.wait(min(left, INTERVAL))
@@ -146,14 +218,13 @@ class ReadEvents:
 
     async def _is_valid(self, key: ApiKey) -> bool:
         try:
-            current = await self.keys.find(key.id)
+            current = await self.keys.get(key.id)
         except ServiceUnavailable:
             return True
         return current is not None and current.is_valid(self.now())
 
     @contextmanager
     def _reader(self, key: ApiKey) -> Iterator[None]:
-        """Counts a reader of the key; raises RateLimited beyond the maximum."""
         if self._readers[key.id] >= self.max_readers:
             readers = counted(self.max_readers, "request")
             raise RateLimited(
@@ -169,5 +240,4 @@ class ReadEvents:
 
 
 def _behind(request: FeedRequest, page: FeedPage) -> FeedRequest:
-    """Returns the request that reads on behind the page."""
     return request.model_copy(update={"after": page.position, "latest": False, "recent": False})

@@ -2,33 +2,40 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from datetime import datetime
+from typing import Annotated, Protocol
 from uuid import UUID
 
 import orjson
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
+from pydantic import Field
 
-from common.contracts.watchlists import WatchedQuery
+from common.contracts.company import CompanyKey
+from common.contracts.events import EventType
+from common.contracts.watchlists import DEFAULT_WATCHED, MAX_CHANGED, WatchedQuery
 from common.contracts.webhook_api import (
     IDEMPOTENCY_KEY,
+    LISTED,
+    MAX_LISTED,
     DeliveryQuery,
+    ListPosition,
     Operation,
     WebhookReply,
     WebhookRequest,
 )
+from common.contracts.webhooks import AttemptStatus
 from gateway.access.clients import Network
+from gateway.http.formats import JSON
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
-from gateway.http.parameters import Parameters
+from gateway.http.parameters import Invalid, Parameters, Query, choice, number, once, read_moment
 from gateway.http.responses import (
-    JSON,
     MAX_BODY_SIZE,
     NO_STORE,
     PUBLIC,
     json_body,
     json_response,
 )
-from gateway.webhooks.queries import parse_deliveries, parse_watched
 
 #: Of 10,000 companies, each with its quotes, a comma and a space.
 MAX_WATCHED_BODY_SIZE = 256 * 1024
@@ -45,6 +52,56 @@ class Webhooks(Protocol):
         Raises the Problem that the registry reports, ServiceUnavailable (broker, database or
         registry, or no answer in time) or InternalError; bounded by a timeout.
         """
+
+
+def _moment(value: str) -> datetime:
+    return read_moment(value, "must be a time as in RFC 3339, such as 2026-03-02T05:00:00Z")
+
+
+def _event_type(value: str) -> tuple[EventType, ...]:
+    message = "must be an event type; GET /api/event-types lists them"
+    return (choice(EventType, message)(value),)
+
+
+def _list_position(value: str) -> ListPosition:
+    try:
+        return ListPosition.parse(value)
+    except ValueError:
+        raise Invalid("must be the cursor of an earlier answer") from None
+
+
+def _company(value: str) -> CompanyKey:
+    key = CompanyKey.read(value)
+    if key is None:
+        raise Invalid("must be the cursor of an earlier answer")
+    return key
+
+
+class _DeliveriesQuery(Query):
+    status: Annotated[
+        AttemptStatus | None,
+        once(choice(AttemptStatus, f"must be {', '.join(AttemptStatus)}, or left out")),
+    ] = None
+    types: Annotated[tuple[EventType, ...], once(_event_type)] = Field((), alias="type")
+    since: Annotated[datetime | None, once(_moment)] = None
+    until: Annotated[datetime | None, once(_moment)] = None
+    limit: Annotated[int, number(1, MAX_LISTED)] = LISTED
+    after: Annotated[ListPosition | None, once(_list_position)] = None
+
+
+class _WatchedQuery(Query):
+    limit: Annotated[int, number(1, MAX_CHANGED)] = DEFAULT_WATCHED
+    after: Annotated[CompanyKey | None, once(_company)] = None
+
+
+def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
+    """Returns the selection of deliveries; raises InvalidParameter."""
+    return DeliveryQuery(**dict(_DeliveriesQuery.parse(parameters)))
+
+
+def parse_watched(parameters: Parameters) -> WatchedQuery:
+    """Returns the selection of a watchlist's companies; raises InvalidParameter."""
+    return WatchedQuery(**dict(_WatchedQuery.parse(parameters)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +160,7 @@ def webhook_handler(
 
     async def handle(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
-        asked = WebhookRequest(
+        webhook_request = WebhookRequest(
             operation=endpoint.operation,
             call_id=new_call_id(),
             owner="" if context.key is None else context.key.owner,
@@ -117,7 +174,7 @@ def webhook_handler(
             if endpoint.watched
             else WatchedQuery(),
         )
-        reply = await webhooks.do(asked, request_id=context.request_id)
+        reply = await webhooks.do(webhook_request, request_id=context.request_id)
         return web.Response(
             status=reply.status, body=reply.body or None, headers=_headers(reply, endpoint)
         )
@@ -137,7 +194,6 @@ def _headers(reply: WebhookReply, endpoint: Endpoint) -> dict[str, str]:
 
 
 async def _body(request: web.Request, endpoint: Endpoint) -> bytes:
-    """Returns the body, if the operation has one; raises UnsupportedMediaType or InvalidBody."""
     if not endpoint.takes_json or (endpoint.is_optional and not request.body_exists):
         return b""
     return await json_body(request, max_size=endpoint.max_body)

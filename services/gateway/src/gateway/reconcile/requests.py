@@ -17,10 +17,10 @@ from common.domain.nearest import unknown_names
 from common.domain.numbers import InvalidIdentifier
 from common.domain.written import NumberType, read_email, read_number
 from gateway.http.parameters import Parameters, invalid_parameters
-from gateway.lookups.match_queries import read_record
+from gateway.lookups.match import read_record
 from gateway.lookups.terms import InvalidTerm, normalise
 from gateway.problems import BodyTooLarge, InvalidBody
-from gateway.reconcile.properties import PROPERTIES
+from gateway.reconcile.entities import PROPERTIES
 
 QUERIES, EXTEND = "queries", "extend"
 #: A single query, as version 0.1 of the protocol has it: a text, or an object.
@@ -56,7 +56,7 @@ _RECORD_FIELDS: Final = {
 Faults = list[tuple[str, str]]
 
 
-class Query(NamedTuple):
+class ReconcileQuery(NamedTuple):
     """A query of a batch: its key, the record to match, if any, and the number of candidates."""
 
     key: str
@@ -91,7 +91,7 @@ def batch_of(query: str) -> str:
     return orjson.dumps({QUERY: {"query": query}}).decode()
 
 
-def parse_queries(text: str, country: Country) -> list[Query]:
+def parse_queries(text: str, country: Country) -> list[ReconcileQuery]:
     """Returns the queries of a batch; raises InvalidParameter, or BodyTooLarge for too many."""
     batch = _json_object(QUERIES, text)
     if len(batch) > MAX_QUERIES:
@@ -106,11 +106,11 @@ def parse_queries(text: str, country: Country) -> list[Query]:
     return queries
 
 
-def _query(place: int, key: str, query: object, country: Country, faults: Faults) -> Query:
+def _query(place: int, key: str, query: object, country: Country, faults: Faults) -> ReconcileQuery:
     path = f"{QUERIES}.{key[:_MAX_KEY]}"
     if not isinstance(query, dict):
         faults.append((path, "give an object"))
-        return Query(key, None, 1)
+        return ReconcileQuery(key, None, 1)
     faults += [
         (f"{path}.{name}", message)
         for name, message in unknown_names("field", query, _QUERY_FIELDS)
@@ -127,11 +127,10 @@ def _query(place: int, key: str, query: object, country: Country, faults: Faults
         fields[_field_of(text)] = text.strip()[:_MAX_VALUE]
     record = read_record(str(place), {**fields, "country": country})
     asked = record if isinstance(record, MatchRecord) else None
-    return Query(key, asked, min(limit or DEFAULT_CANDIDATES, MAX_CANDIDATES))
+    return ReconcileQuery(key, asked, min(limit or DEFAULT_CANDIDATES, MAX_CANDIDATES))
 
 
 def _field_of(text: str) -> str:
-    """Returns the field of a record that a query's text is."""
     if read_email(text):
         return "email"
     try:
@@ -145,7 +144,6 @@ def _field_of(text: str) -> str:
 
 
 def _fields(path: str, properties: object, faults: Faults) -> dict[str, str]:
-    """Returns the fields of a record; of a property's values, the first with any text."""
     fields: dict[str, str] = {}
     if properties is None:
         return fields
@@ -169,7 +167,6 @@ def _fields(path: str, properties: object, faults: Faults) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    """Returns the text of a value; of an already reconciled entity, its name or id."""
     if isinstance(value, dict):
         value = value.get("name") or value.get("id")
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -205,7 +202,6 @@ def parse_extension(text: str) -> Extension:
 
 
 def _texts(values: object) -> tuple[str, ...] | None:
-    """Returns the different texts of a list; None if it is another value."""
     if isinstance(values, list) and all(isinstance(value, str) for value in values):
         return tuple(dict.fromkeys(values))
     return None

@@ -1,10 +1,15 @@
-"""Records of customers matched with companies, over HTTP: one decision over both registers."""
+"""Records of customers matched with companies, over HTTP: one decision over both registers.
+
+An error in one record fails only that record, as in a batch of lookups. An unreadable number or
+phone number is no error, because customers keep notes in those columns: the result names the field.
+A record that can be no company, such as one of another country, is decided here, with its reason.
+"""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from math import exp
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import orjson
 from aiohttp import web
@@ -13,6 +18,9 @@ from aiohttp.typedefs import Handler
 from common.contracts.company import Country
 from common.contracts.failures import Failure
 from common.contracts.match import (
+    DEFAULT_CANDIDATES,
+    MAX_CANDIDATES,
+    MAX_RECORDS,
     MatchCandidate,
     MatchDecision,
     MatchReason,
@@ -22,19 +30,20 @@ from common.contracts.match import (
     MatchResult,
     WeighedRecord,
 )
+from common.domain.nearest import unknown_names
+from common.domain.written import is_placeholder, plain_name, read_country
 from gateway.http.middleware import REQUEST_CONTEXT
-from gateway.http.problem_responses import problem_document
-from gateway.http.responses import json_body, json_response
-from gateway.lookups.batches import Charge
-from gateway.lookups.match_queries import (
-    RECORD_FIELDS,
-    SEARCHED,
-    MatchQuery,
-    Refused,
-    parse_match,
+from gateway.http.parameters import COUNTRY, invalid_parameters
+from gateway.http.responses import (
+    invalid_body,
+    json_body,
+    json_object,
+    json_response,
+    problem_document,
 )
-from gateway.lookups.persons import may_be_person
-from gateway.problems import LookupTimeout, Problem, problem_of
+from gateway.lookups.batch import Charge
+from gateway.lookups.persons import is_private, may_be_person
+from gateway.problems import Problem, problem_of
 
 MATCH_PATH = "/api/match"
 
@@ -45,12 +54,91 @@ RECORDS_AT_ONCE = 8
 MATCHED, REVIEWED = 0.75, 0.05
 _DIGITS = 4
 
+RECORDS, ID, LIMIT = "records", "id", "limit"
+#: Maximum length of an id, and of any other field.
+MAX_ID: Final = 200
+MAX_FIELD: Final = 300
+#: Fields that can find a company.
+SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
+RECORD_FIELDS: Final = tuple(MatchRecord.model_fields)
+_TEXTS: Final = tuple(name for name in RECORD_FIELDS if name not in (ID, COUNTRY))
+
+
+class RejectedRecord(NamedTuple):
+    """A record that cannot be matched, and why."""
+
+    #: None without a valid one.
+    id: str | None
+    problem: Problem
+
+
+class MatchQuery(NamedTuple):
+    """Records, and the number of candidates of each."""
+
+    records: tuple[MatchRecord | MatchResult | RejectedRecord, ...]
+    limit: int
+
+
+def parse_match(body: bytes) -> MatchQuery:
+    """Returns each record or its problem, in order; raises InvalidBody without records."""
+    document = json_object(body)
+    faults = unknown_names("field", document, (RECORDS, LIMIT))
+    records, limit = document.get(RECORDS), document.get(LIMIT, DEFAULT_CANDIDATES)
+    if not isinstance(records, list) or not 1 <= len(records) <= MAX_RECORDS:
+        faults.append((RECORDS, f"give a list of 1 to {MAX_RECORDS} records"))
+    if type(limit) is not int or not 1 <= limit <= MAX_CANDIDATES:
+        faults.append((LIMIT, f"must be a whole number from 1 to {MAX_CANDIDATES}"))
+    if faults or not isinstance(records, list):
+        raise invalid_body(faults)
+    return MatchQuery(tuple(_record(place, each) for place, each in enumerate(records)), limit)
+
+
+def _record(place: int, record: object) -> MatchRecord | MatchResult | RejectedRecord:
+    path = f"{RECORDS}[{place}]"
+    if not isinstance(record, dict):
+        return RejectedRecord(None, invalid_parameters([(path, "give an object")]))
+    given = {name: record[name] for name in RECORD_FIELDS if record.get(name) is not None}
+    record_id = given.pop(ID, None)
+    faults = unknown_names("field", record, RECORD_FIELDS)
+    if not isinstance(record_id, str) or len(record_id) > MAX_ID:
+        record_id = None
+    if not record_id:
+        faults.append((ID, f"give a string of 1 to {MAX_ID} characters"))
+    for name, text in given.items():
+        if not isinstance(text, str):
+            faults.append((name, "give a string"))
+        elif len(text) > MAX_FIELD:
+            faults.append((name, f"must be at most {MAX_FIELD} characters"))
+    if not record_id or faults:
+        named = [(f"{path}.{name}", message) for name, message in faults]
+        return RejectedRecord(record_id, invalid_parameters(named))
+    return read_record(record_id, given)
+
+
+def read_record(record_id: str, fields: Mapping[str, str]) -> MatchRecord | MatchResult:
+    """Returns the record with these fields, or its result if it can be no company."""
+    texts = {name: text for name in _TEXTS if (text := plain_name(fields.get(name, "")))}
+    country = fields.get(COUNTRY, "").strip()
+    said = {name: text for name, text in texts.items() if not is_placeholder(text)}
+    reason = None
+    if texts.keys().isdisjoint(SEARCHED):
+        reason = MatchReason.EMPTY
+    elif said.keys().isdisjoint(SEARCHED):
+        reason = MatchReason.PLACEHOLDER
+    elif country and read_country(country) is None:
+        reason = MatchReason.COUNTRY_NOT_COVERED
+    elif is_private(said.get("name", ""), said.get("number", "")):
+        reason = MatchReason.PERSON
+    if reason is not None:
+        return MatchResult(id=record_id, decision=MatchDecision.NONE, reason=reason)
+    return MatchRecord.model_validate({ID: record_id, COUNTRY: read_country(country), **said})
+
 
 class Matches(Protocol):
     """Weighs the companies of one country that records may be."""
 
     async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
-        """Returns the candidates of each record, in order; raises as `Lookups.find`."""
+        """Returns the candidates of each record, in order; raises as `Lookups.look_up`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +147,9 @@ class MatchAll:
 
     matches: Matches
 
-    async def __call__(self, query: MatchQuery, *, request_id: str) -> list[MatchResult | Refused]:
+    async def __call__(
+        self, query: MatchQuery, *, request_id: str
+    ) -> list[MatchResult | RejectedRecord]:
         """Returns the result or problem of each record, in order and independent of the others."""
         asked = [record for record in query.records if isinstance(record, MatchRecord)]
         weighed = await asyncio.gather(
@@ -78,7 +168,6 @@ class MatchAll:
     async def _weighed(
         self, country: Country, records: Sequence[MatchRecord], limit: int, request_id: str
     ) -> list[WeighedRecord | Problem | None]:
-        """Returns a register's answer to each record; None to a record of another country."""
         places = [n for n, each in enumerate(records) if each.country in (None, country)]
         starts = range(0, len(places), RECORDS_AT_ONCE)
         parts = [places[start : start + RECORDS_AT_ONCE] for start in starts]
@@ -89,32 +178,34 @@ class MatchAll:
         replies = await asyncio.gather(*(self._reply(each, request_id) for each in requests))
         found: list[WeighedRecord | Problem | None] = [None] * len(records)
         for part, reply in zip(parts, replies, strict=True):
-            for n, place in enumerate(part):
-                found[place] = reply if isinstance(reply, Problem) else _answer(reply.records[n])
+            for place, answer in zip(part, reply, strict=True):
+                found[place] = answer
         return found
 
-    async def _reply(self, request: MatchRequest, request_id: str) -> MatchReply | Problem:
+    async def _reply(
+        self, request: MatchRequest, request_id: str
+    ) -> Sequence[WeighedRecord | Problem]:
         try:
-            return await self.matches.match(request, request_id=request_id)
+            reply = await self.matches.match(request, request_id=request_id)
         except Problem as problem:
-            return problem
-
-
-def _answer(record: WeighedRecord) -> WeighedRecord | Problem:
-    if record.failure is None:
-        return record
-    failure = Failure(code=record.failure, detail=record.detail, removed_on=record.removed_on)
-    return problem_of(failure, deadline=LookupTimeout)
+            return [problem] * len(request.records)
+        return [
+            each
+            if each.failure is None
+            else problem_of(
+                Failure(code=each.failure, detail=each.detail, removed_on=each.removed_on)
+            )
+            for each in reply.records
+        ]
 
 
 def _result(
     record: MatchRecord, answers: dict[Country, WeighedRecord | Problem | None], limit: int
-) -> MatchResult | Refused:
-    """Returns the result; a problem if one register did not answer, as that decides nothing."""
+) -> MatchResult | RejectedRecord:
     weighed: dict[Country, WeighedRecord] = {}
     for country, answer in answers.items():
         if isinstance(answer, Problem):
-            return Refused(record.id, answer)
+            return RejectedRecord(record.id, answer)
         if answer is not None:
             weighed[country] = answer
     return decided(record, weighed, limit)
@@ -149,7 +240,10 @@ def decided(
     unread = [set(one.unread) for one in weighed.values()]
     # What one register reads is read.
     unread_everywhere = set.intersection(*unread) if unread else set()
-    decision = _decision(best, is_certain=assumed is None)
+    decision = MatchDecision.REVIEW if best >= REVIEWED else MatchDecision.NONE
+    # A record with an assumed number is no match without a person.
+    if best >= MATCHED and assumed is None:
+        decision = MatchDecision.MATCH
     return MatchResult(
         id=record.id,
         decision=decision,
@@ -158,13 +252,6 @@ def decided(
         unread=tuple(name for name in RECORD_FIELDS if name in unread_everywhere),
         assumed={"number": assumed} if assumed else {},
     )
-
-
-def _decision(probability: float, *, is_certain: bool) -> MatchDecision:
-    """Returns the decision; a record with an assumed number is no match without a person."""
-    if probability >= MATCHED and is_certain:
-        return MatchDecision.MATCH
-    return MatchDecision.REVIEW if probability >= REVIEWED else MatchDecision.NONE
 
 
 def _reason(record: MatchRecord, unread: Set[str]) -> MatchReason:
@@ -188,13 +275,13 @@ def match_handler(match_all: MatchAll, charge: Charge) -> Handler:
     return match
 
 
-def document(results: Iterable[MatchResult | Refused], request_id: str) -> bytes:
+def document(results: Iterable[MatchResult | RejectedRecord], request_id: str) -> bytes:
     """Returns the public answer, in the order of the records."""
     return orjson.dumps({"results": [_member(each, request_id) for each in results]})
 
 
-def _member(result: MatchResult | Refused, request_id: str) -> dict[str, Any]:
-    if isinstance(result, Refused):
+def _member(result: MatchResult | RejectedRecord, request_id: str) -> dict[str, Any]:
+    if isinstance(result, RejectedRecord):
         return {"id": result.id, "problem": problem_document(result.problem, request_id)}
     written = result.model_dump(mode="json")
     for candidate in written["candidates"]:

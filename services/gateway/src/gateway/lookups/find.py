@@ -1,0 +1,442 @@
+"""Companies that fit filters, over HTTP: the lists of both countries are merged into one."""
+
+import asyncio
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from enum import StrEnum
+from itertools import chain
+from typing import Annotated, Any, Final, TypeVar
+
+import orjson
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from pydantic import Field, PlainValidator, ValidationInfo
+
+from common.contracts.company import CompanyKey, Country, Status
+from common.contracts.find import (
+    MAX_FOUND,
+    Between,
+    Code,
+    Facet,
+    FindPosition,
+    FindReply,
+    FindRequest,
+    FindSort,
+    FoundCompany,
+    Has,
+)
+from common.contracts.lookup import SearchType
+from common.domain.countries import FORMATS
+from common.domain.known_values import digits, forms_named, is_known, nearest_values, sharing
+from common.domain.nearest import nearest
+from common.domain.written import plain_name, read_country, read_postal_code
+from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
+from gateway.http.parameters import (
+    Invalid,
+    Parameters,
+    Query,
+    boolean,
+    choice,
+    context_of,
+    listed,
+    listed_countries,
+    number,
+    once,
+    single,
+)
+from gateway.http.responses import json_response
+from gateway.lookups.codes import (
+    WORDS_OF,
+    Finds,
+    Stored,
+    StoredCodes,
+    code_of,
+    codes_meant,
+    is_words,
+    near_words,
+)
+from gateway.lookups.lookup import CACHE_CONTROL
+from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
+from gateway.problems import Problem
+
+FIND_PATH = "/api/companies"
+
+#: Companies of a page, unless another number is requested.
+DEFAULT_FOUND: Final = 20
+_ANY: Final = "any"
+
+_INDUSTRY: Final = re.compile(r"[0-9]{1,2}|[0-9]{2}\.?[0-9]{1,4}")
+_RANGE: Final = re.compile(r"[0-9]+-[0-9]+")
+_COUNT: Final = re.compile(r"0|[1-9][0-9]{0,7}")
+CURSOR: Final = r"^[A-Za-z0-9_-]{4,400}$"
+
+#: The lists of known values, and the forms of a value.
+_PARTS: Final = {"industry": "industries", "municipality": "municipalities", "form": "forms"}
+_HINTS: Final = {
+    "industry": "must be an industry code or its beginning, such as 62 or 62.010",
+    "municipality": "must be the name or the code of a municipality as addresses have it",
+    "form": "must be the code of a legal form as companies have it, such as 80 or AS",
+}
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def _hinted(hint: str, near: Sequence[str]) -> Invalid:
+    return Invalid(hint + (f"; did you mean {' or '.join(near)}?" if near else ""))
+
+
+def _members(members: type[E], hint: str = "must be of ") -> Callable[[Sequence[str]], Any]:
+    def read(values: Sequence[str]) -> tuple[E, ...]:
+        given = listed(values)
+        known = tuple(members)
+        if unknown := [each for each in given if each not in known]:
+            raise _hinted(hint + ", ".join(known), nearest(unknown[0], known, count=3))
+        return tuple(members(each) for each in given)
+
+    return read
+
+
+_some_statuses = _members(Status, f"must be {_ANY} or of ")
+
+
+def _statuses(values: Sequence[str]) -> tuple[Status, ...]:
+    return () if listed(values) == (_ANY,) else _some_statuses(values)
+
+
+def _owner(values: Sequence[str], info: ValidationInfo) -> CompanyKey:
+    code, _, text = single(values).partition(":")
+    country = read_country(code)
+    if country is None or not text:
+        raise Invalid("must be a company such as dk:12345678")
+    try:
+        owner = CompanyKey(country, normalise(SearchType.VAT, text, country))
+    except InvalidTerm as invalid:
+        raise Invalid(str(invalid)) from None
+    if country not in info.data.get("country", Country):
+        raise Invalid(f"needs country={country}, the register of both")
+    return owner
+
+
+def _countries(fields: Mapping[str, Any]) -> tuple[Country, ...]:
+    owner = fields.get("owned_by")
+    countries: tuple[Country, ...] = fields.get("country", tuple(Country))
+    return (owner.country,) if owner and "country" in fields else countries
+
+
+def _count(values: Sequence[str], info: ValidationInfo) -> int:
+    value = single(values)
+    if not _COUNT.fullmatch(value):
+        raise Invalid("must be a whole number of at most 8 digits")
+    if int(value) < (info.data.get("min_employees") or 0):
+        raise Invalid("must not be less than employees_min")
+    return int(value)
+
+
+def _words(value: str) -> str | None:
+    text = plain_name(value)
+    shortest, longest = NAME_LENGTH
+    if text and not shortest <= len(text) <= longest:
+        raise Invalid(f"must be {shortest} to {longest} characters")
+    return text or None
+
+
+def _known(name: str) -> PlainValidator:
+    def read(values: Sequence[str], info: ValidationInfo) -> tuple[str, ...]:
+        countries, stored = _countries(info.data), context_of(info)["stored"]
+        found = [
+            code for value in listed(values) for code in _meant(name, value, countries, stored)
+        ]
+        return tuple(dict.fromkeys(map(digits, found) if name == "industry" else found))
+
+    return PlainValidator(read)
+
+
+def _meant(name: str, value: str, countries: tuple[Country, ...], stored: Stored) -> Sequence[str]:
+    known = _PARTS[name]
+    is_code = name != "industry" or _INDUSTRY.fullmatch(value) is not None
+    if name == "form" and (forms := forms_named(value, countries)):
+        return forms
+    if is_code and is_known(known, value, countries):
+        return (value,)
+    if is_code and is_known(known, value):
+        raise Invalid(f"no company in {', '.join(countries)} has {value}")
+    if name not in WORDS_OF or not is_words(value):
+        raise _hinted(_HINTS[name], nearest_values(known, value))
+    if codes := codes_meant(name, value, stored):
+        return codes
+    raise _hinted(
+        f"{_HINTS[name]}; GET /api/codes/{WORDS_OF[name]} lists them",
+        near_words(name, value, stored) or nearest_values(known, value),
+    )
+
+
+def _postal_codes(values: Sequence[str], info: ValidationInfo) -> tuple[Between, ...]:
+    countries = _countries(info.data)
+    found = []
+    for value in listed(values):
+        ends = value.split("-") if _RANGE.fullmatch(value) else [value]
+        codes = [
+            next((code for each in countries if (code := read_postal_code(end, each))), "")
+            for end in ends
+        ]
+        if not all(codes) or codes[-1] < codes[0]:
+            raise Invalid("must be four digits, or a range such as 1000-1499")
+        found.append(Between(first=codes[0], last=codes[-1]))
+    return tuple(found)
+
+
+def _day(value: str) -> str:
+    try:
+        if len(value) == len("2026-01-31"):
+            return date.fromisoformat(value).isoformat()
+    except ValueError:
+        pass
+    raise Invalid("must be a day such as 2026-01-31")
+
+
+def _day_from(first: str) -> PlainValidator:
+    def read(values: Sequence[str], info: ValidationInfo) -> str:
+        day = _day(single(values))
+        if day < (info.data.get(first) or ""):
+            raise Invalid(f"must not be before {first}")
+        return day
+
+    return PlainValidator(read)
+
+
+_sort_named = choice(FindSort, f"must be {', '.join(FindSort)}")
+
+
+def _sort(values: Sequence[str], info: ValidationInfo) -> FindSort:
+    sort = _sort_named(single(values))
+    if sort is FindSort.RELEVANCE and "q" not in context_of(info)["parameters"]:
+        raise Invalid("relevance needs q")
+    return sort
+
+
+def _stated_by(country: Country) -> PlainValidator:
+    def read(values: Sequence[str], info: ValidationInfo) -> bool:
+        value = boolean(values)
+        if country not in _countries(info.data):
+            raise Invalid(f"only the {FORMATS[country].nation} register says it")
+        return value
+
+    return PlainValidator(read)
+
+
+class Registers(Query):
+    """The registers of a list: without a country both, or that of the owner."""
+
+    country: Annotated[tuple[Country, ...], PlainValidator(listed_countries)] = tuple(Country)
+    owned_by: Annotated[CompanyKey | None, PlainValidator(_owner)] = None
+
+    @property
+    def countries(self) -> tuple[Country, ...]:
+        """The countries whose companies are requested."""
+        return _countries(dict(self))
+
+
+def countries_of(parameters: Parameters) -> tuple[Country, ...]:
+    """Returns the countries of a list; both if its query is invalid."""
+    try:
+        return Registers.parse(parameters).countries
+    except Problem:
+        return tuple(Country)
+
+
+class Filters(Registers):
+    """The filters of a list or of a copy, by the names of the fields of a `FindRequest`.
+
+    Validators need the context `stored`, the texts of codes, if a filter has words.
+    """
+
+    min_employees: Annotated[int | None, PlainValidator(_count)] = Field(
+        None, alias="employees_min"
+    )
+    max_employees: Annotated[int | None, PlainValidator(_count)] = Field(
+        None, alias="employees_max"
+    )
+    words: Annotated[str | None, once(_words)] = Field(None, alias="q")
+    industries: Annotated[tuple[str, ...], _known("industry")] = Field((), alias="industry")
+    municipalities: Annotated[tuple[str, ...], _known("municipality")] = Field(
+        (), alias="municipality"
+    )
+    cities: Annotated[tuple[str, ...], PlainValidator(listed)] = Field((), alias="city")
+    postal_codes: Annotated[tuple[Between, ...], PlainValidator(_postal_codes)] = Field(
+        (), alias="postal_code"
+    )
+    forms: Annotated[tuple[str, ...], _known("form")] = Field((), alias="form")
+    founded_from: Annotated[str | None, once(_day)] = None
+    founded_to: Annotated[str | None, _day_from("founded_from")] = None
+    ended_from: Annotated[str | None, once(_day)] = None
+    ended_to: Annotated[str | None, _day_from("ended_from")] = None
+    has: Annotated[tuple[Has, ...], PlainValidator(_members(Has))] = ()
+    vat_registered: Annotated[bool | None, _stated_by(Country.NO)] = None
+    advertising_protected: Annotated[bool | None, _stated_by(Country.DK)] = None
+    sort: Annotated[FindSort | None, PlainValidator(_sort)] = None
+    statuses: Annotated[tuple[Status, ...] | None, PlainValidator(_statuses)] = Field(
+        None, alias="status"
+    )
+
+    def request(
+        self, country: Country, *, statuses: tuple[Status, ...], **fields: Any
+    ) -> FindRequest:
+        """Returns the request for companies of one country, with further `fields`.
+
+        Without `status` they have one of the statuses, or have ended if there is `ended_…`.
+        """
+        ended = _between(self.ended_from, self.ended_to)
+        given = {
+            **dict(self),
+            "country": country,
+            "owned_by": self.owned_by and self.owned_by.vat,
+            "founded": _between(self.founded_from, self.founded_to),
+            "ended": ended,
+            "sort": self.sort or (FindSort.RELEVANCE if self.words else FindSort.NAME),
+            "statuses": (Status.ENDED,) if ended else statuses,
+        }
+        if self.statuses is not None:
+            given["statuses"] = self.statuses
+        return FindRequest(**{**given, **fields})
+
+
+def _between(first: str | None, last: str | None) -> Between | None:
+    return Between(first=first, last=last) if first or last else None
+
+
+def _after(values: Sequence[str], info: ValidationInfo) -> FindPosition:
+    value = single(values)
+    default = FindSort.RELEVANCE if info.data.get("words") else FindSort.NAME
+    # If the sort is invalid, the cursor may be of any.
+    sorts = (info.data["sort"] or default,) if "sort" in info.data else FindSort
+    for sort in sorts:
+        if (position := read_cursor(value, sort)) is not None:
+            return position
+    raise Invalid("must be the cursor of an earlier answer with the same sort")
+
+
+class _FindQuery(Filters):
+    limit: Annotated[int, number(1, MAX_FOUND)] = DEFAULT_FOUND
+    after: Annotated[FindPosition | None, PlainValidator(_after)] = None
+    facets: Annotated[tuple[Facet, ...], PlainValidator(_members(Facet))] = ()
+
+
+def parse_find(parameters: Parameters, stored: Stored) -> tuple[FindRequest, ...]:
+    """Returns the requested page of a list, for each country; raises InvalidParameter.
+
+    `stored` has the texts of codes, if a filter has words.
+    """
+    query = _FindQuery.parse(parameters, stored=stored)
+    return tuple(query.request(each, statuses=(Status.ACTIVE,)) for each in query.countries)
+
+
+def cursor_of(position: FindPosition, sort: FindSort) -> str:
+    """Returns the cursor of the page after a company."""
+    parts = [sort, position.key, position.country, position.number]
+    return urlsafe_b64encode(orjson.dumps(parts)).decode().rstrip("=")
+
+
+def read_cursor(text: str, sort: FindSort) -> FindPosition | None:
+    """Returns the position of a cursor; None if it is of another sort, or no cursor."""
+    if not re.fullmatch(CURSOR, text):
+        return None
+    try:
+        parts = orjson.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        its_sort, key, country, number = parts
+        is_key = isinstance(key, str if sort is FindSort.NAME else int)
+        if its_sort != sort or not is_key or number not in range(1 << 32):
+            return None
+        is_relevance = sort is FindSort.RELEVANCE
+        if isinstance(key, int) and not (0 if is_relevance else -(1 << 63)) <= key < 1 << 64:
+            return None
+        return FindPosition(key=key, country=Country(country), number=number)
+    except (ValueError, TypeError):
+        return None
+
+
+def find_handler(finds: Finds, codes: StoredCodes) -> Handler:
+    """Returns the handler of lists; a client may reuse a page for a minute, as a company."""
+
+    async def find(request: web.Request) -> web.Response:
+        request_id, parameters = request[REQUEST_CONTEXT].request_id, parameters_of(request)
+        countries = countries_of(parameters)
+        stored = await codes.explaining(parameters, countries, request_id=request_id)
+        requests = parse_find(parameters, stored)
+        replies = await asyncio.gather(
+            *(finds.companies(each, request_id=request_id) for each in requests)
+        )
+        return json_response(document(requests, replies), cache_control=CACHE_CONTROL)
+
+    return find
+
+
+def document(requests: Sequence[FindRequest], replies: Sequence[FindReply]) -> bytes:
+    """Returns the public answer (`CompanyList`): one page of the lists of all countries.
+
+    The requests differ in their countries only.
+    """
+    query = requests[0]
+    found = sorted(chain.from_iterable(reply.companies for reply in replies), key=_place)
+    page = found[: query.limit]
+    has_more = len(found) > len(page) or any(reply.has_more for reply in replies)
+    last = page[-1].position if page and has_more else None
+    parts = [
+        b'{"companies":[%b]' % b",".join(company.body for company in page if company.body),
+        b'"total":%d' % sum(reply.total for reply in replies),
+        b'"cursor":%b' % orjson.dumps(last and cursor_of(last, query.sort)),
+    ]
+    facets = _facets(requests, replies)
+    if query.facets:
+        parts.append(b'"facets":%b' % orjson.dumps(facets))
+    if ambiguous := list(_ambiguous(query, facets)):
+        parts.append(b'"ambiguous":%b' % orjson.dumps(ambiguous))
+    return b",".join(parts) + b"}"
+
+
+def _ambiguous(
+    query: FindRequest, facets: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    counted = [each["value"] for each in facets.get(Facet.MUNICIPALITY, ())]
+    for parameter, names in (("municipality", query.municipalities), ("facets", counted)):
+        for name in names:
+            if codes := sharing(name):
+                yield {"parameter": parameter, "value": name, "codes": codes}
+
+
+def _place(company: FoundCompany) -> Any:
+    position: FindPosition = company.position
+    # Compared as bytes, as in the index.
+    key = position.key.encode() if isinstance(position.key, str) else position.key
+    return key, position.country, position.number
+
+
+def _facets(
+    requests: Sequence[FindRequest], replies: Sequence[FindReply]
+) -> dict[str, list[dict[str, Any]]]:
+    answers = list(zip((request.country for request in requests), replies, strict=True))
+    return {facet.value: _counts(facet, answers) for facet in requests[0].facets}
+
+
+def _counts(facet: Facet, answers: Sequence[tuple[Country, FindReply]]) -> list[dict[str, Any]]:
+    found: dict[str, list[Code]] = {}
+    for country, reply in answers:
+        texts = reply.texts.get(facet, {})
+        for value, count in reply.facets.get(facet, {}).items():
+            code = code_of(country, facet, value, texts.get(value), count)
+            found.setdefault(value, []).append(code)
+    counts = [
+        {
+            "value": value,
+            "count": sum(code.companies or 0 for code in codes),
+            "text": _joined(code.text for code in codes),
+            "text_en": _joined(code.text_en for code in codes),
+        }
+        for value, codes in found.items()
+    ]
+    return sorted(counts, key=lambda one: (-one["count"], one["value"]))
+
+
+def _joined(texts: Iterable[str | None]) -> str | None:
+    return " / ".join(dict.fromkeys(filter(None, texts))) or None

@@ -1,1 +1,0 @@
-"""Webhooks: operations of the registry, and the networks that deliveries come from."""
