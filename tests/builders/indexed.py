@@ -1,8 +1,10 @@
 """Companies as the search index takes them; a test names only what matters to it."""
 
+from collections.abc import Sequence
 from datetime import date
 
 from common.contracts.company import CompanyKey, Country, Status
+from common.domain.contacts import read_contacts
 from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import (
     AddressType,
@@ -46,4 +48,36 @@ def an_indexed_address(line: str, *, kind: AddressType = AddressType.BUSINESS) -
 def filled(index: SearchIndex, *companies: IndexedCompany) -> SearchIndex:
     index.apply(companies)
     index.commit(b"here")
+    return index
+
+
+def a_listed_company(line: str, number: int) -> IndexedCompany:
+    """From `Nordlys ApS | trade: Lyset | at: Storgade 5, 5000 Odense C | employees: 5`."""
+    name, *parts = line.split(" | ")
+    fields: dict[str, list[str]] = {}
+    for part in parts:
+        field, _, value = part.partition(": ")
+        fields.setdefault(field, []).append(value)
+    addresses = [an_indexed_address(one) for one in fields.get("at", ())]
+    addresses += [
+        an_indexed_address(one, kind=AddressType.POSTAL) for one in fields.get("post", ())
+    ]
+    contacts = read_contacts(*(fields.get(field, [None])[0] for field in ("email", "site")))
+    return an_indexed_company(
+        name,
+        number=int(fields.get("number", [number])[0]),
+        trade_names=tuple(fields.get("trade", ())),
+        former_names=tuple(fields.get("former", ())),
+        addresses=tuple(addresses),
+        status=Status(fields.get("status", ["active"])[0]),
+        employees=int(fields.get("employees", [0])[0]),
+        founded=date(int(fields["founded"][0]), 1, 1) if "founded" in fields else None,
+        contacts=tuple(contacts.terms),
+    )
+
+
+def listed(index: SearchIndex, lines: Sequence[str]) -> SearchIndex:
+    """Builds an index of the companies in these lines, which are numbered from 1."""
+    companies = (a_listed_company(line, number) for number, line in enumerate(lines, 1))
+    index.rebuild(companies, b"here")
     return index

@@ -1,5 +1,8 @@
 """Scores of names for a query; words weigh by their rarity."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +18,9 @@ from lookup.search.scoring import (
     read_query,
     weight,
 )
-from lookup.search.similarity import EXACT
+from lookup.search.similarity import EXACT, similarity
 from lookup.store.ranking import Rank
+from tests.tables import answered, check
 
 NAMES = st.text(alphabet="abeknorstæøå aeo", min_size=1, max_size=25)
 REGISTER = 100_000
@@ -35,235 +39,32 @@ def match(
     return match_name(read_query(query, Country.DK), name, 1, weigh)
 
 
-@pytest.mark.parametrize(
-    "query,name",
-    [
-        ("nordlys fiskeri", "Nordlys Fiskeri ApS"),
-        ("Nordlys & Fiskeri", "Nordlys og Fiskeri"),
-        ("Nordlys + Fiskeri AS", "NORDLYS AND FISKERI A/S"),
-        ("Nordlys Limited", "NORDLYS LTD."),
-        ("Nordlys Aktieselskab", "Nordlys A/S"),
-        ("A/B Nordlys", "Andelsboligforeningen Nordlys"),
-        ("E/F Nordlys", "Ejerforeningen Nordlys"),
-        ("G/F Nordlys", "Grundejerforeningen Nordlys"),
-        ("Det Kgl. Fiskeri", "Det Kongelige Fiskeri"),
-        ("Sct. Nordlys", "Sankt Nordlys"),
-        ("Skt. Nordlys", "Sankt Nordlys"),
-        ("A.P. Nordlys", "AP Nordlys"),
-        ("J P Nordlys", "JP Nordlys A/S"),
-        ("Nordlys & Co", "Nordlys & Company"),
-        ("TopNordlys", "Top Nordlys A/S"),
-        ("J K S A/S", "JKS A/S"),
-        ("Nordlys Fem", "Nordlys 5"),
-        ("Nr. Nordlys", "Nørre Nordlys"),
-        ("Sdr. Nordlys", "Sønder Nordlys"),
-        ("Gl. Nordlys", "Gammel Nordlys"),
-        ("St. Nordlys", "Skt. Nordlys"),
-        ("Nordlys IL", "Nordlys Idrettslag"),
-        ("I.L. Nordlys", "IL Nordlys"),
-        ("Nordlys Vgs", "Nordlys videregående skole"),
-        ("Kbh. Nordlys", "København Nordlys"),
-        ("Chr. Nordlys", "Christian Nordlys"),
-        ("Nordlys brl", "Nordlys Borettslag"),
-        ("T.I.S.", "TIS AS"),
-        ("B.I.K.S.", "BIKS AS"),
-        ("M.B.A.S.", "MBAS"),
-    ],
-)
-def test_spellings_of_a_name_are_exact(query: str, name: str) -> None:
-    assert match(query, name).score == EXACT
-    assert match(name, query).score == EXACT
+def result(given: Sequence[str], query: str) -> str:
+    text, _, places = given[0].partition(" | ")
+    found = match(query, text, places=places)
+    kinds = {"exact": found.exact, "accepted": found.accepted, "other": found.is_other}
+    return f"{found.score:.1f} {next((kind for kind, is_it in kinds.items() if is_it), 'none')}"
 
 
-@pytest.mark.parametrize(
-    "query,name",
-    [
-        ("Nordlys", "Nordlys Fiskeri og Handel Danmark ApS"),
-        ("Fiskeri Nordlys", "Nordlys Fiskeri og Handel"),
-        ("Nordlsy", "Nordlys Fiskeri Holding"),
-        ("Nordly", "Nordlys Fiskeri Holding"),
-        ("Kværnbru", "Kværnbruget Holding"),
-        ("Nordlys Danmark", "Nordlys ApS"),
-        ("Nordlys ApS Denmark", "Nordlys A/S"),
-        ("NUFI", "Nordens Unge Fiskere (NUFI)"),
-        ("Sol Måne Handel", "SolMåne Handel Holding"),
-        ("SolMåne Handel", "Sol Måne Handel Holding"),
-        ("JP Nordlys", "J. P. Nordlys Transport"),
-        ("Solens Café", "Solens Café v/ Anna Prøve"),
-        ("Transport Nordic", "Nordic Transport Group"),
-        ("Kaerheim", "Akerheim Fiskeri"),
-        ("Akrheim", "Aekrheim Fiskeri"),
-        ("AgnaeOffset", "Agna Offset"),
-        ("Nordlys P/S Denmark", "Nordlys Holding P/S"),
-    ],
-)
-def test_additional_and_different_words_are_tolerated(query: str, name: str) -> None:
-    found = match(query, name)
-
-    assert found.accepted
-    assert not found.exact
-    assert found.score < EXACT
+def test_a_name_has_the_score_of_the_table() -> None:
+    check(Path(__file__).with_name("name_scores.txt"), result)
 
 
-@pytest.mark.parametrize(
-    "query,name",
-    [
-        ("Danmark", "Nordlys Danmark A/S"),
-        ("Holding", "Nordlys Holding ApS"),
-        ("Nordic", "Nordic Fiskeri ApS"),
-        ("Raveru Holding", "Nordlys Holding"),
-        ("Raveru Transport", "Nordlys Transport"),
-        ("Nordlys Fiskeri", "Nordlys Smedje"),
-        ("Sydlys", "Nordlys"),
-        ("Abel Transport", "Adam Transport"),
-        ("AB Holding", "Nordlys Holding"),
-        ("Odense", "Nordlys"),
-    ],
-)
-def test_uninformative_queries_are_not_accepted(query: str, name: str) -> None:
-    assert not match(query, name, places="odense 5000").accepted
+def test_equal_names_are_equal_in_both_directions() -> None:
+    table = Path(__file__).with_name("name_scores.txt").read_text()
+    [names] = [part for part in table.split("\n\n") if part.startswith("# Spellings of a name")]
+
+    def reverse(given: Sequence[str], query: str) -> str:
+        return result([query], given[0])
+
+    assert answered(f"{names}\n", reverse) == f"{names}\n"
 
 
-@pytest.mark.parametrize(
-    "query,name",
-    [
-        ("Abiz AS", "Abez AS"),
-        ("Hbkz", "Hbkzs AS"),
-        ("Nordlys AXS", "Nordlys AS"),
-        ("Nordlys A S", "Nordlys AS"),
-        ("Nordly sApS", "Nordlys ApS"),
-        ("NordlysAktieselskab", "Nordlys Aktieselskab"),
-        ("Nordlys Anpartsselksab", "Nordlys Anpartsselskab"),
-        ("Aus Invest", "Aes Invest"),
-    ],
-)
-def test_one_edit_of_a_name_as_it_is_written_is_accepted(query: str, name: str) -> None:
-    assert match(query, name).accepted
+def test_letters_have_the_similarity_of_the_table() -> None:
+    def letters(given: Sequence[str], query: str) -> str:
+        return f"{similarity(fold_name(query), fold_name(given[0])):.1f}"
 
-
-@pytest.mark.parametrize(
-    "query,name",
-    [
-        ("HBK AS", "ABK AS"),  # three letters are near to too many names
-        ("Aden AS", "Aeven A/S"),  # `aven` as collapsed
-        ("Alefa AS", "A-Leaf ApS"),  # a letter and the form
-        ("Nordlys AXXS", "Nordlysfiskeri AS"),
-        # A generic word alone, and a name with one or two letters more.
-        ("Danmark", "3Danmark"),
-        ("Danmark", "4C Danmark ApS"),
-        ("Bygg", "A Bygg AS"),
-    ],
-)
-def test_another_edit_is_another_name(query: str, name: str) -> None:
-    assert not match(query, name).accepted
-    assert match(query, query).exact
-
-
-def test_a_slipped_space_is_nearer_than_a_typo_and_this_than_one_without_its_spaces() -> None:
-    slipped = match("Abi zAS", "Abiz AS")
-    typo = match("Abi zAS", "Abi Ras")
-    without_spaces = match("Abe z AS", "Abiz AS")
-
-    assert EXACT > slipped.score > typo.score >= without_spaces.score
-
-
-@pytest.mark.parametrize(
-    "query,name",
-    [
-        ("Team 8", "Team 7"),
-        ("Team8", "Team7"),
-        ("Team 8", "Team"),
-        ("Fællesvirke 2002", "Fællesvirke 2000 ApS"),
-        ("Fællesvirke2002", "Fællesvirke2000"),
-        ("2. maj", "1. maj"),
-        ("2. maj Nordlys", "1. maj Nordlys"),
-        ("Tre Nordlys", "To Nordlys"),
-        ("Brunsø V", "Brunsø IV AS"),
-        ("Brunsø V AS", "Brunsø IV AS"),
-        ("IIII", "III AS"),
-        ("Nordlys II", "Nordlys"),
-        ("Nordlys Huset 12A", "Nordlys Huset 12B"),
-        ("3Ø Media House", "3B Media House"),
-        ("Nordlys Invest A", "Nordlys Invest B"),
-        ("Nordlys Invest B", "Nordlys Invest"),
-        ("Jens P Nordlys", "Jens K Nordlys"),
-        ("Brunsø V Danmark", "Brunsø X"),
-    ],
-)
-def test_another_figure_makes_another_name_that_is_proposed(query: str, name: str) -> None:
-    found = match(query, name)
-
-    assert (found.accepted, found.is_other) == (False, True)
-    assert match(query, query).exact
-
-
-@pytest.mark.parametrize(
-    "query,name",
-    [
-        ("Team", "Team 7"),
-        ("Nordlis 2000", "Nordlys 2000"),
-        ("Fælesvirke IV", "Fællesvirke IV"),
-        ("Brunsø Fiskeri Handel 4", "Brunsø Fiskeri Handel IV"),
-        ("Nordlys 5000", "Nordlys"),  # its postal code
-        ("Nordlys Odense C", "Nordlys Fiskeri"),
-        ("Nordlys i Vestfold", "Nordlys Vestfold"),
-        ("Vi i Nordlys", "Vi Nordlys"),
-        ("Back to Nordlys", "Back Nordlys"),
-        ("Jens P Nordlys", "Jens Peter Nordlys"),
-        ("Jens P Nordlys", "Jens Nordlys"),
-        ("Nordl s", "Nordlys"),  # a space that stands for a letter
-        ("N rdlys Fiskeri", "Nordlys Fiskeri"),
-        ("h17. maj Nordlys", "17. maj Nordlys"),  # a letter too many before a number
-        ("Morrow", "2morrow"),
-        ("Nordlys S", "Nordlys AS"),
-    ],
-)
-def test_the_same_figures_and_none_do_not(query: str, name: str) -> None:
-    assert match(query, name, places="odense 5000").accepted
-
-
-@pytest.mark.parametrize("query", ["Nordlys afd. 2", "Nordlys Avdeling 2", "Nordlys dept. B"])
-def test_the_number_of_a_department_is_no_figure_of_the_name(query: str) -> None:
-    assert not match(query, "Nordlys ApS").is_other
-    assert match(query, query.replace("2", "3").replace("B", "C")).is_other
-
-
-def test_initials_with_the_letters_of_a_form_are_no_form() -> None:
-    assert not match("D.S.B.V.", "D/S Orionhav").accepted
-    assert not match("D.S.B.V.", "D/S Orionhav").is_other
-
-
-def test_the_town_of_the_company_raises_the_score() -> None:
-    in_town = match("Nordlys Odense", "Nordlys Fiskeri", places="odense 5000")
-    elsewhere = match("Nordlys Odense", "Nordlys Fiskeri", places="aarhus 8000")
-    without_town = match("Nordlys", "Nordlys Fiskeri", places="odense 5000")
-
-    assert in_town.accepted
-    assert in_town > without_town > elsewhere
-    assert not elsewhere.accepted
-
-
-def test_among_matching_names_the_one_with_the_queried_country_comes_first() -> None:
-    with_country = match("Nordlys Denmark Danmark", "Nordlys Denmark A/S")
-    without = match("Nordlys Denmark Danmark", "Nordlys A/S")
-
-    assert with_country > without
-    assert without.accepted
-
-
-def test_the_closest_name_comes_first() -> None:
-    in_order = [
-        "Nordlys Fiskeri",
-        "Nordlys Fiskeri Holding",
-        "Nordlys Fiskeri Kværn",
-        "Holding Nordlys Fiskeri",
-        "Nordlys Fiskery",
-    ]
-
-    found = [match("Nordlys Fiskeri", name) for name in in_order]
-
-    assert found == sorted(found, reverse=True)
-    assert len({one.score for one in found}) == len(found)
+    check(Path(__file__).with_name("similarities.txt"), letters)
 
 
 def test_among_equal_names_the_one_with_the_queried_spelling_comes_first() -> None:

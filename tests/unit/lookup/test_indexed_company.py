@@ -1,4 +1,4 @@
-"""Similarity of texts, and the choice among several companies."""
+"""The searched data of a company, and the choice among several companies."""
 
 from datetime import date
 
@@ -7,21 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Employees, Status
-from lookup.search.folding import fold_name
 from lookup.search.indexed_company import AddressType, NameType, indexed_core, order_of, rank_order
-from lookup.search.similarity import EXACT, similarity
 from lookup.store.canonical_json import dump
 from lookup.store.ranking import Rank, rank_of
 from tests.builders.companies import a_company, an_address
-
-#: The score between likely and unlikely.
-NEAR = 76.0
-
-NAMES = st.text(alphabet="abeknorstæøå aeo", min_size=1, max_size=25)
-
-
-def score(query: str, name: str) -> float:
-    return similarity(fold_name(query), fold_name(name))
 
 
 def a_rank(
@@ -33,44 +22,6 @@ def a_rank(
     is_foreign: bool = False,
 ) -> Rank:
     return Rank(status, employees, founded, number, is_foreign)
-
-
-def test_a_name_that_only_sounds_the_same_is_not_exact_but_nearer_than_a_typo() -> None:
-    long = "x" * 150
-
-    assert NEAR < score("Moe", "Mo") < EXACT
-    assert score(f"{long}y", f"{long}z") < score("Moe", "Mo")
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "Nordisk Fiskri", "Nrodisk Fiskeri", "Nordisk Fiskeriet", "Nordsk Fiskerri",
-        "Fiskeri Nordisk", "Fiskeri Nrodisk", "Nordisk", "Nordisk Fiskeri Norge", "Nordiskfiskri",
-    ],
-)  # fmt: skip
-def test_typos_and_swapped_missing_or_additional_words_are_accepted(query: str) -> None:
-    assert NEAR <= score(query, "Nordisk Fiskeri ApS") < EXACT
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "Nordlys", "Fiskeri og Handel i Vestfold", "Sydisk Fiskeri", "Qwzxv Fiskeri",
-        "Nordisk Fiskeri Transport og Logistik Danmark",
-    ],
-)  # fmt: skip
-def test_another_name_is_not_accepted(query: str) -> None:
-    assert score(query, "Nordisk Fiskeri ApS") < NEAR
-
-
-def test_one_word_of_a_long_name_is_not_that_name() -> None:
-    assert score("Hansen", "Hansen Transport og Maskinudlejning") < NEAR
-
-
-def test_words_in_order_and_fewer_typos_score_more() -> None:
-    assert score("Jensen Hansn", "Jensen Hansen") > score("Jensen Hansn", "Hansen Jensen")
-    assert score("Nordisk Fiskri", "Nordisk Fiskeri") > score("Nordsk Fiskri", "Nordisk Fiskeri")
 
 
 def test_the_weight_of_a_kind_decides_between_exact_names() -> None:
