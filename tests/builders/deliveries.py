@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import count
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from pydantic import SecretStr
@@ -21,6 +21,8 @@ from webhook_store.deliveries import ClaimedDelivery, DeliveryTimes, NewDelivery
 from webhook_store.recording import AttemptResult
 from webhook_store.secrets import SigningSecrets
 from webhook_store.sending import Sendable
+
+S = TypeVar("S", bound=Store)
 
 WEBHOOK = WebhookId("wh_1")
 SECRET = "whsec_" + "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LTMyLWI="
@@ -108,14 +110,18 @@ def dispatcher_settings(**given: str) -> Settings:
 
 
 def a_store(
-    database: Database, *, now: Callable[[], datetime] = lambda: NOON, **times: timedelta
-) -> Store:
+    database: Database,
+    kind: type[S],
+    *,
+    now: Callable[[], datetime] = lambda: NOON,
+    **times: timedelta,
+) -> S:
     """The dispatcher's store; claims are numbered, and nothing expires during a test."""
     ids = count(1)
     lasting = DeliveryTimes(
         **{"lease": timedelta(seconds=30), "retention": timedelta(days=36_500), **times}
     )
-    return Store(
+    return kind(
         database,
         secret_keys(),
         lasting,

@@ -1,7 +1,7 @@
 """Deliveries in the database: disabling, listing, retrying and expiry."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,12 +11,10 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from pymongo.write_concern import WriteConcern
 
 from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
-from common.contracts.failures import Unavailable
 from common.contracts.webhook_api import DeliveryQuery
 from common.contracts.webhooks import (
     AttemptCounts,
@@ -26,7 +24,6 @@ from common.contracts.webhooks import (
     Webhook,
     WebhookHealth,
     WebhookId,
-    WebhookStatus,
 )
 from common.mongo import Database, connected, database
 from local_stack import servers
@@ -38,7 +35,7 @@ from webhook_store.events import EventBody, Events, StoredEvent
 from webhook_store.indexes import drop_replaced, make_indexes
 from webhook_store.notices import Notices
 from webhook_store.owned import Health, OwnedDeliveries, RetryRefusal
-from webhook_store.recording import AttemptResult, Cancellation, Recorder, Result, WriteEffect
+from webhook_store.recording import Cancellation, Recorder, Result, WriteEffect
 from webhook_store.recoveries import Recoveries, Recovery
 from webhook_store.sending import Webhooks
 from webhook_store.webhooks import Registrations
@@ -178,83 +175,6 @@ def an_event_of(event_id: str, company: str = "dk:1", **fields: Any) -> StoredEv
 @pytest.fixture(name="store")
 def _store(empty_webhooks_db: Database) -> Store:
     return Store(empty_webhooks_db)
-
-
-async def test_the_last_failure_disables_the_webhook_in_the_same_write(store: Store) -> None:
-    await store.create()
-    [delivery] = await store.claimed(1)
-
-    written = await store.attempt(delivery, **FOR_GOOD)
-
-    after = await store.webhook()
-    assert written.disabled
-    assert (await store.row())["state"] == "failed"
-    assert (after.disabled_reason, after.disabled_at) == (DisabledReason.DELIVERY_FAILED, NOON)
-    assert (after.status, after.generation) == (WebhookStatus.DISABLED, 2)
-    assert not (await store.webhooks.sendable([WEBHOOK], at=NOON))[WEBHOOK].enabled
-
-
-async def test_of_concurrent_failures_one_disables_the_webhook(store: Store) -> None:
-    await store.create()
-    failures = [an_attempted(one, **FOR_GOOD) for one in await store.claimed(*range(10))]
-
-    lists = await asyncio.gather(*(store.record(*failures[n : n + 2]) for n in range(0, 10, 2)))
-
-    assert all(one.held for each in lists for one in each)
-    assert sum(one.disabled for each in lists for one in each) == 1
-
-
-async def test_an_attempt_in_flight_cannot_disable_a_webhook_enabled_since(store: Store) -> None:
-    await store.create(generation=3)
-    [delivery] = await store.claimed(1, generation=1)
-
-    written = await store.attempt(delivery, **FOR_GOOD)
-
-    assert (written.held, written.disabled) == (True, False)
-    assert (await store.webhook()).enabled
-
-
-async def test_a_lost_claim_disables_nothing_and_leaves_no_attempt(store: Store) -> None:
-    await store.create()
-    [late] = await store.claimed(1)
-    await store.claim(1, at=NOON + LEASE)
-
-    written = await store.attempt(late, at=NOON + LEASE, **FOR_GOOD)
-
-    assert not written.held
-    assert (await store.webhook()).enabled
-    assert (await store.listed()).deliveries == ()
-
-
-async def test_a_process_killed_after_disabling_has_recorded_its_attempt(store: Store) -> None:
-    await store.create()
-    [delivery] = await store.claimed(1)
-    before = await store.row()
-    await store.attempt(delivery, **FOR_GOOD)
-    # As if it had died before it wrote the row.
-    await store.database["deliveries"].replace_one({"_id": delivery.id}, before)
-
-    [again] = await store.claim(1, at=NOON + LEASE)
-    cancelled = Cancellation(again, CancelReason.WEBHOOK_DISABLED)
-    [written] = await store.record(cancelled, at=NOON + LEASE)
-
-    assert written.held
-    [listed] = (await store.listed(generation=2)).deliveries
-    assert (listed.attempt, listed.error, listed.next_attempt_at) == (1, "dns", None)
-    assert (await store.row())["state"] == "cancelled"
-
-
-async def test_a_repeated_write_of_a_result_disables_once(store: Store) -> None:
-    await store.create()
-    [delivery] = await store.claimed(1)
-    failed = an_attempted(delivery, **FOR_GOOD)
-    first = await store.record(failed)
-    disabled = await store.webhook()
-
-    again = await store.record(failed, at=LATER)
-
-    assert again == first == [WriteEffect(held=True, disabled=True)]
-    assert await store.webhook() == disabled
 
 
 async def test_an_attempt_is_listed_as_it_was_made_and_only_for_its_webhook(store: Store) -> None:
@@ -701,44 +621,6 @@ async def test_events_of_a_removed_company_are_found_without_the_removal(store: 
 
     assert await store.events.of_company(one) == ["event-1"]
     assert await store.events.removed([one, other]) == {"dk:1"}
-
-
-@pytest.mark.parametrize(
-    "result_of",
-    [an_attempted, lambda delivery: Cancellation(delivery, CancelReason.COMPANY_REMOVED)],
-)
-async def test_a_result_without_a_majority_is_to_be_recorded_again(
-    store: Store, result_of: Callable[[ClaimedDelivery], Result]
-) -> None:
-    """Writes that only the primary has may be rolled back: they count as not written."""
-    [result] = [result_of(delivery) for delivery in await store.claimed(1)]
-    recorder = Recorder(lonely(store), store.webhooks, DeliveryTimes(lease=LEASE))
-    for _ in range(2):
-        with pytest.raises(Unavailable):
-            await recorder.record([result], at=NOON)
-
-    [written] = await store.record(result)
-
-    assert written.held
-    assert len(await store.ids("attempts")) == isinstance(result, AttemptResult)
-
-
-async def test_deliveries_and_events_without_a_majority_are_to_be_kept_again(store: Store) -> None:
-    deliveries = Deliveries(lonely(store), DeliveryTimes(lease=LEASE))
-    events = Events(lonely(store), DeliveryTimes(lease=LEASE))
-    for _ in range(2):  # the second time they are there already
-        with pytest.raises(Unavailable):
-            await deliveries.insert([a_new_delivery()], at=NOON)
-        with pytest.raises(Unavailable):
-            await events.store([an_event_of("event-1")], at=NOON)
-
-    await store.insert(1)
-    await store.events.store([an_event_of("event-1")], at=NOON)
-
-
-def lonely(store: Store) -> Database:
-    """The same database, of which more members are asked for than there are."""
-    return store.database.with_options(write_concern=WriteConcern(w=5))
 
 
 async def test_every_query_of_the_dispatcher_uses_an_index(store: Store) -> None:

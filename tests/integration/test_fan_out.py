@@ -1,6 +1,8 @@
-"""An event becomes a delivery for each webhook that it is for."""
+"""An event becomes a delivery for each webhook that it is for; its first attempt begins at once."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import orjson
@@ -14,9 +16,21 @@ from common.contracts.webhooks import WebhookFilter, WebhookId, WebhookStatus, e
 from common.mongo import Database
 from dispatcher.batcher import running
 from dispatcher.fan_out import NotAnEvent
-from tests.builders.deliveries import VAT, a_store, an_event
-from tests.delivery.fanning import Fanning
-from webhook_store.deliveries import CancelReason, DeliveryState, delivery_id
+from tests.builders.deliveries import VAT, an_event
+from tests.builders.webhooks import NOON
+from tests.delivery.dispatching import NO_SLOTS, ONE, Dispatching
+from tests.delivery.waiting import SOON
+from tests.fakes.dispatcher import Switch
+from webhook_store.deliveries import (
+    CancelReason,
+    ClaimedDelivery,
+    Deliveries,
+    DeliveryState,
+    DeliveryTimes,
+    NewDelivery,
+    delivery_id,
+)
+from webhook_store.sending import Sendable
 from webhook_store.watchlists import Members
 
 pytestmark = pytest.mark.integration
@@ -31,21 +45,32 @@ A_TEST: dict[str, Any] = {
 
 
 @pytest.fixture(name="empty")
-async def _empty(empty_webhooks_db: Database) -> AsyncIterator[Fanning]:
-    store = a_store(empty_webhooks_db)
-    async with running(*store.batchers):
-        yield Fanning(empty_webhooks_db, store)
+async def _empty(empty_webhooks_db: Database) -> AsyncIterator[Dispatching]:
+    """No first attempt begins: each is queued."""
+    empty = Dispatching(empty_webhooks_db, limits=NO_SLOTS)
+    async with running(*empty.store.batchers):
+        yield empty
 
 
 @pytest.fixture(name="fanning")
-async def _fanning(empty: Fanning) -> Fanning:
+async def _fanning(empty: Dispatching) -> Dispatching:
     """Two webhooks match every event."""
     await empty.subscribe(WH1, WH2)
     return empty
 
 
+@pytest.fixture(name="one")
+async def _one(empty_webhooks_db: Database) -> AsyncIterator[Dispatching]:
+    """A webhook matches every event, and has one slot."""
+    one = Dispatching(empty_webhooks_db, limits=ONE)
+    async with running(*one.store.batchers):
+        await one.subscribe(WH1)
+        async with one.attempts.running():
+            yield one
+
+
 async def test_an_event_is_stored_once_with_a_row_and_a_queued_delivery_per_webhook(
-    fanning: Fanning,
+    fanning: Dispatching,
 ) -> None:
     event = an_event()
     norwegian = WebhookFilter(countries=(Country.NO,))
@@ -60,7 +85,7 @@ async def test_an_event_is_stored_once_with_a_row_and_a_queued_delivery_per_webh
     assert not any(retries for _, retries in fanning.delivery_queue.enqueued)
 
 
-async def test_a_repeated_event_creates_nothing_twice(fanning: Fanning) -> None:
+async def test_a_repeated_event_creates_nothing_twice(fanning: Dispatching) -> None:
     event = an_event()
 
     await fanning.happens(event)
@@ -71,7 +96,7 @@ async def test_a_repeated_event_creates_nothing_twice(fanning: Fanning) -> None:
 
 
 async def test_an_event_with_a_receipt_does_not_reach_webhooks_that_subscribed_later(
-    empty: Fanning,
+    empty: Dispatching,
 ) -> None:
     event = an_event()
     await empty.happens(event)
@@ -83,16 +108,15 @@ async def test_an_event_with_a_receipt_does_not_reach_webhooks_that_subscribed_l
 
 
 async def test_a_change_of_a_watchlist_applies_to_the_next_event_of_every_dispatcher(
-    empty: Fanning,
+    empty: Dispatching,
 ) -> None:
-    other = a_store(empty.database)
     members, watchlist = Members(empty.database), WatchlistId("wl_1")
     limits = WebhookFilter(watchlists=(watchlist,), companies=(CompanyKey(Country.NO, VAT),))
     await empty.subscribe(WH1, filter=limits)
     before, during, later, after = map(an_event, range(1, 5))
 
-    async with running(*other.batchers):
-        another = Fanning(empty.database, other, empty.delivery_queue)
+    another = Dispatching(empty.database, limits=NO_SLOTS)
+    async with running(*another.store.batchers):
         await empty.happens(before)
         await members.add(watchlist, [CompanyKey(Country.DK, VAT)])
         await empty.happens(during)
@@ -105,7 +129,7 @@ async def test_a_change_of_a_watchlist_applies_to_the_next_event_of_every_dispat
 
 
 @pytest.mark.parametrize("subscribed", [(), (WH1,)])
-async def test_every_event_gets_a_receipt(empty: Fanning, subscribed: tuple[WebhookId]) -> None:
+async def test_every_event_gets_a_receipt(empty: Dispatching, subscribed: tuple[WebhookId]) -> None:
     event = an_event()
     await empty.subscribe(*subscribed)
 
@@ -115,7 +139,7 @@ async def test_every_event_gets_a_receipt(empty: Fanning, subscribed: tuple[Webh
 
 
 async def test_without_a_broker_the_event_is_not_done_and_its_rows_are_kept(
-    fanning: Fanning,
+    fanning: Dispatching,
 ) -> None:
     fanning.delivery_queue.broker.away = True
 
@@ -126,7 +150,7 @@ async def test_without_a_broker_the_event_is_not_done_and_its_rows_are_kept(
     assert await fanning.stored("receipts") == {}
 
 
-async def test_for_a_disabled_webhook_the_delivery_is_kept_as_cancelled(empty: Fanning) -> None:
+async def test_for_a_disabled_webhook_the_delivery_is_kept_as_cancelled(empty: Dispatching) -> None:
     event = an_event()
     await empty.subscribe(WH1)
     await empty.subscribe(WH2, status=WebhookStatus.DISABLED)
@@ -141,14 +165,14 @@ async def test_for_a_disabled_webhook_the_delivery_is_kept_as_cancelled(empty: F
     assert empty.woken == [delivery_id(event.id, WH1)]
 
 
-async def test_an_event_without_a_matching_webhook_is_not_stored(empty: Fanning) -> None:
+async def test_an_event_without_a_matching_webhook_is_not_stored(empty: Dispatching) -> None:
     await empty.happens(an_event())
 
     assert await empty.stored("events") == {}
 
 
 async def test_a_test_event_reaches_only_its_webhook_and_does_not_name_it(
-    fanning: Fanning,
+    fanning: Dispatching,
 ) -> None:
     event = an_event(**A_TEST)
 
@@ -158,7 +182,7 @@ async def test_a_test_event_reaches_only_its_webhook_and_does_not_name_it(
     assert (await fanning.stored("events"))[event.id]["body"] == encode_event(event)
 
 
-async def test_a_test_event_of_a_deleted_webhook_does_nothing(fanning: Fanning) -> None:
+async def test_a_test_event_of_a_deleted_webhook_does_nothing(fanning: Dispatching) -> None:
     await fanning.fan_out(encode_for(WebhookId("wh_gone"), an_event(**A_TEST)))
 
     assert await fanning.stored("deliveries") == {}
@@ -175,7 +199,7 @@ async def test_a_test_event_of_a_deleted_webhook_does_nothing(fanning: Fanning) 
         orjson.dumps({**orjson.loads(encode_event(an_event())), "occurred_at": "yesterday"}),
     ],
 )
-async def test_an_invalid_event_is_refused(fanning: Fanning, message: bytes) -> None:
+async def test_an_invalid_event_is_refused(fanning: Dispatching, message: bytes) -> None:
     with pytest.raises(NotAnEvent):
         await fanning.fan_out(message)
 
@@ -186,7 +210,7 @@ class TestAfterACompanyWasRemoved:
     """Its register ordered it: nothing of it is sent any more but the removal itself."""
 
     async def test_its_events_are_deleted_and_their_waiting_deliveries_cancelled(
-        self, fanning: Fanning
+        self, fanning: Dispatching
     ) -> None:
         before, removal = an_event(1), an_event(2, type=EventType.COMPANY_REMOVED)
         await fanning.happens(before)
@@ -198,7 +222,7 @@ class TestAfterACompanyWasRemoved:
         states = {row["event_id"]: row.get("reason") for row in rows}
         assert states == {before.id: CancelReason.COMPANY_REMOVED, removal.id: None}
 
-    async def test_a_late_event_is_not_sent(self, fanning: Fanning) -> None:
+    async def test_a_late_event_is_not_sent(self, fanning: Dispatching) -> None:
         late, removal = an_event(1), an_event(2, type=EventType.COMPANY_REMOVED)
         await fanning.happens(removal)
 
@@ -209,7 +233,190 @@ class TestAfterACompanyWasRemoved:
         rows = (await fanning.stored("deliveries")).values()
         assert {row["event_id"] for row in rows} == {removal.id}
 
-    async def test_a_removal_without_subscribers_is_stored(self, empty: Fanning) -> None:
+    async def test_a_removal_without_subscribers_is_stored(self, empty: Dispatching) -> None:
         await empty.happens(an_event(2, type=EventType.COMPANY_REMOVED))
 
         assert len(await empty.stored("events")) == 1
+
+
+async def first_row(one: Dispatching) -> dict[str, Any]:
+    return (await one.stored("deliveries"))[ROW]
+
+
+LEASE = timedelta(seconds=30)
+ROW = delivery_id(an_event().id, WH1)
+
+
+class Interfering(Deliveries):
+    """Deliveries between whose insert and its answer something happens."""
+
+    def __init__(self, one: Dispatching) -> None:
+        super().__init__(one.database, DeliveryTimes(lease=LEASE))
+        one.store.deliveries = self
+        self.answer = Switch()
+        self.store, self.purged = one.store, False
+        self.fault: Exception | None = None
+
+    async def insert(
+        self, new: Sequence[NewDelivery], *, at: datetime, token: str = ""
+    ) -> list[ClaimedDelivery]:
+        if self.fault is not None:
+            raise self.fault
+        claimed = await super().insert(new, at=at, token=token)
+        if self.purged:
+            await self.store.purge([one.event_id for one in new])
+        self.answer.check()
+        return claimed
+
+
+async def test_it_is_stored_as_claimed_and_posted_without_a_message(one: Dispatching) -> None:
+    one.sender.gate.clear()
+    await one.happens(an_event())
+    stored = await first_row(one)
+    one.sender.gate.set()
+    await one.attempts.drain(SOON)
+
+    assert (stored["state"], stored["attempts"]) == (DeliveryState.WAITING, 0)
+    assert (stored["lease_until"], stored["wake_at"]) == (NOON + LEASE, NOON + LEASE)
+    [post] = one.posts
+    assert post.headers["X-Delivery-Id"] == ROW
+    assert one.woken == []
+    assert (await first_row(one))["state"] == DeliveryState.SUCCEEDED
+    assert len(await one.stored("attempts")) == 1
+
+
+async def test_over_a_limit_it_is_queued(one: Dispatching) -> None:
+    one.sender.gate.clear()
+    later = an_event(2)
+
+    await one.happens(an_event())
+    await one.happens(later)
+
+    assert one.woken == [delivery_id(later.id, WH1)]
+    one.sender.gate.set()
+
+
+async def test_its_slot_is_free_after_its_post(one: Dispatching) -> None:
+    for revision in (1, 2, 3):
+        await one.happens(an_event(revision))
+        await one.until_recorded(revision)
+
+    assert one.woken == []
+
+
+async def test_a_delivery_that_an_interrupted_fan_out_left_waiting_is_posted_once(
+    one: Dispatching,
+) -> None:
+    before = Dispatching(one.database, limits=NO_SLOTS)
+    before.delivery_queue.broker.away = True
+    async with running(*before.store.batchers):
+        with pytest.raises(Unavailable):
+            await before.happens(an_event())
+
+    await one.happens(an_event())
+    await one.attempts.drain(SOON)
+
+    assert len(one.posts) == 1
+    assert (await first_row(one))["state"] == DeliveryState.SUCCEEDED
+
+
+async def test_a_delivery_that_another_process_has_claimed_is_left_to_it(one: Dispatching) -> None:
+    another = Dispatching(one.database, limits=ONE)
+    another.sender.gate.clear()
+    async with running(*another.store.batchers), another.attempts.running():
+        await another.happens(an_event())
+        await one.database["receipts"].delete_many({})
+
+        await one.happens(an_event())
+        await one.happens(an_event(2))
+
+        await one.attempts.drain(SOON)
+        another.sender.gate.set()
+        await another.attempts.drain(SOON)
+
+    # The second event's, for which the slot is free again.
+    assert len(one.posts) == 1
+    assert (await first_row(one))["state"] == DeliveryState.SUCCEEDED
+
+
+async def test_an_insert_without_an_answer_is_made_again(one: Dispatching) -> None:
+    deliveries = Interfering(one)
+    deliveries.answer.away = True
+    with pytest.raises(Unavailable):
+        await one.happens(an_event())
+    stored = await first_row(one)
+    deliveries.answer.away = False
+
+    await one.happens(an_event())
+    await one.attempts.drain(SOON)
+
+    # Only this process knows that nobody attempts it.
+    assert stored["lease_until"] == NOON + LEASE
+    assert len(one.posts) == 1
+    assert (await first_row(one))["state"] == DeliveryState.SUCCEEDED
+
+
+async def test_an_insert_that_fails_releases_its_slot(one: Dispatching) -> None:
+    deliveries = Interfering(one)
+    deliveries.fault = ValueError("crashed")
+    with pytest.raises(ValueError, match="crashed"):
+        await one.happens(an_event())
+    deliveries.fault = None
+
+    await one.happens(an_event())
+    await one.attempts.drain(SOON)
+
+    assert one.woken == []
+    assert len(one.posts) == 1
+
+
+async def test_of_a_company_that_is_removed_meanwhile_nothing_is_posted(one: Dispatching) -> None:
+    Interfering(one).purged = True
+
+    await one.happens(an_event())
+    await one.attempts.drain(SOON)
+
+    assert one.posts == []
+    assert (await first_row(one))["reason"] == CancelReason.COMPANY_REMOVED
+
+
+def after_the_match(one: Dispatching, happens: Callable[[Dispatching], Awaitable[None]]) -> None:
+    """Lets something happen to the webhook before its present state is read."""
+    sendables = one.store.sendables
+
+    async def read(ids: Sequence[WebhookId]) -> Sequence[Sendable | None]:
+        await happens(one)
+        return await sendables(ids)
+
+    vars(one.store)["sendables"] = read
+
+
+@pytest.mark.parametrize("fields", [{"status": WebhookStatus.DISABLED}, {"generation": 3}])
+async def test_a_webhook_that_was_disabled_since_the_match_receives_nothing(
+    one: Dispatching, fields: dict[str, Any]
+) -> None:
+    after_the_match(one, partial(Dispatching.change_webhook, **fields))
+
+    await one.happens(an_event())
+    await one.attempts.drain(SOON)
+
+    assert one.posts == []
+    assert (await first_row(one))["reason"] == CancelReason.WEBHOOK_DISABLED
+
+
+async def test_that_of_a_webhook_deleted_since_the_match_is_queued(one: Dispatching) -> None:
+    after_the_match(one, Dispatching.delete_webhook)
+
+    await one.happens(an_event())
+
+    # Its message cancels it.
+    assert one.woken == [ROW]
+
+
+async def test_during_an_orderly_end_it_stays_for_the_requeue_job(one: Dispatching) -> None:
+    await one.attempts.drain(0)
+
+    await one.happens(an_event())
+
+    assert one.posts == []
+    assert (await first_row(one))["state"] == DeliveryState.WAITING

@@ -9,6 +9,7 @@ from common.contracts.webhooks import WebhookId
 from common.messaging.queues import LONG_QUEUE
 from common.mongo import Database
 from dispatcher.requeue import BATCH_SIZE, OverdueRequeuer, RequeueCounts
+from dispatcher.store import Store
 from tests.builders.deliveries import a_delivery_id, a_new_delivery, a_store, a_task
 from tests.fakes.dispatcher import FakeDeliveryQueue, Time
 from webhook_store.collections import DELIVERIES
@@ -24,7 +25,7 @@ class Overdue:
 
     def __init__(self, webhooks_db: Database) -> None:
         self.time = Time()
-        self.rows = a_store(webhooks_db).deliveries
+        self.rows = a_store(webhooks_db, Store).deliveries
         self.delivery_queue = FakeDeliveryQueue()
         self.throttled: set[WebhookId] = set()
         self.looked_at: list[WebhookId] = []

@@ -1,13 +1,15 @@
 """Limits on posts in flight."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 
 from common.contracts.webhooks import WebhookId
 from dispatcher.slots import ConcurrencyLimits, LimitKey, PostsInFlight, Slots
 from tests.delivery.waiting import SOON
-from tests.unit.dispatcher.conftest import POST_TIMEOUT
+
+POST_TIMEOUT = timedelta(seconds=10)
 
 
 def a_place(webhook: str = "wh_1", host: str = "a.example", owner: str = "owner") -> LimitKey:

@@ -17,7 +17,7 @@ from common.mongo_clock import DatabaseClock, database_clock
 from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside, repeat
-from dispatcher.attempts import Attempt, ThrottledWebhooks
+from dispatcher.attempts import Attempt, Attempts
 from dispatcher.batcher import running
 from dispatcher.fan_out import FanOut, FirstAttempts, NewAttempts
 from dispatcher.http_sender import SenderLimits, http_sender
@@ -80,15 +80,15 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         )
     )
     first_attempts = _first_attempts(settings, store, broker.delivery_queue, sender, now)
-    throttled = first_attempts.throttled
-    THROTTLED.set_function(lambda: throttled.count)
-    await stack.enter_async_context(throttled.running())
+    attempts = first_attempts.attempts
+    THROTTLED.set_function(lambda: attempts.throttled)
+    await stack.enter_async_context(attempts.running())
     requeue = RequeueJob(
         OverdueRequeuer(
             store.deliveries,
             broker.delivery_queue,
             pause=settings.webhook_requeue_cooldown,
-            rescan=throttled.rescan,
+            rescan=attempts.rescan,
             now=now,
         ),
         interval=settings.webhook_requeue_interval,
@@ -120,8 +120,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         consumers(
             broker.consuming,
             fan_out=FanOut(store, first_attempts),
-            deliver=throttled.handle,
-            drain=throttled.drain,
+            deliver=attempts.handle,
+            drain=attempts.drain,
             topology=broker.topology,
             random=random,
             shutdown_grace=settings.shutdown_grace.total_seconds(),
@@ -189,7 +189,7 @@ def _first_attempts(
     return FirstAttempts(
         store=store,
         slots=slots,
-        throttled=ThrottledWebhooks(attempt, slots),
+        attempts=Attempts(attempt, slots),
         delivery_queue=delivery_queue,
         new=NewAttempts(limits.posts),
     )

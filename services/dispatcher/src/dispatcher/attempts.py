@@ -1,26 +1,25 @@
-"""Attempts in flight, and a backlog for each webhook with more due deliveries than slots.
+"""Attempts to deliver: a slot, a claim, one signed post, and the record of its outcome.
 
-A delivery over a limit stays in its row and its message is acked, so a slow receiver holds no
-messages. The backlog claims the webhook's due rows one by one as slots become free, first attempts
-before retries. It buffers a bounded number of deliveries and reads further ones from the store.
+A delivery whose slot is free is attempted at once. Others stay in their rows and their messages are
+acked, so a slow receiver holds no messages: a backlog for each webhook claims its due rows one by
+one as slots become free, first attempts before retries. It buffers a bounded number of deliveries
+and reads further ones from the store.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
 from common.contracts.deliveries import DeliveryTask, DeliveryTasks
 from common.contracts.failures import Unavailable
-from common.contracts.webhooks import DisabledReason, WebhookId
+from common.contracts.webhooks import WebhookId
 from dispatcher.outcomes import (
     Cause,
-    Decision,
-    Done,
     GiveUp,
     Outcome,
     Post,
@@ -39,17 +38,22 @@ from webhook_store.deliveries import CancelReason, ClaimedDelivery
 from webhook_store.events import EventBody
 from webhook_store.headers import constant_headers
 from webhook_store.recording import AttemptResult, Cancellation
-from webhook_store.secrets import SigningSecrets
 from webhook_store.sending import Sendable
 
 #: Failed retries from which on an owner is notified that a delivery fails: its third attempt.
 FAILING_RETRIES = 2
+#: Maximum deliveries that a backlog buffers; further ones are read from the store.
+MAX_BUFFERED = 64
+#: Maximum posts being recorded after their slots were released. At this number the database is
+#: slow, and further posts keep their slots until it catches up.
+MAX_RECORDING = 200
 
-Clock = Callable[[], datetime]
+Q = TypeVar("Q")
+A = TypeVar("A")
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PostResult:
     """A completed post that is not recorded yet."""
 
     webhook: Sendable
@@ -57,11 +61,6 @@ class Posted:
     outcome: Outcome
     at: datetime
     ended_at: datetime
-
-    @property
-    def timed_out(self) -> bool:
-        """Returns True if the post timed out, while connecting or altogether."""
-        return cause_of(self.outcome) is Cause.TIMEOUT
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +77,26 @@ class Attempt:
     delays: Sequence[timedelta]
     #: Maximum duration of a post.
     post_timeout: timedelta
-    now: Clock
+    now: Callable[[], datetime]
 
-    async def post(self, webhook: Sendable | None, delivery: ClaimedDelivery) -> Posted | None:
+    async def post(self, webhook: Sendable | None, delivery: ClaimedDelivery) -> PostResult | None:
         """Posts a claimed delivery, or cancels or defers it and returns None.
 
         The caller must record a completed post.
         """
         body = None
-        if webhook is not None and may_be_attempted(webhook, delivery):
+        if webhook is not None and _may_be_attempted(webhook, delivery):
             body = await self.store.body(delivery.event_id)
         return await self.post_body(webhook, delivery, body)
 
     async def post_body(
         self, webhook: Sendable | None, delivery: ClaimedDelivery, body: EventBody | None
-    ) -> Posted | None:
+    ) -> PostResult | None:
         """Like `post`, with the body as it was read after the claim; None when purged."""
         if webhook is None:
             await self._cancel(delivery, CancelReason.WEBHOOK_DELETED)
             return None
-        if not may_be_attempted(webhook, delivery):
+        if not _may_be_attempted(webhook, delivery):
             await self._cancel(delivery, CancelReason.WEBHOOK_DISABLED)
             return None
         if body is None:
@@ -106,127 +105,81 @@ class Attempt:
         if webhook.secrets is None:
             self.telemetry.deferred(delivery.id, DeferReason.DECRYPTION_FAILED)
             return None
-        if not self._outlasts_a_post(delivery):
+        at = self.now()
+        if at + self.post_timeout > delivery.lease_until:
             return await self._post_later(delivery)
-        return await self._post(webhook, webhook.secrets, delivery, body)
+        headers = {
+            **{name: value.get_secret_value() for name, value in webhook.headers.items()},
+            **constant_headers(delivery.event_type),
+            **signature_headers(webhook.secrets, delivery_id=delivery.id, body=body.bytes, at=at),
+        }
+        try:
+            outcome = await self.sender.send(Post(webhook.url, headers, body.bytes, body.trace))
+        except Unavailable as outage:
+            self.telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
+            return None
+        return PostResult(webhook, delivery, outcome, at=at, ended_at=self.now())
 
-    def _outlasts_a_post(self, delivery: ClaimedDelivery) -> bool:
-        return self.now() + self.post_timeout <= delivery.lease_until
+    async def record(self, result: PostResult) -> None:
+        """Records a post, waiting out a database outage, and schedules its retry."""
+        delivery, cause = result.delivery, cause_of(result.outcome)
+        decision = decide(
+            result.outcome, retries=delivery.retries, by_hand=delivery.by_hand, delays=self.delays
+        )
+        retry = decision if isinstance(decision, RetryAfter) else None
+        attempted = AttemptResult(
+            delivery=delivery,
+            at=result.at,
+            # The database's clock may step back when it is read again during a short post.
+            duration=max(result.ended_at - result.at, timedelta()),
+            response_code=status_of(result.outcome),
+            error=cause,
+            next_attempt_at=None if retry is None else result.ended_at + retry.delay,
+            disable=decision.disable if isinstance(decision, GiveUp) else None,
+        )
+        written = await self.store.record(attempted)
+        self.telemetry.attempted(attempted, result.webhook.host, decision, written)
+        if written.held and retry is not None:
+            await self._schedule(attempted, retry.delay)
 
-    async def _post_later(self, delivery: ClaimedDelivery) -> Posted | None:
-        """Posts a delivery whose lease ran while its event was read, as during an outage.
+    async def _schedule(self, failed: AttemptResult, delay: timedelta) -> None:
+        delivery = failed.delivery
+        task = DeliveryTask(
+            delivery_id=delivery.id, webhook_id=delivery.webhook_id, attempt=failed.number + 1
+        )
+        try:
+            await self.delivery_queue.schedule(task, after=delay)
+        except Unavailable:
+            self.telemetry.not_published(task)
+        if delivery.retries < FAILING_RETRIES:
+            return
+        try:
+            await self.store.note_failing(failed)
+        except Unavailable as outage:
+            self.telemetry.not_noted(delivery.webhook_id, str(outage))
 
-        Otherwise the response might arrive after another process has claimed the row. The webhook
-        is read again, since it may have changed since the claim.
-        """
+    async def _post_later(self, delivery: ClaimedDelivery) -> PostResult | None:
+        # Its lease ran while its event was read, as during an outage: the response might arrive
+        # after another process has claimed the row. The webhook may have changed since the claim.
         webhook = await self.store.retry(
             lambda: self.store.sendable(delivery.webhook_id), what="sendable"
         )
         renewed = await self.store.renew(delivery)
-        if renewed is None or not self._outlasts_a_post(renewed):
+        if renewed is None or self.now() + self.post_timeout > renewed.lease_until:
             self.telemetry.deferred(delivery.id, DeferReason.LEASE)
             return None
         return await self.post(webhook, renewed)
 
-    async def _post(
-        self, webhook: Sendable, secrets: SigningSecrets, delivery: ClaimedDelivery, body: EventBody
-    ) -> Posted | None:
-        at = self.now()
-        try:
-            outcome = await self.sender.send(
-                Post(
-                    webhook.url,
-                    _headers(webhook, secrets, delivery, body.bytes, at),
-                    body.bytes,
-                    body.trace,
-                )
-            )
-        except Unavailable as outage:
-            self.telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
-            return None
-        return Posted(webhook, delivery, outcome, at=at, ended_at=self.now())
-
-    async def record(self, posted: Posted) -> None:
-        """Records a post, waiting out a database outage, and schedules its retry."""
-        delivery = posted.delivery
-        decision = decide(
-            posted.outcome, retries=delivery.retries, by_hand=delivery.by_hand, delays=self.delays
-        )
-        attempted = AttemptResult(
-            delivery=delivery,
-            at=posted.at,
-            # The database's clock may step back when it is read again during a short post.
-            duration=max(posted.ended_at - posted.at, timedelta()),
-            response_code=status_of(posted.outcome),
-            error=cause_of(posted.outcome),
-            next_attempt_at=_next_attempt_at(decision, posted.ended_at),
-            disable=_disables(decision),
-        )
-        written = await self.store.record(attempted)
-        self.telemetry.attempted(attempted, posted.webhook.host, decision, written)
-        if written.held and isinstance(decision, RetryAfter):
-            await self._retry(_retry_of(attempted), decision.delay)
-            if delivery.retries >= FAILING_RETRIES:
-                await self._note_failing(attempted)
-
-    async def _retry(self, task: DeliveryTask, after: timedelta) -> None:
-        try:
-            await self.delivery_queue.schedule(task, after=after)
-        except Unavailable:
-            self.telemetry.not_published(task)
-
-    async def _note_failing(self, attempted: AttemptResult) -> None:
-        try:
-            await self.store.note_failing(attempted)
-        except Unavailable as outage:
-            self.telemetry.not_noted(attempted.delivery.webhook_id, str(outage))
-
     async def _cancel(self, delivery: ClaimedDelivery, reason: CancelReason) -> None:
-        cancelled = Cancellation(delivery, reason)
-        await self.store.record(cancelled)
-        self.telemetry.cancelled(cancelled)
+        cancellation = Cancellation(delivery, reason)
+        await self.store.record(cancellation)
+        self.telemetry.cancelled(cancellation)
 
 
-def _headers(
-    webhook: Sendable, secrets: SigningSecrets, delivery: ClaimedDelivery, body: bytes, at: datetime
-) -> Mapping[str, str]:
-    return {
-        **{name: value.get_secret_value() for name, value in webhook.headers.items()},
-        **constant_headers(delivery.event_type),
-        **signature_headers(secrets, delivery_id=delivery.id, body=body, at=at),
-    }
-
-
-def _next_attempt_at(decision: Decision, ended_at: datetime) -> datetime | None:
-    return ended_at + decision.delay if isinstance(decision, RetryAfter) else None
-
-
-def _disables(decision: Decision) -> DisabledReason | None:
-    match decision:
-        case GiveUp(reason):
-            return reason
-        case Done() | RetryAfter():
-            return None
-        case _:
-            assert_never(decision)
-
-
-def _retry_of(attempted: AttemptResult) -> DeliveryTask:
-    return DeliveryTask(
-        delivery_id=attempted.delivery.id,
-        webhook_id=attempted.delivery.webhook_id,
-        attempt=attempted.number + 1,
-    )
-
-
-#: Maximum deliveries that a backlog buffers; further ones are read from the store.
-MAX_BUFFERED = 64
-#: Maximum posts being recorded after their slots were released. At this number the database is
-#: slow, and further posts keep their slots until it catches up.
-MAX_RECORDING = 200
-
-Q = TypeVar("Q")
-A = TypeVar("A")
+def _may_be_attempted(webhook: Sendable, delivery: ClaimedDelivery) -> bool:
+    # Deliveries that waited when the webhook was disabled belong to an earlier generation:
+    # enabling does not resume them, but they can be recovered.
+    return webhook.enabled and webhook.generation == delivery.generation
 
 
 class _Stopping(Exception):
@@ -257,8 +210,11 @@ class _Backlog:
             self.retries.append(task)
 
 
-class ThrottledWebhooks:
-    """Backlogs of one process; they run while `running` is entered."""
+class Attempts:
+    """The attempts of one process, in flight and in backlogs; they run while `running` is entered.
+
+    A row whose attempt does not start, because the process stops, is requeued by the requeue job.
+    """
 
     def __init__(self, attempt: Attempt, slots: Slots) -> None:
         self._attempt = attempt
@@ -267,12 +223,12 @@ class ThrottledWebhooks:
         self._slots = slots
         self._group: asyncio.TaskGroup | None = None
         self._backlogs: dict[WebhookId, _Backlog] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._attempts: set[asyncio.Task[None]] = set()
+        self._workers: set[asyncio.Task[None]] = set()
+        self._in_flight: set[asyncio.Task[None]] = set()
         self._recording = asyncio.Semaphore(MAX_RECORDING)
 
     @property
-    def count(self) -> int:
+    def throttled(self) -> int:
         """Returns the number of webhooks with due deliveries that wait for a slot."""
         return len(self._backlogs)
 
@@ -299,7 +255,9 @@ class ThrottledWebhooks:
         """
         webhook = await self._store.sendable(task.webhook_id)
         if webhook is None:
-            await self._cancel(task)
+            cancelled = await self._store.claim(task)
+            if cancelled is not None:
+                await self._attempt.post(None, cancelled)
             return
         limit_key = LimitKey(webhook.webhook_id, webhook.host, webhook.owner)
         if more:
@@ -316,7 +274,7 @@ class ThrottledWebhooks:
                 self._slots.release(limit_key)
         if delivery is not None:
             post = partial(self._attempt.post, webhook, delivery)
-            self._run(self._attempt_in_slot(limit_key, delivery, post))
+            self._start(self._run(limit_key, delivery, post))
 
     def begin(
         self,
@@ -327,12 +285,7 @@ class ThrottledWebhooks:
     ) -> asyncio.Task[None] | None:
         """Starts the attempt of a claimed delivery that has a slot; None while stopping."""
         post = partial(self._attempt.post_body, webhook, delivery, body)
-        return self._run(self._attempt_in_slot(limit_key, delivery, post))
-
-    async def _cancel(self, task: DeliveryTask) -> None:
-        delivery = await self._store.claim(task)
-        if delivery is not None:
-            await self._attempt.post(None, delivery)
+        return self._start(self._run(limit_key, delivery, post))
 
     def rescan(self, webhook_id: WebhookId) -> bool:
         """Makes the webhook's backlog read the store again; False when it has none."""
@@ -355,7 +308,7 @@ class ThrottledWebhooks:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Runs the backlogs during the body; call `drain` before leaving, or posts are cut."""
+        """Runs the attempts during the body; call `drain` before leaving, or posts are cut."""
         async with asyncio.TaskGroup() as self._group:
             try:
                 yield
@@ -365,45 +318,87 @@ class ThrottledWebhooks:
     async def drain(self, timeout: float) -> None:
         """Stops starting posts and waits up to `timeout` seconds for those in flight."""
         self._group = None
-        for backlog in self._tasks:
-            backlog.cancel()
-        if self._attempts:
-            await asyncio.wait(self._attempts, timeout=timeout)
-        for attempt in self._attempts:
+        for worker in self._workers:
+            worker.cancel()
+        if self._in_flight:
+            await asyncio.wait(self._in_flight, timeout=timeout)
+        for attempt in self._in_flight:
             attempt.cancel()
 
+    def _start(self, attempt: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
+        if self._group is None:
+            attempt.close()
+            return None
+        task = self._group.create_task(attempt)
+        self._in_flight.add(task)
+        task.add_done_callback(self._in_flight.discard)
+        return task
+
+    async def _run(
+        self,
+        limit_key: LimitKey,
+        delivery: ClaimedDelivery,
+        post: Callable[[], Awaitable[PostResult | None]],
+    ) -> None:
+        try:
+            result = await self._post_in_slot(limit_key, post)
+            if result is not None:
+                try:
+                    await self._attempt.record(result)
+                finally:
+                    self._recording.release()
+        except Unavailable as outage:
+            self._telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
+        except Exception:  # noqa: BLE001 (telemetry logs it; the backlog must continue)
+            self._telemetry.failed(delivery.id, delivery.webhook_id)
+
+    async def _post_in_slot(
+        self, limit_key: LimitKey, post: Callable[[], Awaitable[PostResult | None]]
+    ) -> PostResult | None:
+        result = None
+        try:
+            result = await post()
+            if result is not None:
+                # Slots held during the write would limit posts to the database's write rate.
+                await self._recording.acquire()
+        finally:
+            if result is not None and cause_of(result.outcome) is Cause.TIMEOUT:
+                self._slots.release_after_timeout(limit_key)
+            else:
+                self._slots.release(limit_key)
+        return result
+
     def _backlog(self, limit_key: LimitKey) -> _Backlog | None:
-        """Returns the webhook's backlog, started if necessary; None while stopping."""
         backlog = self._backlogs.get(limit_key.webhook_id)
         if backlog is not None:
             backlog.limit_key = limit_key
         elif self._group is not None:
             backlog = self._backlogs[limit_key.webhook_id] = _Backlog(limit_key)
-            working = self._group.create_task(self._work_off(backlog))
-            self._tasks.add(working)
-            working.add_done_callback(self._tasks.discard)
+            worker = self._group.create_task(self._work_off(backlog))
+            self._workers.add(worker)
+            worker.add_done_callback(self._workers.discard)
         return backlog
 
     async def _work_off(self, backlog: _Backlog) -> None:
         try:
             while self._group is not None and backlog:
                 if backlog.first_attempts:
-                    await self._start_attempt(backlog, backlog.first_attempts.popleft())
+                    await self._attempt_next(backlog, backlog.first_attempts.popleft())
                 elif backlog.retries and not backlog.more:
-                    await self._start_attempt(backlog, backlog.retries.popleft())
+                    await self._attempt_next(backlog, backlog.retries.popleft())
                 else:
-                    await self._read_store(backlog)
+                    await self._read_due(backlog)
         except Exception:  # noqa: BLE001 (other backlogs continue; the requeue job requeues these rows)
             self._telemetry.backlog_failed(backlog.limit_key.webhook_id)
         finally:
             del self._backlogs[backlog.limit_key.webhook_id]
 
-    async def _start_attempt(self, backlog: _Backlog, task: DeliveryTask) -> None:
+    async def _attempt_next(self, backlog: _Backlog, task: DeliveryTask) -> None:
         limit_key = backlog.limit_key
         await self._slots.wait(limit_key)
-        self._run(self._claim_and_attempt(limit_key, task))
+        self._start(self._claim_and_run(limit_key, task))
 
-    async def _read_store(self, backlog: _Backlog) -> None:
+    async def _read_due(self, backlog: _Backlog) -> None:
         # Buffered deliveries are in the store as well. Nothing is claimed before it has a slot:
         # otherwise its lease could expire while it waits.
         backlog.more = False
@@ -414,88 +409,29 @@ class ThrottledWebhooks:
             backlog.buffer(task)
         backlog.rest = len(due) == MAX_BUFFERED
 
-    def _run(self, attempt: Coroutine[Any, Any, None]) -> asyncio.Task[None] | None:
-        if self._group is None:  # stopping; the requeue job requeues the row when its lease expires
-            attempt.close()
-            return None
-        task = self._group.create_task(attempt)
-        self._attempts.add(task)
-        task.add_done_callback(self._attempts.discard)
-        return task
-
-    async def _claim_and_attempt(self, limit_key: LimitKey, task: DeliveryTask) -> None:
+    async def _claim_and_run(self, limit_key: LimitKey, task: DeliveryTask) -> None:
         webhook, delivery = None, None
         try:
             # Each by itself: a claim that was made is not made again.
             webhook, delivery = await asyncio.gather(
-                self._after_outage(self._store.sendable, task.webhook_id),
-                self._after_outage(self._store.claim, task),
+                self._unless_stopping(self._store.sendable, task.webhook_id),
+                self._unless_stopping(self._store.claim, task),
             )
         except _Stopping:
-            pass  # the requeue job requeues the row
+            pass
         except Exception:  # noqa: BLE001 (telemetry logs it; the backlog must continue)
             self._telemetry.failed(task.delivery_id, task.webhook_id)
         if delivery is None:
             self._slots.release(limit_key)
         else:
-            post = partial(self._attempt.post, webhook, delivery)
-            await self._attempt_in_slot(limit_key, delivery, post)
+            await self._run(limit_key, delivery, partial(self._attempt.post, webhook, delivery))
 
-    async def _after_outage(self, ask: Callable[[Q], Awaitable[A]], question: Q) -> A:
+    async def _unless_stopping(self, ask: Callable[[Q], Awaitable[A]], question: Q) -> A:
         """Returns the database's answer after any outage; raises _Stopping at a shutdown."""
 
-        async def unless_stopping() -> A:
+        async def try_once() -> A:
             if self._group is None:
                 raise _Stopping
             return await ask(question)
 
-        return await self._store.retry(unless_stopping, what="claim")
-
-    async def _attempt_in_slot(
-        self,
-        limit_key: LimitKey,
-        delivery: ClaimedDelivery,
-        post: Callable[[], Awaitable[Posted | None]],
-    ) -> None:
-        try:
-            posted = await self._post_in_slot(limit_key, post)
-            if posted is not None:
-                await self._record(posted)
-        except Unavailable as outage:
-            self._telemetry.deferred(delivery.id, DeferReason.OUTAGE, str(outage))
-        except Exception:  # noqa: BLE001 (telemetry logs it; the backlog must continue)
-            self._telemetry.failed(delivery.id, delivery.webhook_id)
-
-    async def _post_in_slot(
-        self, limit_key: LimitKey, post: Callable[[], Awaitable[Posted | None]]
-    ) -> Posted | None:
-        """Posts, then releases the slot once the post may be recorded.
-
-        Slots held during the write would limit posts to the database's write rate.
-        """
-        posted = None
-        try:
-            posted = await post()
-            if posted is not None:
-                await self._recording.acquire()
-        finally:
-            if posted is not None and posted.timed_out:
-                self._slots.release_after_timeout(limit_key)
-            else:
-                self._slots.release(limit_key)
-        return posted
-
-    async def _record(self, posted: Posted) -> None:
-        try:
-            await self._attempt.record(posted)
-        finally:
-            self._recording.release()
-
-
-def may_be_attempted(webhook: Sendable, delivery: ClaimedDelivery) -> bool:
-    """Returns True unless the webhook is disabled, or was disabled since the event.
-
-    Deliveries that waited when it was disabled belong to an earlier generation: enabling does not
-    resume them, but they can be recovered.
-    """
-    return webhook.enabled and webhook.generation == delivery.generation
+        return await self._store.retry(try_once, what="claim")

@@ -17,7 +17,7 @@ from common.contracts.company import CompanyKey
 from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
 from common.contracts.webhooks import AddressedEvent, DeliveryId, decode_addressed
-from dispatcher.attempts import ThrottledWebhooks
+from dispatcher.attempts import Attempts
 from dispatcher.queues import DeliveryQueue
 from dispatcher.slots import LimitKey, Slots
 from dispatcher.store import Store
@@ -115,8 +115,8 @@ NEW = 2.0
 
 
 @dataclass(slots=True)
-class Begun:
-    """Attempts that began together, and have not ended."""
+class AttemptGroup:
+    """Attempts that begin together, and how many of them have not ended."""
 
     at: float
     attempts: int
@@ -136,49 +136,44 @@ class NewAttempts:
         self._seconds = seconds
         self._count = 0
         #: Oldest first.
-        self._begun: deque[Begun] = deque()
+        self._groups: deque[AttemptGroup] = deque()
         self._is_full = False
-        self._ended = asyncio.Event()
+        self._reopened = asyncio.Event()
 
-    async def room(self) -> None:
-        """Returns when there is room: after `most` new attempts, when a quarter of them have ended.
+    async def wait(self) -> None:
+        """Returns while fewer than `most` attempts are new; then when a quarter of them have ended.
 
         Events that wait continue together, so that they share round trips.
         """
-        while self._has_no_room():
-            self._ended.clear()
+        while self._too_many():
+            self._reopened.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._begun[0].at + self._seconds - _loop_time()):
-                    await self._ended.wait()
+                async with asyncio.timeout(self._groups[0].at + self._seconds - _loop_time()):
+                    await self._reopened.wait()
 
-    def _has_no_room(self) -> bool:
-        count = self._count_new()
-        self._is_full = count > self._reopens if self._is_full else count >= self._most
-        return self._is_full
-
-    def begin(self, attempts: int) -> Begun:
+    def begin(self, attempts: int) -> AttemptGroup:
         """Counts attempts as new from now on."""
-        begun = Begun(_loop_time(), attempts)
-        self._begun.append(begun)
+        group = AttemptGroup(_loop_time(), attempts)
+        self._groups.append(group)
         self._count += attempts
-        return begun
+        return group
 
-    def end(self, begun: Begun, attempts: int = 1) -> None:
-        """Counts them no longer."""
-        begun.attempts -= attempts
-        if begun.is_new:
+    def end(self, group: AttemptGroup, attempts: int = 1) -> None:
+        """Counts attempts of a group no longer."""
+        group.attempts -= attempts
+        if group.is_new:
             self._count -= attempts
-            if self._is_full and not self._has_no_room():
-                self._ended.set()
+            if self._is_full and not self._too_many():
+                self._reopened.set()
 
-    def _count_new(self) -> int:
-        """Counts them, after it has forgotten those that are no longer new."""
+    def _too_many(self) -> bool:
         latest = _loop_time() - self._seconds
-        while self._begun and (self._begun[0].at <= latest or not self._begun[0].attempts):
-            old = self._begun.popleft()
+        while self._groups and (self._groups[0].at <= latest or not self._groups[0].attempts):
+            old = self._groups.popleft()
             old.is_new = False
             self._count -= old.attempts
-        return self._count
+        self._is_full = self._count > self._reopens if self._is_full else self._count >= self._most
+        return self._is_full
 
 
 def _loop_time() -> float:
@@ -198,18 +193,18 @@ class FirstAttempts:
 
     store: Store
     slots: Slots
-    throttled: ThrottledWebhooks
+    attempts: Attempts
     delivery_queue: DeliveryQueue
     new: NewAttempts
 
     async def __call__(self, deliveries: Sequence[NewDelivery]) -> None:
         """Returns when none can be lost; raises `Unavailable` when it must be repeated."""
-        await self.new.room()
+        await self.new.wait()
         for first in range(0, len(deliveries), CHUNK):
             await self._deliver(deliveries[first : first + CHUNK])
 
     async def _deliver(self, deliveries: Sequence[NewDelivery]) -> None:
-        begun = self.new.begin(len(deliveries))
+        group = self.new.begin(len(deliveries))
         in_slots: dict[DeliveryId, _InSlot] = {}
         started = 0
         try:
@@ -220,19 +215,22 @@ class FirstAttempts:
             body = await self.store.body(deliveries[0].event_id) if claimed else None
             for delivery in claimed:
                 limit_key, webhook = in_slots.pop(delivery.id)
-                attempt = self.throttled.begin(limit_key, webhook, delivery, body)
+                attempt = self.attempts.begin(limit_key, webhook, delivery, body)
                 if attempt is not None:
-                    attempt.add_done_callback(lambda _: self.new.end(begun))
+                    attempt.add_done_callback(lambda _: self.new.end(group))
                     started += 1
         finally:
-            self.new.end(begun, len(deliveries) - started)
+            self.new.end(group, len(deliveries) - started)
             for limit_key, _ in in_slots.values():
                 self.slots.release(limit_key)
-        await self._wake([one for one in rows if one.begins and one.id in in_slots])
-        await self._queue([one for one in rows if not one.begins and one.cancelled is None])
+        # Those that an interrupted fan-out has stored are claimed, unless they were attempted.
+        existing = [_task(one) for one in rows if one.begins and one.id in in_slots]
+        await asyncio.gather(*(self.attempts.deliver(one, more=False) for one in existing))
+        others = [_task(one) for one in rows if not one.begins and one.cancelled is None]
+        if others:
+            await self.delivery_queue.enqueue(others, retries=False)
 
     async def _acquire(self, deliveries: Sequence[NewDelivery]) -> dict[DeliveryId, _InSlot]:
-        """Returns those for which a slot is free; its caller releases it."""
         due = [one for one in deliveries if one.cancelled is None]
         webhooks = await self.store.sendables([one.webhook_id for one in due])
         acquired = {}
@@ -243,15 +241,6 @@ class FirstAttempts:
                 if self.slots.acquire(limit_key):
                     acquired[delivery.id] = _InSlot(limit_key, webhook)
         return acquired
-
-    async def _wake(self, existing: Sequence[NewDelivery]) -> None:
-        """Claims deliveries that an interrupted fan-out has stored, unless they were attempted."""
-        tasks = (self.throttled.deliver(_task(one), more=False) for one in existing)
-        await asyncio.gather(*tasks)
-
-    async def _queue(self, deliveries: Sequence[NewDelivery]) -> None:
-        if deliveries:
-            await self.delivery_queue.enqueue(list(map(_task, deliveries)), retries=False)
 
 
 def _task(delivery: NewDelivery) -> DeliveryTask:
