@@ -5,12 +5,16 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import timedelta
 from random import Random
 
+from aio_pika import Message
+from aio_pika.abc import AbstractConnection
+from aio_pika.exceptions import ChannelNotFoundEntity, DeliveryError
+
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.publisher import Publisher
 from common.messaging.queues import Topology
 from common.messaging.rpc_client import RpcClient
 from dispatcher.queues import delivery_topology
-from tests.delivery.waiting import SOON, until_connected
+from tests.delivery.waiting import SOON, eventually, until_connected
 
 #: Given to what is never connected.
 NOWHERE = "amqp://guest:guest@127.0.0.1:1/"
@@ -37,6 +41,22 @@ async def a_publisher(
     )
     await connection.add(publisher)
     return publisher
+
+
+async def until_bound(operator: AbstractConnection, exchange: str) -> None:
+    """Returns when a queue takes the messages of the exchange, with an empty one."""
+
+    async def publish() -> bool:
+        channel = await operator.channel(on_return_raises=True)
+        try:
+            existing = await channel.get_exchange(exchange)
+            await existing.publish(Message(b""), "", mandatory=True)
+        except (ChannelNotFoundEntity, DeliveryError):
+            return False
+        await channel.close()
+        return True
+
+    await eventually(publish, bool)
 
 
 @asynccontextmanager

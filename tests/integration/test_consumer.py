@@ -13,7 +13,7 @@ import pytest
 import structlog.testing
 
 from common.contracts.failures import Unavailable
-from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_QUEUE
+from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_EXCHANGE, EVENTS_QUEUE
 from common.contracts.traces import TraceContext
 from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
 from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer, attached
@@ -21,7 +21,7 @@ from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.queues import Queue, Topology
 from common.runtime import tracing
 from dispatcher.queues import delivery_topology
-from tests.delivery.broker import NOWHERE, a_publisher, connections
+from tests.delivery.broker import NOWHERE, a_publisher, connections, until_bound
 from tests.delivery.waiting import SOON, until_connected
 
 pytestmark = pytest.mark.integration
@@ -220,6 +220,26 @@ async def test_processing_survives_its_connection(own: Broker) -> None:
 
         assert [await worker.next(), await worker.next()] == [b"slow", b"slow"]
         await waiting(own, "work", 0)
+
+
+async def test_a_consumer_restores_the_binding_of_its_queue(
+    amqp_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("common.messaging.connection.DECLARE_INTERVAL", 0.05)
+    async with (
+        connections(amqp_url, "publish", "consume") as (publishing, consuming),
+        await aio_pika.connect(amqp_url) as operator,
+    ):
+        own = Broker(amqp_url, consuming, await a_publisher(publishing))
+        worker = Worker()
+        async with own.consuming(worker, EVENTS_QUEUE):
+            await (await operator.channel()).exchange_delete(EVENTS_EXCHANGE)
+
+            await until_bound(operator, EVENTS_EXCHANGE)
+            await own.publisher.publish(b"1", exchange=EVENTS_EXCHANGE, routing_key="dk.x")
+
+            while await worker.next() != b"1":
+                continue
 
 
 async def test_an_unroutable_message_is_refused(own: Broker) -> None:

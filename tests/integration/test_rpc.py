@@ -28,7 +28,7 @@ from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer
 from common.messaging.rpc_servers import CLIENT_OVERLOAD, Route
 from common.runtime import tracing
 from local_stack.management import Management
-from tests.delivery.broker import NOWHERE, connections
+from tests.delivery.broker import NOWHERE, connections, until_bound
 from tests.delivery.waiting import SOON, until_connected
 
 pytestmark = pytest.mark.integration
@@ -528,6 +528,16 @@ async def test_client_and_server_reconnect_and_declare_what_was_deleted_meanwhil
         after = await rpc.until_answered("after")
 
     assert (before, after) == (b"before", b"after")
+
+
+async def test_a_server_restores_its_binding(
+    rpc: Rpc, amqp_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("common.messaging.connection.DECLARE_INTERVAL", 0.05)
+    async with rpc.server(), await aio_pika.connect(amqp_url) as operator:
+        await (await operator.channel()).exchange_delete(ROUTE.queue)
+
+        await until_bound(operator, ROUTE.queue)
 
 
 @pytest.mark.parametrize("is_repeatable", [True, False])

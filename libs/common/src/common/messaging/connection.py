@@ -7,7 +7,7 @@ attachment opens its channel and declares its queues and consumers anew.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from random import Random
 from typing import Any, Protocol
@@ -82,6 +82,8 @@ HEARTBEAT = 10
 #: of the connection's own queues: it loses all queues of a node together, and calls wait for it.
 FLOW_INTERVAL = 0.1
 QUEUE_INTERVAL = 0.25
+#: Seconds between two declarations of what an operator may delete while connections stay up.
+DECLARE_INTERVAL = 5.0
 
 _UP = Gauge("broker_connection_up", "Whether a connection is usable", ["connection"])
 _LOST = Counter("broker_connections_lost_total", "Connections that were lost", ["connection"])
@@ -111,6 +113,7 @@ class SupervisedConnection:
         self._blocked = False
         self._transport = ContentTransport(self._nodes)
         self._own_queues: dict[str, AbstractChannel] = {}
+        self._declarations: dict[str, Callable[[], Awaitable[object]]] = {}
         self.name = name
         _LOST.labels(name)  # Prometheus sees no increase in a counter's first sample
 
@@ -180,9 +183,19 @@ class SupervisedConnection:
         self._own_queues[queue.name] = channel
         return queue
 
+    async def declare(self, name: str, declaration: Callable[[], Awaitable[object]]) -> None:
+        """Declares the exchanges and bindings of a queue, now and every few seconds.
+
+        `declaration` is idempotent. Without a binding that somebody has deleted, a queue receives
+        nothing, though every connection is up.
+        """
+        await declaration()
+        self._declarations[name] = declaration
+
     def disown_queue(self, name: str) -> None:
         """The queue may be deleted from now on."""
         self._own_queues.pop(name, None)
+        self._declarations.pop(name, None)
 
     async def content_of(self, channel: AbstractChannel) -> ContentChannel:
         """The messages of a channel that `open_channel` opened, to be read and written directly."""
@@ -236,6 +249,7 @@ class SupervisedConnection:
         finally:
             self._attached.clear()
             self._own_queues.clear()
+            self._declarations.clear()
             _UP.labels(self.name).set(0)
             for attachment in self._attachments:
                 attachment.detach()
@@ -246,35 +260,29 @@ class SupervisedConnection:
 
         A connection blocked by the broker, as under a resource alarm, counts as lost.
         """
-        clock = asyncio.get_running_loop().time
-        check: asyncio.Future[None] | None = None
-        checked_at = clock()
-        try:
+        async with beside(
+            _repeat(QUEUE_INTERVAL, self._check_own_queue, lost),
+            _repeat(DECLARE_INTERVAL, self._declare_again, lost),
+        ):
             while not lost.done():
                 if not await _is_unblocked(connection):
                     self._blocked = True
                     return "blocked by the broker"
-                # Not waited for: a broker that blocks the connection now does not answer it.
-                is_due = clock() - checked_at >= QUEUE_INTERVAL
-                if is_due and (check is None or check.done()):
-                    check, checked_at = asyncio.ensure_future(self._check_own_queue(lost)), clock()
+                # The checks are not waited for: a broker that blocks the connection now does not
+                # answer them.
                 await asyncio.wait((lost,), timeout=FLOW_INTERVAL)
-            return lost.result()
-        finally:
-            if check is not None:
-                check.cancel()
+        return lost.result()
 
-    async def _check_own_queue(self, lost: asyncio.Future[str]) -> None:
-        """Reports the connection as lost if the broker has lost the next of its own queues."""
+    async def _check_own_queue(self) -> None:
+        """Raises BrokerUnavailable if the broker has lost the next of the connection's queues."""
         if self._own_queues:
             name, channel = next(iter(self._own_queues.items()))
             self._own_queues[name] = self._own_queues.pop(name)  # the last to be checked again
-            try:
-                with broker_calls():
-                    await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
-            except BrokerUnavailable as error:
-                if not lost.done():
-                    lost.set_result(f"its own queue: {reason_of(error)}")
+            await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
+
+    async def _declare_again(self) -> None:
+        for declaration in list(self._declarations.values()):
+            await declaration()
 
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]
@@ -301,6 +309,20 @@ class SupervisedConnection:
             await asyncio.wait((question,))
         await channel.close()
         self._blocked = False
+
+
+async def _repeat(
+    seconds: float, check: Callable[[], Awaitable[None]], lost: asyncio.Future[str]
+) -> None:
+    """Checks a connection until a check reports it as lost."""
+    while not lost.done():
+        await asyncio.sleep(seconds)
+        try:
+            with broker_calls():
+                await check()
+        except BrokerUnavailable as error:
+            if not lost.done():
+                lost.set_result(f"a check of what it declared: {reason_of(error)}")
 
 
 async def _is_unblocked(connection: AbstractConnection) -> bool:

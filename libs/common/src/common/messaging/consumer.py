@@ -165,7 +165,7 @@ class Consumer:
         """Declares the topology and consumes the queue."""
         channel = await self._supervised.open_channel(connection, confirms=False)
         await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
-        await declare(channel, self._topology)
+        await self._supervised.declare(self._queue_name, lambda: declare(channel, self._topology))
         self._channel = channel
         queue = await channel.get_queue(self._queue_name, ensure=False)
         await self._in_flight.begin(queue, self._take)

@@ -159,11 +159,15 @@ class BroadcastReceiver:
     async def attach(self, connection: AbstractConnection) -> None:
         """Consumes a new queue; then calls `missed`, as earlier broadcasts may be lost."""
         channel = await self._supervised.open_channel(connection, confirms=False)
-        await declare(channel, Topology(topic_exchanges=(self._exchange,)))
         queue = await self._supervised.declare_own_queue(
             channel, {"x-max-length": MAX_WAITING, "x-overflow": "drop-head"}
         )
-        await queue.bind(self._exchange, "#", timeout=CONNECT_TIMEOUT)
+
+        async def bind() -> None:
+            await declare(channel, Topology(topic_exchanges=(self._exchange,)))
+            await queue.bind(self._exchange, "#", timeout=CONNECT_TIMEOUT)
+
+        await self._supervised.declare(queue.name, bind)
 
         async def take(message: AbstractIncomingMessage) -> None:
             self._receive(message.body)

@@ -81,15 +81,19 @@ class _Listener:
     async def attach(self, connection: AbstractConnection) -> None:
         """Declares this process's queue, consumes it and binds it to the exchange."""
         channel = await self.supervised.open_channel(connection, confirms=False)
-        exchange = await channel.declare_exchange(
-            self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
-        )
         queue = await self.supervised.declare_own_queue(channel, REQUESTS_ARGUMENTS)
         self.own_queue = queue.name
+
+        async def bind() -> None:
+            exchange = await channel.declare_exchange(
+                self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
+            )
+            await queue.bind(exchange, timeout=CONNECT_TIMEOUT)
+
         content = await self.supervised.content_of(channel)
         content.take(delivered=lambda message: self._take(message, self, content))
         if await self.in_flight.begin(queue, never, no_ack=True):
-            await queue.bind(exchange, timeout=CONNECT_TIMEOUT)
+            await self.supervised.declare(queue.name, bind)
 
     def detach(self) -> None:
         """Forgets the requests in flight: no reply can be sent over a lost connection."""
