@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from company_registry import Company, CompanyNotFound
+from company_registry.cli.batches import Result, cells, header
 from company_registry.cli.companies import Include
 from company_registry.cli.output import Column, Row, as_json, print_rows, printable
-from company_registry.cli.results import Result, cells, header
 from company_registry.spreadsheets import harmless
 from tests.builders.answers import a_found_company, a_summary
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from company_registry.cli.profiles import Options, Profile, Profiles, Service, service_of
+from company_registry.cli.session import Options, Profile, Profiles, Service, service_of
 
 URL, OTHER = "https://registry.example.com", "https://other.example.com"
 STORED = {"default": Profile(url=URL, key="stored"), "test": Profile(url=OTHER, key="tested")}

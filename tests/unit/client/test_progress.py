@@ -2,7 +2,7 @@
 
 import pytest
 
-from company_registry.cli.progress import rest_of
+from company_registry.cli.spreadsheets import rest_of
 from company_registry.progress import Progress, duration, limit
 from company_registry.streams import Pace, Rate
 

@@ -4,7 +4,7 @@ import codecs
 
 import pytest
 
-from company_registry.cli.plans import plan_of
+from company_registry.cli.batches import plan_of
 from company_registry.errors import InvalidParameter
 from company_registry.headers import type_of
 from company_registry.spreadsheets import Row, country_of, read_sheet, term_of

@@ -62,7 +62,6 @@ class Lines:
 
 
 def _decompressor(encoding: str) -> Any:
-    """Returns the decompressor of a coding; None for a body that is not compressed."""
     coding = encoding.strip().lower()
     if coding not in ("", "identity", ENCODINGS):
         raise InvalidResponse("the response is compressed in a way that was not accepted")

@@ -210,7 +210,6 @@ class Client(Sender[httpx.Client], _Methods):
         return Response(answer.status_code, answer.headers, body.content)
 
     def _opened_parts(self, step: Request, stack: ExitStack) -> tuple[Outcome, Iterator[bytes]]:
-        """The head of a response, and its body, which stays open on the stack."""
         try:
             answer = stack.enter_context(self.http.stream(**self.arguments(step)))
             if answer.is_error:
@@ -310,7 +309,6 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
     async def _opened_parts(
         self, step: Request, stack: AsyncExitStack
     ) -> tuple[Outcome, AsyncIterator[bytes]]:
-        """The head of a response, and its body, which stays open on the stack."""
         try:
             answer = await stack.enter_async_context(self.http.stream(**self.arguments(step)))
             if answer.is_error:

@@ -87,7 +87,6 @@ def read_places(header: Sequence[str], fields: Mapping[int, str]) -> dict[str, t
 def _chosen(
     field: str, found: Sequence[tuple[int, int, int]], header: Sequence[str]
 ) -> tuple[int, ...]:
-    """Returns the places of a field: (part, rank, place) of each column that may hold it."""
     whole = [place for part, _, place in found if not part]
     if field != _JOINED:
         return tuple(whole) if field in _ALTERNATIVES else tuple(whole[:1])

@@ -141,7 +141,6 @@ def _match(matching: _Matching, records: Iterable[MatchRecord]) -> Stream[MatchR
 def _matched(
     matching: _Matching, records: Sequence[MatchRecord]
 ) -> Steps[tuple[list[MatchResult], Pace]]:
-    """Yields a chunk's matches; repeats records that failed during an outage."""
     results, pace = yield from _posted(matching, records)
     for attempt in range(1, matching.retries.attempts):
         again = [place for place, result in enumerate(results) if result.is_transient]

@@ -195,7 +195,6 @@ class MirrorStore:
 
 
 def _text(company: dict[str, Any]) -> str:
-    """Returns a company's text, the same from an export and from an event."""
     shown = {name: value for name, value in company.items() if name not in _NOT_OF_EVENTS}
     return json.dumps(shown, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 

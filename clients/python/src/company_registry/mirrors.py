@@ -77,10 +77,7 @@ class Mirror:
 def _read_feed(
     client: Client, *stores: MirrorStore, follow: bool, on_outage: Outage | None = None
 ) -> None:
-    """Applies the events after the first store's place to all of them.
-
-    A store that was further may apply an event again, which changes nothing once all have been.
-    """
+    # A store that was further may apply an event again, which changes nothing once all have been.
     feed, countries = _Feed(stores), [stores[0].country]
     with closing(
         client.events(countries=countries, cursor=feed, until_now=not follow, on_outage=on_outage)

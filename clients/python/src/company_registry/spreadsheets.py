@@ -179,10 +179,7 @@ def read_sheet(data: bytes, *, sheet: str | None = None, header_row: int | None 
 
 
 def _encoding(data: bytes) -> tuple[str, int]:
-    """Returns the encoding, and the length of the mark that names it.
-
-    Text without a mark is UTF-8 if it is valid: other encodings of these languages never are.
-    """
+    # Text without a mark is UTF-8 if it is valid: other encodings of these languages never are.
     for mark, encoding in _MARKS.items():
         if data.startswith(mark):
             return encoding, len(mark)
@@ -200,12 +197,10 @@ def _encoding(data: bytes) -> tuple[str, int]:
 
 
 def _letters(data: bytes, encoding: str) -> int:
-    """Returns the number of Danish and Norwegian letters in words, if it is this encoding."""
     return len(_NORDIC.findall(data.decode(encoding, errors="replace")))
 
 
 def _delimiter(lines: Sequence[str], header_row: int | None) -> str:
-    """Returns the delimiter with the most known columns in the header, or the most columns."""
 
     def columns(delimiter: str) -> tuple[int, int]:
         rows = list(islice(_records(lines, delimiter), max(_ABOVE, header_row or 0)))
@@ -218,7 +213,6 @@ def _delimiter(lines: Sequence[str], header_row: int | None) -> str:
 
 
 def _with_header(rows: list[tuple[int, list[str]]], header_row: int | None) -> Sheet:
-    """Returns the sheet of numbered rows that are not empty."""
     if not rows and header_row is None:
         return Sheet([], [])
     place = _header_place(rows, header_row)
@@ -228,15 +222,11 @@ def _with_header(rows: list[tuple[int, list[str]]], header_row: int | None) -> S
 
 
 def _header(rows: Sequence[tuple[int, list[str]]], header_row: int | None) -> list[str]:
-    """Returns the cells of the header."""
     return _named(rows, _header_place(rows, header_row))
 
 
 def _named(rows: Sequence[tuple[int, list[str]]], place: int) -> list[str]:
-    """Returns the cells of a row as a header.
-
-    An empty one takes the name from the row above it, of a cell that is merged over both.
-    """
+    # An empty one takes the name from the row above it, of a cell that is merged over both.
     number, cells = rows[place]
     above, group = rows[place - 1] if place else (0, [])
     if above != number - 1 or _filled(group) < 2:
@@ -247,11 +237,8 @@ def _named(rows: Sequence[tuple[int, list[str]]], place: int) -> list[str]:
 
 
 def _header_place(rows: Sequence[tuple[int, list[str]]], header_row: int | None) -> int:
-    """Returns the place of the header among the rows.
-
-    It has the most known names, and if only one, either only titles above it, which are rows of
-    one cell, or more cells than these. Of equal ones it has the most cells.
-    """
+    # It has the most known names, and if only one, either only titles above it, which are rows of
+    # one cell, or more cells than these. Of equal ones it has the most cells.
     if header_row is not None:
         for place, (number, _) in enumerate(rows):
             if number == header_row:
@@ -269,7 +256,6 @@ def _header_place(rows: Sequence[tuple[int, list[str]]], header_row: int | None)
 
 
 def _kinds(cells: Sequence[str]) -> set[str]:
-    """Returns what the cells are known as, if they are headers."""
     return {kind for cell in cells if (kind := kind_of(cell)) is not None}
 
 
@@ -282,7 +268,6 @@ def _padded(cells: list[str], length: int) -> list[str]:
 
 
 def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yields the records that are not empty, with their numbers."""
     first, number = 0, 0
     while first < len(lines):
         cells, count = _record(lines, first, delimiter)
@@ -292,11 +277,8 @@ def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[s
 
 
 def _record(lines: Sequence[str], first: int, delimiter: str) -> tuple[list[str], int]:
-    """Returns the record that begins at a line, and the number of its lines.
-
-    With malformed quotes it ends with its line: an unclosed quote would swallow the rows up to the
-    next one.
-    """
+    # With malformed quotes it ends with its line: an unclosed quote would swallow the rows up to
+    # the next one.
     rest = (lines[at] for at in range(first, len(lines)))
     reader = csv.reader(rest, delimiter=delimiter, strict=True)
     try:
@@ -310,7 +292,6 @@ def _record(lines: Sequence[str], first: int, delimiter: str) -> tuple[list[str]
 
 
 def _unique(names: list[str]) -> list[str]:
-    """Returns the headers; one that is empty or repeated gets its number."""
     found: list[str] = []
     for number, name in enumerate(names, start=1):
         stripped = name.strip()

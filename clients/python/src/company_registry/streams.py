@@ -218,7 +218,6 @@ def _entries(
     page_after: Callable[[str | None], Operation[P]],
     listed: Callable[[P], Iterable[T] | None],
 ) -> Stream[T]:
-    """Yields the entries of all pages."""
     cursor: str | None = None
     while True:
         page = yield from perform(page_after(cursor), retries)
@@ -399,7 +398,6 @@ def _batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
 def _looked_up(
     retries: Retries, lookups: Sequence[Lookup]
 ) -> Steps[tuple[list[BatchResult], Pace]]:
-    """Yields a chunk's results; repeats lookups that failed during an outage."""
     results, pace = yield from _posted(retries, lookups)
     for attempt in range(1, retries.attempts):
         again = [place for place, result in enumerate(results) if result.is_transient]
@@ -429,7 +427,6 @@ def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[Bat
 def _halved(
     retries: Retries, lookups: Sequence[Lookup], error: ApiError
 ) -> Steps[tuple[list[BatchResult], Pace]]:
-    """Yields the results of the chunk's halves; a single long lookup has the error."""
     if len(lookups) == 1:
         return [BatchResult(lookups[0], None, error)], Pace()
     middle = len(lookups) // 2

@@ -162,7 +162,7 @@ def _webhook(webhook_id: str) -> str:
 
 
 def _body(fields: Any) -> dict[str, Any]:
-    """Returns the fields as JSON; of a model, only what was set: an empty list is a value."""
+    # Of a model only what was set is sent: an empty list is a value.
     return {
         name: value.model_dump(mode="json", exclude_unset=True)
         if isinstance(value, Model)

@@ -105,7 +105,6 @@ def read_workbook(data: bytes, name: str | None = None) -> Grid:
 
 
 def _refuse_locked(data: bytes) -> None:
-    """Raises ValueError for a workbook with a password, and for what no workbook is."""
     if data.startswith(_OLE) and _ENCRYPTED in data:
         raise ValueError(_LOCKED)
     if not data.startswith(_ZIP):
@@ -129,7 +128,6 @@ def text_of(value: object) -> str:
 
 
 def _trimmed(cells: list[str]) -> list[str]:
-    """Returns the cells up to the last with a text: a stray one far off widens all rows."""
     while cells and not cells[-1]:
         cells.pop()
     return cells

@@ -3,29 +3,265 @@
 import csv
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, cast
 
 import typer
 
-from company_registry.cli import results
-from company_registry.cli.companies import Include, Included
-from company_registry.cli.files import HeaderRow, SheetName, read_file
-from company_registry.cli.output import as_json
-from company_registry.cli.plans import Plan, known_columns, plan_of
-from company_registry.cli.progress import Telling, telling
-from company_registry.cli.results import Result
+from company_registry.cli.companies import Include, Included, percent
+from company_registry.cli.output import as_json, plain
 from company_registry.cli.session import Exit, Session
+from company_registry.cli.spreadsheets import HeaderRow, SheetName, Telling, read_file, telling
 from company_registry.client import Client
-from company_registry.errors import CompanyRegistryError, InvalidParameter
-from company_registry.headers import TYPES
+from company_registry.columns import recognised, text_in
+from company_registry.errors import ApiError, CompanyRegistryError, InvalidParameter
+from company_registry.headers import COUNTRY, HEADERS, SEARCH, TYPES
 from company_registry.matching import counted
-from company_registry.spreadsheets import Row, Sheet, harmless
+from company_registry.models import Company, Country, SearchType
+from company_registry.spreadsheets import Row, Sheet, country_of, harmless
 from company_registry.streams import Lookup
+
+# How rows are looked up
+
+#: Types of terms that several companies may match equally well.
+_SHARED: Final = ("name", "address", "phone", SEARCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the rows of a sheet are looked up."""
+
+    type: str
+    #: The columns that make up the term.
+    term: tuple[int, ...]
+    #: Those of the postal code and the town, which complete an address.
+    place: tuple[int, ...]
+    #: None if the sheet has no such column.
+    country: int | None
+    default: str | None
+    include: tuple[Include, ...]
+
+    def lookup(self, row: Row) -> Lookup | InvalidParameter:
+        """The lookup of a row, or why it has none."""
+        if row.is_longer:
+            return _invalid("the row has more cells than the header")
+        named = "" if self.country is None else row.cells[self.country].strip()
+        country = country_of(named) if named else self.default
+        if country is None:
+            return _invalid(f"country: give dk or no, not {named!r}" if named else "country: empty")
+        term = self._term(row)
+        if not term:
+            return _invalid(f"{self.type}: empty")
+        shared = ("alternatives",) if self.type in _SHARED else ()
+        return Lookup(
+            cast(Country, country),
+            term,
+            by=None if self.type == SEARCH else cast(SearchType, self.type),
+            include=tuple(dict.fromkeys([*(each.value for each in self.include), *shared])),
+        )
+
+    def _term(self, row: Row) -> str:
+        term = text_in(row.cells, self.type, self.term)
+        places = [text_in(row.cells, "city", (place,)) for place in self.place]
+        rest = " ".join(text for text in places if text and text not in term)
+        return f"{term}, {rest}" if term and rest else term
+
+    @property
+    def used(self) -> set[int]:
+        """The columns that it reads."""
+        return {*self.term, *self.place} | (set() if self.country is None else {self.country})
+
+
+def plan_of(
+    sheet: Sheet, *, country: str | None, by: str | None, include: Sequence[Include]
+) -> Plan:
+    """Chooses the columns. Raises ValueError if there is none to look up by, or no country."""
+    default = None if country is None else country_of(country)
+    if country is not None and default is None:
+        raise ValueError("--country must be dk or no")
+    countries = sheet.places(COUNTRY)
+    if not countries and default is None:
+        raise ValueError("give --country dk or no: the header has no column country")
+    known = known_columns(sheet)
+    if by is not None:
+        type_, place = _chosen(sheet, by, known)
+    elif known:
+        type_, place = known[0]
+    else:
+        raise ValueError(
+            f"the header must have one of the columns {', '.join(TYPES)}, in English, Danish or "
+            f"Norwegian, or give --by TYPE=HEADER; it has {', '.join(sheet.header) or 'nothing'}"
+        )
+    found = recognised(sheet.header).places
+    is_address = type_ == "address"
+    joined = found.get("address", ()) if is_address else ()
+    terms = joined if place in joined else (place,)
+    towns = (*found.get("postal_code", ()), *found.get("city", ())) if is_address else ()
+    return Plan(type_, terms, towns, countries[0] if countries else None, default, tuple(include))
+
+
+def known_columns(sheet: Sheet) -> list[tuple[str, int]]:
+    """The types and places of the columns that can be looked up by, the most exact first."""
+    types = (type_ for type_ in HEADERS if type_ != COUNTRY)
+    return [(type_, place) for type_ in types for place in sheet.places(type_)]
+
+
+def _chosen(sheet: Sheet, by: str, known: Sequence[tuple[str, int]]) -> tuple[str, int]:
+    named, _, header = by.partition("=")
+    for type_, place in known:
+        if by in (type_, sheet.header[place]):
+            return type_, place
+    if named in TYPES and header in sheet.header:
+        return named, sheet.header.index(header)
+    raise ValueError(
+        f"--by must be a known column, or TYPE=HEADER for another; the types are "
+        f"{', '.join(TYPES)}, and the header has {', '.join(sheet.header)}"
+    )
+
+
+def _invalid(detail: str) -> InvalidParameter:
+    problem = {"code": InvalidParameter.code, "status": 400, "detail": detail}
+    return InvalidParameter(400, problem, retry_after=None)
+
+
+# Results
+
+_Read = Callable[[Company], object]
+
+#: Columns of each result, after those of the input.
+_COLUMNS: Final[dict[str, _Read]] = {
+    "company_vat": lambda company: company.vat,
+    "company_name": lambda company: company.name,
+    "company_status": lambda company: company.status,
+    "company_status_since": lambda company: company.status_since,
+    "company_form": lambda company: company.form and company.form.code,
+    "company_form_short": lambda company: company.form and company.form.short,
+    "company_address": lambda company: company.address and company.address.text,
+    "company_municipality_code": lambda company: (
+        company.address and company.address.municipality_code
+    ),
+    "company_phone": lambda company: company.phone,
+    "company_email": lambda company: company.email,
+    "company_industry": lambda company: company.industry and company.industry.code,
+    "company_activity": lambda company: company.activity,
+    "match_type": lambda company: company.match.type,
+    "score": lambda company: f"{company.match.score:g}",
+    "ambiguous": lambda company: "yes" if is_ambiguous(company) else "",
+    "others": lambda company: company.match.others or "",
+    "alternatives": lambda company: _joined(
+        f"{each.vat} {each.name} ({each.score:g})" for each in company.alternatives or ()
+    ),
+}
+
+#: Columns of what --include adds; `alternatives` is always there.
+_INCLUDED: Final[dict[str, _Read]] = {
+    "owners": lambda company: _first(
+        company.owners_total,
+        (
+            _words(each.name, each.vat, f"({percent(each.share)})" if each.share else None)
+            for each in company.owners or ()
+        ),
+    ),
+    "roles": lambda company: _first(
+        company.roles_total,
+        (f"{each.role_text or each.role}: {each.name}" for each in company.roles or ()),
+    ),
+    "production_units": lambda company: _first(
+        company.production_units_total,
+        (_words(each.number, each.name) for each in company.production_units or ()),
+    ),
+    "einvoicing": lambda company: _first(
+        company.einvoicing_total, (each.identifier for each in company.einvoicing or ())
+    ),
+    "subsidiaries": lambda company: _first(
+        company.subsidiaries_total,
+        (
+            _words(each.vat, each.name, f"({percent(each.share)})" if each.share else None)
+            for each in company.subsidiaries or ()
+        ),
+    ),
+}
+_ERRORS: Final = ("error", "error_detail")
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A company, or the error of its row."""
+
+    company: Company | None
+    error: ApiError | None
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """True if other companies match about as well as the one found."""
+        return self.company is not None and is_ambiguous(self.company)
+
+
+def is_ambiguous(company: Company) -> bool:
+    """True if another company matches as well as this one."""
+    as_good = any(each.score >= company.match.score for each in company.alternatives or ())
+    # A service of an earlier release does not count the others.
+    return company.match.others > 0 or as_good
+
+
+def columns(include: Sequence[Include]) -> dict[str, _Read]:
+    """The columns of a company."""
+    return _COLUMNS | {name: read for name, read in _INCLUDED.items() if name in include}
+
+
+def header(include: Sequence[Include]) -> list[str]:
+    """Returns the names of the columns that a batch adds to a spreadsheet."""
+    return [*columns(include), *_ERRORS]
+
+
+def cells(result: Result, include: Sequence[Include]) -> list[str]:
+    """The cells of a result, under the header."""
+    reads = columns(include)
+    if result.company is None:
+        error = result.error
+        return [*[""] * len(reads), *(("", "") if error is None else (error.code, error.detail))]
+    found = (read(result.company) for read in reads.values())
+    return [*("" if value is None else str(value) for value in found), "", ""]
+
+
+def document(row: dict[str, str], result: Result) -> dict[str, Any]:
+    """The result as JSON."""
+    if result.error is not None:
+        return {"input": row, "problem": result.error.problem}
+    return {
+        "input": row,
+        "company": plain(result.company),
+        "ambiguous": result.is_ambiguous,
+    }
+
+
+#: Columns of a company that filters found: nothing about how it matched.
+FOUND: Final = {
+    name.removeprefix("company_"): read
+    for name, read in _COLUMNS.items()
+    if name.startswith("company_")
+}
+
+
+def _first(total: int | None, parts: Iterable[str]) -> str:
+    shown = list(parts)
+    more = [f"… ({total} in all)"] if total and total > len(shown) else []
+    return _joined([*shown, *more])
+
+
+def _joined(parts: Any) -> str:
+    return " | ".join(parts)
+
+
+def _words(*words: str | None) -> str:
+    return " ".join(word for word in words if word)
+
+
+# The command
 
 
 class Format(StrEnum):
@@ -110,7 +346,6 @@ class _Counts:
 def _look_up(
     session: Session, sheet: Sheet, plan: Plan, write: Callable[[Row, Result], None]
 ) -> _Counts:
-    """Writes the result of each row."""
     lookups = [plan.lookup(row) for row in sheet.rows]
     counts = _Counts()
     with session.client() as client, telling(session, "Looking up", len(lookups)) as told:
@@ -126,7 +361,6 @@ def _look_up(
 
 
 def _say_column(session: Session, sheet: Sheet, plan: Plan) -> None:
-    """Says which columns are used, and which are not, where that is not evident."""
     names = " + ".join(sheet.header[at] for at in (*plan.term, *plan.place))
     known = [at for _, at in known_columns(sheet) if at not in plan.used]
     unused = [name for at, name in enumerate(sheet.header) if at not in {*plan.used, *known}]
@@ -140,7 +374,6 @@ def _say_column(session: Session, sheet: Sheet, plan: Plan) -> None:
 def _results(
     client: Client, lookups: list[Lookup | InvalidParameter], told: Telling
 ) -> Iterator[Result]:
-    """The result of each row; a row without a lookup is not sent."""
     sent = (each for each in lookups if isinstance(each, Lookup))
     answers = client.batch(sent, on_pace=told.take)
     for each in lookups:
@@ -155,7 +388,6 @@ def _results(
 def _writing(
     session: Session, out: Path | None, sheet: Sheet, include: list[Include], *, is_json: bool
 ) -> Iterator[Callable[[Row, Result], None]]:
-    """Writes each result when it arrives."""
     # A spreadsheet that needs a mark to read UTF-8 gets one, and the delimiter that it wrote.
     encoding = "utf-8" if is_json or sheet.is_plain else "utf-8-sig"
     with ExitStack() as stack:
@@ -169,11 +401,11 @@ def _writing(
             session.fail(f"{out}: {error.strerror}", Exit.USAGE)
         if is_json:
             yield lambda row, result: print(
-                as_json(results.document(dict(zip(sheet.header, row.cells, strict=True)), result)),
+                as_json(document(dict(zip(sheet.header, row.cells, strict=True)), result)),
                 file=target,
             )
             return
-        added = results.header(include)
+        added = header(include)
         # Columns of an earlier run are replaced.
         kept = [place for place, name in enumerate(sheet.header) if name not in added]
         writer = csv.writer(target, delimiter=sheet.delimiter)
@@ -183,7 +415,7 @@ def _writing(
                 writer.writerow(
                     map(
                         harmless,
-                        [*(row.cells[place] for place in kept), *results.cells(result, include)],
+                        [*(row.cells[place] for place in kept), *cells(result, include)],
                     )
                 )
                 and None

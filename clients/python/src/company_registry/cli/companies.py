@@ -41,7 +41,6 @@ CountryArgument = Annotated[
 
 
 def _parts(text: str) -> list[Include]:
-    """The parts that a text names, separated by commas."""
     names = [name.strip().lower() for name in text.split(",")]
     if strange := [name for name in names if name not in tuple(Include)]:
         raise typer.BadParameter(f"{strange[0]!r} is not one of {', '.join(Include)}.")
@@ -103,7 +102,6 @@ def search(
 
 
 def _note_others(session: Session, company: Company) -> None:
-    """Says that the company is one of several, also beside a document for programs."""
     several = company.match.of_several
     if several is not None:
         rest = "" if company.alternatives else " --include alternatives lists others."
@@ -202,7 +200,6 @@ def _show(session: Session, company: Company) -> None:
 
 
 def _more(shown: Sequence[object], total: int | None, command: str) -> str:
-    """Returns how many of a list are shown, if not all."""
     if not total or total <= len(shown):
         return ""
     return f" ({len(shown)} of {total}; the command {command} lists all)"
@@ -273,7 +270,6 @@ def percent(share: Share | None) -> str | None:
 
 
 def _facts(company: Company) -> Iterator[tuple[str, object]]:
-    """The facts that are known."""
     facts: list[tuple[str, object]] = [
         ("Name", company.name),
         ("Number", f"{company.country} {company.vat}"),

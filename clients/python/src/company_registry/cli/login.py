@@ -8,16 +8,17 @@ from typing import Final
 import typer
 
 from company_registry.cli.output import Column
-from company_registry.cli.profiles import (
+from company_registry.cli.session import (
     DEFAULT_PROFILE,
     DEFAULT_URL,
     KEY_VARIABLES,
     PROFILE_VARIABLE,
     URL_VARIABLES,
+    Exit,
     Profile,
+    Session,
     first,
 )
-from company_registry.cli.session import Exit, Session
 from company_registry.client import Client
 from company_registry.webhook_models import Key
 
@@ -76,7 +77,6 @@ def _profile(session: Session) -> str:
 
 
 def _url(session: Session, stored: Profile | None) -> str:
-    """The URL given, that of the environment, or that of an earlier login."""
     given = session.options.url or first(os.environ, URL_VARIABLES)
     return given or (stored.url if stored else DEFAULT_URL)
 

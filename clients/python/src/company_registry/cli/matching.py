@@ -10,11 +10,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from company_registry.cli.files import HeaderRow, SheetName, read_file
-from company_registry.cli.journals import Journal
 from company_registry.cli.output import as_json, plain
-from company_registry.cli.progress import telling
 from company_registry.cli.session import Exit, Session
+from company_registry.cli.spreadsheets import HeaderRow, Journal, SheetName, read_file, telling
 from company_registry.columns import FIELDS, SEARCHED, Columns, read_places, recognised
 from company_registry.errors import CompanyRegistryError
 from company_registry.matching import MatchRecord, MatchResult, counted
@@ -91,7 +89,6 @@ def match(  # noqa: PLR0913 (the command's options)
 
 
 def _summary(kept: Sequence[_Kept], counts: Mapping[str, int]) -> str:
-    """How many rows have each decision; of the matches who has ended, of the others why."""
     more: dict[str, Counter[str]] = {
         _MATCH: Counter(
             each["candidates"][0]["status"] for each in kept if each["decision"] == _MATCH
@@ -157,7 +154,6 @@ def _country(text: str) -> str:
 def _matched(
     session: Session, records: Sequence[MatchRecord], limit: int, out: Path | None
 ) -> list[_Kept]:
-    """The result of each record; those of a run that was stopped are not asked again."""
     asked = as_json([limit, [each.fields for each in records]])
     with ExitStack() as stack:
         journal = None if out is None else stack.enter_context(Journal.of(out, asked))
@@ -202,7 +198,6 @@ def _kept(result: MatchResult) -> _Kept:
 
 
 def _write(session: Session, out: Path | None, sheet: Sheet, kept: Sequence[_Kept]) -> None:
-    """Writes the rows with their results; a file is replaced as a whole."""
     if out is None:
         _write_rows(session, sys.stdout, sheet, kept)
         return
@@ -236,7 +231,7 @@ def _document(sheet: Sheet, row: Row, result: _Kept) -> dict[str, Any]:
 
 
 def _cells(result: _Kept) -> list[str]:
-    """The cells of a result; only the candidates of a record without a likely one are none."""
+    # Only the candidates of a record without a likely one are no result.
     problem, candidates = result["problem"] or {}, result["candidates"]
     shown = candidates if result["decision"] in (_MATCH, "review") else []
     best = shown[0] if shown else {}

@@ -93,7 +93,6 @@ def _with_names(columns: Sequence[Column], cells: list[list[str]]) -> Iterator[S
 
 
 def _fitting(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
-    """The places of the columns that fit; none if not even those of rank 0 do."""
     least = [
         own if column.whole else min(own, _NARROW)
         for column, own in zip(columns, widths, strict=True)
@@ -108,7 +107,6 @@ def _fitting(columns: Sequence[Column], widths: Sequence[int], width: int) -> li
 
 
 def _print_lists(out: Console, columns: Sequence[Column], cells: list[list[str]]) -> None:
-    """Each row as a list of its cells, for a terminal that is narrower than a table."""
     for row in cells:
         for column, cell in zip(columns, row, strict=True):
             out.print(f"[bold]{column.name}[/] {escape(cell)}", highlight=False, soft_wrap=True)

@@ -1,21 +1,139 @@
-"""Shared by all commands: the service to call, and the output of answers and errors."""
+"""What every command has: options, a service with its key, and the output of errors."""
 
+import inspect
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from functools import wraps
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, Concatenate, Final, NoReturn, ParamSpec
 
 import typer
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.console import Console
 from rich.markup import escape
 
 from company_registry import errors
 from company_registry.cli.output import Column, Row, as_json, print_rows, printable
-from company_registry.cli.profiles import Options, Profiles, Service, service_of
 from company_registry.client import Client
+
+DEFAULT_URL: Final = "http://127.0.0.1:8080"
+DEFAULT_PROFILE: Final = "default"
+
+#: The first one that is set counts.
+URL_VARIABLES: Final = ("COMPANY_REGISTRY_URL", "BASE_URL")
+KEY_VARIABLES: Final = ("COMPANY_REGISTRY_API_KEY", "API_KEY")
+PROFILE_VARIABLE: Final = "COMPANY_REGISTRY_PROFILE"
+
+
+class Profile(BaseModel):
+    """A service and the API key that is used there."""
+
+    model_config = ConfigDict(frozen=True)
+
+    url: str
+    key: str = Field(repr=False)
+
+
+class _File(BaseModel):
+    profiles: dict[str, Profile] = Field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """The file of all profiles, which only its owner can read."""
+
+    path: Path
+
+    def load(self) -> dict[str, Profile]:
+        """Profiles by name. Raises ValueError for a file that is not one of profiles."""
+        try:
+            return _File.model_validate_json(self.path.read_bytes()).profiles
+        except FileNotFoundError:
+            return {}
+        except ValidationError:
+            raise ValueError(f"{self.path} cannot be read: delete it, and log in again") from None
+
+    def save(self, profiles: Mapping[str, Profile]) -> None:
+        """Replaces the file as a whole; it has mode 600 from its first byte."""
+        document = {"profiles": {name: each.model_dump() for name, each in profiles.items()}}
+        folder = self.path.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor, written = tempfile.mkstemp(dir=folder)
+        try:
+            with open(descriptor, "w", encoding="utf-8") as file:
+                file.write(json.dumps(document, indent=2) + "\n")
+                file.flush()
+                os.fsync(descriptor)
+            Path(written).replace(self.path)
+        except BaseException:
+            with suppress(OSError):
+                Path(written).unlink()
+            raise
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of every command that were given; None is not given."""
+
+    url: str | None = None
+    key: str | None = None
+    profile: str | None = None
+    as_json: bool = False
+
+    def over(self, earlier: "Options") -> "Options":
+        """These, and where they are not given the earlier ones."""
+        return Options(
+            self.url if self.url is not None else earlier.url,
+            self.key if self.key is not None else earlier.key,
+            self.profile if self.profile is not None else earlier.profile,
+            self.as_json or earlier.as_json,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The service to call, and the key to call it with."""
+
+    url: str
+    key: str | None
+    #: The profile that the key is of.
+    profile: str | None = None
+
+
+def service_of(
+    options: Options, environment: Mapping[str, str], profiles: Mapping[str, Profile]
+) -> Service:
+    """Chooses by options, then environment, then profile; `--profile` is an option.
+
+    The key of a profile is sent to the profile's own URL, and to no other.
+    Raises ValueError for a profile that does not exist.
+    """
+    name = options.profile or environment.get(PROFILE_VARIABLE)
+    if name and name not in profiles:
+        known = ", ".join(sorted(profiles)) or "none"
+        raise ValueError(
+            f"there is no profile {name} (known: {known}); the command login makes one"
+        )
+    stored = profiles.get(name or DEFAULT_PROFILE)
+    if options.profile:
+        environment = {}
+    url = options.url or first(environment, URL_VARIABLES) or (stored and stored.url) or DEFAULT_URL
+    url = url.rstrip("/")
+    key = first(environment, KEY_VARIABLES) if options.key is None else options.key
+    if key is None and stored is not None and stored.url == url:
+        return Service(url, stored.key, name or DEFAULT_PROFILE)
+    return Service(url, key or None)
+
+
+def first(environment: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    """The value of the first variable that is set and not empty."""
+    return next((value for name in names if (value := environment.get(name))), None)
 
 
 class Country(StrEnum):
@@ -158,3 +276,105 @@ def _explained(error: errors.ApiError) -> str:
     if isinstance(error, errors.Unauthorized):
         lines.append("  give a key with --key or API_KEY, or store one with the command login")
     return "\n".join(map(printable, lines))
+
+
+P = ParamSpec("P")
+Command = Callable[Concatenate[Session, P], None]
+
+#: The formats of times; one without an offset is local.
+TIMES: Final = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"]
+
+_PANEL: Final = "Options of every command"
+
+
+def _names_of_profiles(incomplete: str) -> list[str]:
+    with suppress(ValueError, OSError):  # which the command reports
+        return [name for name in Session(Options()).profiles.load() if name.startswith(incomplete)]
+    return []
+
+
+def _options(
+    *,
+    service_url: Annotated[
+        str | None,
+        typer.Option(
+            "--url",
+            help="URL of the service; else COMPANY_REGISTRY_URL, BASE_URL or the profile's.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+    service_key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            "--api-key",
+            help="API key; else COMPANY_REGISTRY_API_KEY, API_KEY or the profile's.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help="Profile that login stored; else COMPANY_REGISTRY_PROFILE or “default”.",
+            rich_help_panel=_PANEL,
+            autocompletion=_names_of_profiles,
+        ),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print JSON, one document on each line.", rich_help_panel=_PANEL
+        ),
+    ] = False,
+) -> Options:
+    return Options(service_url, service_key, profile, as_json)
+
+
+_SHARED: Final = inspect.signature(_options, eval_str=True).parameters
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    own = inspect.signature(command, eval_str=True)
+
+    @wraps(command)
+    def run(context: typer.Context, **given: Any) -> None:
+        shared = _options(**{name: given.pop(name) for name in _SHARED})
+        context.obj = shared.over(context.obj or Options())
+        command(Session(context.obj), **given)
+
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    parameters = [*list(own.parameters.values())[1:], *_SHARED.values()]
+    named = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    run.__signature__ = own.replace(parameters=[context, *named])  # type: ignore[attr-defined]
+    return run
+
+
+class App(typer.Typer):
+    """Commands that take a Session, and the shared options before and after their names."""
+
+    def __init__(
+        self, *, callback: Callable[..., None] = lambda _session: None, **more: Any
+    ) -> None:
+        super().__init__(
+            no_args_is_help=True,
+            pretty_exceptions_enable=False,
+            rich_markup_mode="rich",
+            callback=_with_options(callback),
+            **more,
+        )
+
+    def add(self, name: str, *, hidden: bool = False) -> Callable[[Command[P]], Command[P]]:
+        """Adds a command, a function whose first parameter is the session."""
+
+        def added(command: Command[P]) -> Command[P]:
+            self.command(name, hidden=hidden)(_with_options(command))
+            return command
+
+        return added
+
+
+def print_version(asked: bool) -> None:  # noqa: FBT001 (Typer passes the value so)
+    """Prints the package's version and ends the command, if the option is given."""
+    if asked:
+        typer.echo(f"company-registry {version('company-registry')}")
+        raise typer.Exit

@@ -8,10 +8,9 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from company_registry.cli.files import HeaderRow, SheetName, read_file
-from company_registry.cli.options import App
 from company_registry.cli.output import Column, as_json, plain, printable
-from company_registry.cli.session import Country, Exit, Session
+from company_registry.cli.session import App, Country, Exit, Session
+from company_registry.cli.spreadsheets import HeaderRow, SheetName, read_file
 from company_registry.client import Client
 from company_registry.spreadsheets import Row, Sheet, term_of
 from company_registry.watchlist_models import Watchlist, WatchlistChange
@@ -161,7 +160,6 @@ def _change(
     read: Iterable[Iterable[_Entry]],
     change: Callable[[Client, Sequence[str]], WatchlistChange],
 ) -> None:
-    """Changes a list by as many requests as it takes, and prints the sum of their effects."""
     given = [*map(_Entry, companies), *chain.from_iterable(read)]
     # The first of equal ones, and each that is empty.
     first: dict[object, _Entry] = {}
@@ -189,7 +187,6 @@ _MAX_BYTES: Final = 200_000
 
 
 def _parts(entries: Sequence[_Entry]) -> Iterator[list[_Entry]]:
-    """Yields the entries of each request."""
     part: list[_Entry] = []
     size = 0
     for each in entries:
@@ -208,7 +205,6 @@ def _fault(entry: _Entry, message: str) -> _Fault:
 
 
 def _document(done: WatchlistChange, faults: Sequence[_Fault]) -> dict[str, object]:
-    """What was done as JSON; of the entries that name no company, where they are."""
     return {**plain(done), "invalid": list(faults)}
 
 
@@ -239,7 +235,6 @@ def _show_change(session: Session, done: WatchlistChange, faults: Sequence[_Faul
 
 
 def _read(session: Session, file: Path, name: str | None, header_row: int | None) -> list[_Entry]:
-    """The companies in a file: of a column of registration numbers, or of lines."""
     sheet = read_file(session, file, name, header_row)
     own = {name: place for place, name in enumerate(sheet.header)}
     numbers = [*(own[name] for name in _OWN if name in own), *sheet.places("vat")]
@@ -255,7 +250,6 @@ def _read(session: Session, file: Path, name: str | None, header_row: int | None
 
 
 def _of_lines(file: Path, lines: Sequence[Row], place: int) -> Iterator[_Entry]:
-    """The companies of a column without a known header, which may have one of its own."""
     for line in lines:
         text = term_of(line.cells[place])
         if text and (line is not lines[0] or any(map(str.isdigit, text))):
@@ -269,7 +263,6 @@ def _countries(sheet: Sheet, own: Mapping[str, int]) -> list[int]:
 def _say_columns(
     session: Session, sheet: Sheet, numbers: Sequence[int], own: Mapping[str, int]
 ) -> None:
-    """Says which columns are used, and which are not, where there are others."""
     used = [
         *numbers,
         *_countries(sheet, own),
@@ -284,7 +277,6 @@ def _say_columns(
 def _of_rows(
     file: Path, sheet: Sheet, numbers: Sequence[int], own: Mapping[str, int]
 ) -> Iterator[_Entry]:
-    """The companies of rows: their numbers as they are written, each behind its country."""
     countries = _countries(sheet, own)
     decision = own.get("decision")
     for row in sheet.rows:

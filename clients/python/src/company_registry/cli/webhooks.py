@@ -1,18 +1,20 @@
-"""`webhooks`: create, change and delete the webhooks of the key's owner."""
+"""`webhooks`: create, change and delete the webhooks of the key's owner, and their deliveries."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
+from pydantic import ValidationError
 
-from company_registry.cli import filters
-from company_registry.cli.deliveries import show_attempts
-from company_registry.cli.filters import filter_of
-from company_registry.cli.options import App
 from company_registry.cli.output import Column
-from company_registry.cli.session import Exit, Session
+from company_registry.cli.session import TIMES, App, Country, Exit, Session
+from company_registry.cli.spreadsheets import read_text, values
 from company_registry.webhook_models import (
+    Attempt,
+    AttemptStatus,
     NewWebhook,
     Webhook,
     WebhookFilter,
@@ -21,7 +23,68 @@ from company_registry.webhook_models import (
 
 app = App(help="Create webhooks, and see what they received.")
 
+Countries = Annotated[
+    list[Country], typer.Option("--country", help="Only this register; repeatable.")
+]
+Companies = Annotated[
+    list[str],
+    typer.Option(
+        "--company", help="Only this company, dk:12345674, or those in @FILE; repeatable."
+    ),
+]
+Forms = Annotated[
+    list[str],
+    typer.Option("--form", help="Only this legal form by its code, 80 or AS; repeatable."),
+]
+Industries = Annotated[
+    list[str],
+    typer.Option("--industry", help="Only industry codes that begin so, 62; repeatable."),
+]
+Municipalities = Annotated[
+    list[str],
+    typer.Option("--municipality", help="Only this municipality, name or code; repeatable."),
+]
+Fields = Annotated[
+    list[str],
+    typer.Option("--field", help="Only changes of this field, name or address; repeatable."),
+]
+Watchlists = Annotated[
+    list[str],
+    typer.Option(
+        "--watchlist",
+        help="Only companies of this list, wl_…, or those of --company; repeatable.",
+    ),
+]
+FilterFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--filter",
+        help='JSON of a filter, {"countries": ["dk"]}; - is standard input. Other options of a '
+        "filter replace its members.",
+    ),
+]
+
+_MEMBERS: Final = ", ".join(WebhookFilter.model_fields)
+
+
+def filter_of(session: Session, file: Path | None, **given: Sequence[str]) -> WebhookFilter | None:
+    """The filter of the file and the options, with the members that either has; else None."""
+    members = {name: tuple(values(session, listed)) for name, listed in given.items() if listed}
+    if file is None:
+        return WebhookFilter(**members) if members else None
+    try:
+        stored = WebhookFilter.model_validate_json(read_text(session, str(file)))
+    except ValidationError:
+        session.fail(f"{file} is not the JSON of a filter, lists of {_MEMBERS}", Exit.USAGE)
+    if stored.model_extra:
+        unknown = ", ".join(stored.model_extra)
+        session.fail(f"{file}: a filter has no {unknown}; it has {_MEMBERS}", Exit.USAGE)
+    return stored.model_copy(update=members)
+
+
 WebhookId = Annotated[str, typer.Argument(help="Id of the webhook, wh_…", metavar="WEBHOOK")]
+
+
 Events = Annotated[
     list[str], typer.Option("--event", "-e", help="company.updated, company.*, …; repeatable.")
 ]
@@ -66,14 +129,14 @@ def create(  # noqa: PLR0913 (the command's options)
     ],
     *,
     events: Events = ["*"],  # noqa: B006 (Typer copies it)
-    filter_file: filters.FilterFile = None,
-    countries: filters.Countries = [],  # noqa: B006
-    companies: filters.Companies = [],  # noqa: B006
-    forms: filters.Forms = [],  # noqa: B006
-    industries: filters.Industries = [],  # noqa: B006
-    municipalities: filters.Municipalities = [],  # noqa: B006
-    fields: filters.Fields = [],  # noqa: B006
-    watchlists: filters.Watchlists = [],  # noqa: B006
+    filter_file: FilterFile = None,
+    countries: Countries = [],  # noqa: B006
+    companies: Companies = [],  # noqa: B006
+    forms: Forms = [],  # noqa: B006
+    industries: Industries = [],  # noqa: B006
+    municipalities: Municipalities = [],  # noqa: B006
+    fields: Fields = [],  # noqa: B006
+    watchlists: Watchlists = [],  # noqa: B006
     headers: Headers = [],  # noqa: B006
     description: Description = None,
 ) -> None:
@@ -109,14 +172,14 @@ def update(  # noqa: PLR0913 (the command's options)
         str | None, typer.Option(help="HTTPS endpoint that receives the events.", metavar="URL")
     ] = None,
     events: Events = [],  # noqa: B006 (Typer copies it)
-    filter_file: filters.FilterFile = None,
-    countries: filters.Countries = [],  # noqa: B006
-    companies: filters.Companies = [],  # noqa: B006
-    forms: filters.Forms = [],  # noqa: B006
-    industries: filters.Industries = [],  # noqa: B006
-    municipalities: filters.Municipalities = [],  # noqa: B006
-    fields: filters.Fields = [],  # noqa: B006
-    watchlists: filters.Watchlists = [],  # noqa: B006
+    filter_file: FilterFile = None,
+    countries: Countries = [],  # noqa: B006
+    companies: Companies = [],  # noqa: B006
+    forms: Forms = [],  # noqa: B006
+    industries: Industries = [],  # noqa: B006
+    municipalities: Municipalities = [],  # noqa: B006
+    fields: Fields = [],  # noqa: B006
+    watchlists: Watchlists = [],  # noqa: B006
     headers: Headers = [],  # noqa: B006
     description: Description = None,
     clear: Annotated[list[Clearable], typer.Option(help="Make this empty; repeatable.")] = [],  # noqa: B006
@@ -149,7 +212,6 @@ def update(  # noqa: PLR0913 (the command's options)
 
 
 def _cleared(changes: dict[str, Any], clear: Sequence[Clearable]) -> dict[str, Any]:
-    """The changes, in which what is to be cleared is empty."""
     members: dict[str, tuple[str, ...]] = {
         each.value: () for each in clear if each in WebhookFilter.model_fields
     }
@@ -162,7 +224,6 @@ def _cleared(changes: dict[str, Any], clear: Sequence[Clearable]) -> dict[str, A
 
 
 def _headers(session: Session, given: Sequence[str]) -> dict[str, str]:
-    """Headers by name, from `Name: value`."""
     headers = {}
     for header in given:
         name, colon, value = header.partition(":")
@@ -265,3 +326,96 @@ def _health(health: WebhookHealth | None) -> str | None:
     day = health.last_24h
     counts = f"{day.succeeded} succeeded, {day.failed} failed in 24 h"
     return f"failing since {health.failing_since}, {counts}" if health.failing_since else counts
+
+
+# Deliveries
+
+
+@app.add("deliveries")
+def deliveries(
+    session: Session,
+    webhook: WebhookId,
+    *,
+    status: Annotated[
+        AttemptStatus | None, typer.Option(help="Only attempts that ended so.")
+    ] = None,
+    delivery: Annotated[str | None, typer.Option(help="All of one delivery, as JSON.")] = None,
+) -> None:
+    """List the last 50 attempts, newest first."""
+    with session.client() as client:
+        if delivery is not None:
+            session.print_json(client.get_delivery(webhook, delivery))
+            return
+        attempts = client.list_attempts(webhook, status=status).deliveries
+    session.show(attempts, lambda: show_attempts(session, attempts))
+
+
+@app.add("test")
+def send_test(
+    session: Session,
+    webhook: WebhookId,
+    *,
+    type_: Annotated[
+        str | None, typer.Option("--type", "-t", help="An invented event of this type.")
+    ] = None,
+) -> None:
+    """Send a test event."""
+    with session.client() as client:
+        _accepted(session, client.send_test(webhook, type_).delivery_id)
+
+
+@app.add("retry")
+def retry(
+    session: Session,
+    webhook: WebhookId,
+    delivery: Annotated[str, typer.Argument(help="Id of the delivery.", metavar="DELIVERY")],
+) -> None:
+    """Attempt a delivery once more."""
+    with session.client() as client:
+        _accepted(session, client.retry_delivery(webhook, delivery).delivery_id)
+
+
+@app.add("recover")
+def recover(
+    session: Session,
+    webhook: WebhookId,
+    since: Annotated[datetime, typer.Option(formats=TIMES, help="At most 30 days back.")],
+    until: Annotated[datetime | None, typer.Option(formats=TIMES, help="Default now.")] = None,
+) -> None:
+    """Send again what failed for good or was cancelled; times are local unless they say."""
+    with session.client() as client:
+        recovered = client.recover(webhook, since, until)
+    several = recovered.count != 1
+    text = f"{recovered.count} {'deliveries are' if several else 'delivery is'} sent again."
+    session.show(recovered, lambda: session.note(text))
+
+
+def _accepted(session: Session, delivery_id: str) -> None:
+    text = f"Accepted as delivery {delivery_id}."
+    session.show({"delivery_id": delivery_id}, lambda: session.note(text))
+
+
+def show_attempts(session: Session, attempts: Sequence[Attempt], *, title: str = "") -> None:
+    """Prints delivery attempts as a table, one attempt a row."""
+    rows = [
+        (
+            each.attempted_at,
+            each.event_type,
+            each.attempt,
+            each.status,
+            each.response_code or each.error,
+            None if each.duration_ms is None else f"{each.duration_ms} ms",
+            each.delivery_id,
+        )
+        for each in attempts
+    ]
+    columns = (
+        Column("Time", whole=True),
+        Column("Event", rank=1),
+        Column("Attempt", rank=3),
+        Column("Status", rank=2),
+        "Response",
+        Column("Duration", rank=4),
+        Column("Delivery", whole=True),
+    )
+    session.table(*columns, rows=rows, title=title)
