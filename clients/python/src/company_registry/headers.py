@@ -83,7 +83,7 @@ _TYPE_OF: Final = {name: type_ for type_, names in HEADERS.items() for name in n
 
 
 class Meaning(NamedTuple):
-    """What a column of a record to be matched holds."""
+    """A field of a record to be matched."""
 
     field: str
     #: The place among the parts of one value; of several columns with part 0 one is taken.
