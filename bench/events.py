@@ -22,9 +22,9 @@ from common.contracts.events import (
 from common.messaging.connection import supervised
 from common.messaging.publisher import Publisher
 from dispatcher.queues import delivery_topology
-from lookup.records.records import CompanyRecord
-from lookup.records.source import parse
-from lookup.registers.brreg.sources import NO_ENTITIES
+from ingest.records.records import CompanyRecord
+from ingest.records.source import parse
+from ingest.registers.brreg.sources import NO_ENTITIES
 from register_samples import companies_no
 
 _TIMEOUT = timedelta(seconds=30)

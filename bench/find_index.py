@@ -17,12 +17,12 @@ from bench.processes import Used
 from bench.scale import Scale
 from bench.setup import loaded_system, sample_companies
 from common.contracts.company import CompanyKey, Country, Status
-from lookup.registers.brreg.entities import company_record
+from ingest.registers.brreg.entities import company_record
 from lookup.search.find.columns import Segment, joined, save
 from lookup.search.index.documents import Batch, StoredParts, stored_batch, written
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed_company import FIELDS, Facts, IndexedCompany, NameType, facts_of
-from lookup.store.ranking import Rank
+from register_store.ranking import Rank
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from bench.processes import Used, megabytes
 from bench.scale import Scale
 from bench.setup import empty_system
 
-_SERVICES = ("lookup", "webhook_registry", "dispatcher", "gateway")
+_SERVICES = ("lookup", "ingest", "webhook_registry", "dispatcher", "gateway")
 #: Seconds after its start in which a process still grows.
 _SETTLED = 10
 

@@ -1,4 +1,4 @@
-"""Imports of a register's file, and `python -m lookup sync` of one served over HTTP."""
+"""Imports of a register's file, and `python -m ingest sync` of one served over HTTP."""
 
 import asyncio
 import os
@@ -63,7 +63,7 @@ class Pass:
 
 async def _sync(system: System, brreg: URL, **settings: str) -> Pass:
     environment = {**system.full_environment(), "BRREG_URL": str(brreg), **settings}
-    run = partial(run_measured, "lookup", "sync", "no-enheter", environment=environment)
+    run = partial(run_measured, "ingest", "sync", "no-enheter", environment=environment)
     lines, usage = await asyncio.to_thread(run)
     [report] = [line for line in map(orjson.loads, lines) if line["event"] == "sync.pass"]
     assert report["outcome"] == "done", report

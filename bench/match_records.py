@@ -22,11 +22,11 @@ from typing import Final, NamedTuple
 from bench.edits import one_typo, two_typos
 from common.contracts.company import Address, Company, CompanyKey, Country, Status
 from common.contracts.match import MatchRecord
-from lookup.registers.brreg.entities import company_record
+from ingest.registers.brreg.entities import company_record
 from lookup.search.folding import fold_name, fold_text
-from lookup.store.canonical_json import dump
-from lookup.store.ranking import FOREIGN_FORM
 from register_samples import companies_no
+from register_store.canonical_json import dump
+from register_store.ranking import FOREIGN_FORM
 
 SEED: Final = 20_261_125
 #: The day on which documents are read.

@@ -16,8 +16,8 @@ from common.contracts.events import encode_event
 from common.leases import StoredLeases
 from common.mongo import Database, connected, database
 from local_stack.system import System
-from lookup.events.event import OutboxEvent, outbox_document
-from lookup.store.documents import EVENT_BATCHES, OUTBOX
+from register_store.documents import EVENT_BATCHES, OUTBOX
+from register_store.events.event import OutboxEvent, outbox_document
 
 #: Events a second: from a backlog, and at a steady rate.
 _GOAL, _STEADY = 2_000, 500
@@ -66,7 +66,7 @@ async def _backlog(system: System, register: Database, count: int) -> Backlog:
     """Returns the figures of a backlog: another process has the lease until all is stored."""
     lease = StoredLeases(register, holder="bench")
     await lease.take("outbox", span=timedelta(hours=1))
-    await asyncio.to_thread(system.start("lookup").wait_until_ready)
+    await asyncio.to_thread(system.start("ingest").wait_until_ready)
     events = outbox_rows(range(count), revision=1)
     for first in range(0, count, _STORED):
         await register[OUTBOX].insert_many(events[first : first + _STORED], ordered=False)

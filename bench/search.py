@@ -38,7 +38,7 @@ from local_stack.system import System
 from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import IndexedCompany, indexed_core
 from lookup.search.results import SearchHit
-from lookup.store.documents import COMPANIES
+from register_store.documents import COMPANIES
 
 #: Seconds to build the largest index.
 _TIMEOUT = 3600

@@ -71,7 +71,7 @@ def empty_system(**settings: str) -> Iterator[System]:
         }
         found = System(own.folder, f"{own.broker.amqp_url}/", own.mongo.url, environment)
         try:
-            for module in ("gateway", "lookup", "webhook_registry"):
+            for module in ("gateway", "ingest", "webhook_registry"):
                 found.demand(module, "indexes")
             yield found
         finally:
@@ -87,7 +87,7 @@ def entities_file(found: System, companies: int) -> Path:
 
 
 def import_entities(found: System, file: Path) -> Usage:
-    command = ("lookup", "import", "no-enheter", str(file))
+    command = ("ingest", "import", "no-enheter", str(file))
     _, usage = run_measured(*command, environment=found.full_environment())
     return usage
 

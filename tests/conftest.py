@@ -28,7 +28,7 @@ from local_stack.management import Management
 from local_stack.rabbitmq import RabbitMQ
 from local_stack.replica_set import ReplicaSet
 from local_stack.servers import BrokerAddress
-from lookup.store import indexes as register_indexes
+from register_store import indexes as register_indexes
 from tests.delivery.pipeline import Pipeline, pipeline
 from tests.delivery.waiting import SOON
 from tests.shard_keys import ShardKeys

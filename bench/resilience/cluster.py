@@ -15,7 +15,13 @@ from local_stack.mongodb import answers, command
 PROJECT = "company-registry-cluster"
 COMPOSE = Path(__file__).resolve().parents[2] / "deploy" / "compose" / "compose"
 #: Operational ports of the services.
-SERVICES = {"gateway": 9101, "lookup": 9102, "webhook-registry": 9103, "dispatcher": 9104}
+SERVICES = {
+    "gateway": 9101,
+    "lookup": 9102,
+    "webhook-registry": 9103,
+    "dispatcher": 9104,
+    "ingest": 9105,
+}
 #: Seconds for any one command; a service takes at most 90 to stop.
 _TIMEOUT = 120.0
 #: Seconds for Compose, which may wait until databases have their indexes.

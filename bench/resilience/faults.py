@@ -24,8 +24,8 @@ from bench.resilience.harms import (
 from bench.resilience.zones import slow_zone
 
 #: The order of a release, as in Kubernetes (deploy/local/release.py).
-UPGRADED = ("dispatcher", "lookup", "webhook-registry", "gateway")
-_INDEXED = ("gateway", "lookup", "webhook-registry")
+UPGRADED = ("dispatcher", "lookup", "ingest", "webhook-registry", "gateway")
+_INDEXED = ("gateway", "ingest", "webhook-registry")
 
 #: Longest answers in seconds: of one process, of a node of RabbitMQ, and of an election in MongoDB.
 _OF_PROCESS, _OF_NODE, _OF_ELECTION = 1.0, 1.5, 2.0

@@ -25,8 +25,8 @@ WAVE: Final = "argocd.argoproj.io/sync-wave"
 #: The host of the base's image names, which no resolver knows.
 UNSET: Final = "set-images.invalid/"
 #: The services with collections, and those of which a release may replace an index.
-_INDEXED = ("gateway", "lookup", "webhook-registry")
-_REPLACING = ("lookup", "webhook-registry")
+_INDEXED = ("gateway", "ingest", "webhook-registry")
+_REPLACING = ("ingest", "webhook-registry")
 _NAME: Final = "app.kubernetes.io/name"
 #: What a Job's pod does not take over from the pods of its service.
 _OF_SERVICES = ("initContainers", "topologySpreadConstraints", "priorityClassName")
@@ -217,11 +217,11 @@ def stop(cluster: Cluster, documents: Sequence[Document]) -> None:
 def resume(cluster: Cluster, documents: Sequence[Document], removed: Path, since: str) -> None:
     """Starts the services after a restore; docs/operations.md explains each step."""
     for line in removed.read_text().splitlines():
-        cluster.run(job(documents, "lookup", ["remove", *line.split()]))
-    cluster.run(job(documents, "lookup", ["restored"]))
+        cluster.run(job(documents, "ingest", ["remove", *line.split()]))
+    cluster.run(job(documents, "ingest", ["restored"]))
     cluster.kubectl("delete", "persistentvolumeclaims", f"--selector={_NAME}=lookup")
     release(cluster, documents)
-    cluster.run(job(documents, "lookup", ["republish", "--since", since]))
+    cluster.run(job(documents, "ingest", ["republish", "--since", since]))
 
 
 def parser() -> argparse.ArgumentParser:

@@ -21,8 +21,8 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
-from lookup.changes.states import Known, Plan
-from lookup.records.records import (
+from ingest.changes.states import Known, Plan
+from ingest.records.records import (
     CompanyRecord,
     OwnersRecord,
     ParticipantRecord,
@@ -31,7 +31,7 @@ from lookup.records.records import (
     SourceVersion,
     UnitRecord,
 )
-from lookup.records.source import RegisterSource, parse
+from ingest.records.source import RegisterSource, parse
 
 MONDAY = SourceVersion(datetime(2026, 3, 2, 5, 0, tzinfo=UTC))
 TUESDAY = SourceVersion(datetime(2026, 3, 3, 5, 0, tzinfo=UTC))

@@ -13,7 +13,7 @@ from lookup.search.indexed_company import (
     NameType,
     facts_of,
 )
-from lookup.store.ranking import Rank
+from register_store.ranking import Rank
 
 
 def an_indexed_company(

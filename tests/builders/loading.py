@@ -12,16 +12,16 @@ import orjson
 from common.contracts.company import CompanyKey
 from common.mongo import Database
 from common.mongo_reads import Reads
-from lookup.loading.batches import Summary
-from lookup.loading.load import LoadFile
-from lookup.loading.progress import FileOrigin
-from lookup.loading.read import ReadDocuments
-from lookup.loading.stores import Stores
-from lookup.records.records import Parser, RawDocument, Record, Rejected, Stored
-from lookup.records.source import RegisterSource
-from lookup.registers.cvr.sources import DK_COMPANIES
-from lookup.store.documents import OUTBOX
-from lookup.store.reads import StoredRegister
+from ingest.loading.batches import Summary
+from ingest.loading.load import LoadFile
+from ingest.loading.progress import FileOrigin
+from ingest.loading.read import ReadDocuments
+from ingest.loading.stores import Stores
+from ingest.records.records import Parser, RawDocument, Record, Rejected, Stored
+from ingest.records.source import RegisterSource
+from ingest.registers.cvr.sources import DK_COMPANIES
+from register_store.documents import OUTBOX
+from register_store.reads import StoredRegister
 from tests.builders.companies import MONDAY
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)

@@ -7,13 +7,13 @@ from typing import Any
 
 from common.contracts.feed import FeedFilter, FeedPage, FeedRequest
 from common.mongo import Database
-from lookup.events.feed import StoredFeed
-from lookup.events.outbox import StoredOutbox
-from lookup.events.publisher import EventBus, PublishOutbox
-from lookup.events.receipts import ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
-from lookup.store.documents import OUTBOX
+from ingest.publishing.outbox import StoredOutbox
+from ingest.publishing.publisher import EventBus, PublishOutbox
+from ingest.publishing.receipts import ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
+from register_store.documents import OUTBOX
+from register_store.events.feed import StoredFeed
 from tests.builders.companies import an_outbox_row
-from tests.fakes.lookup import FakeBus
+from tests.fakes.ingest import FakeBus
 
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 RETENTION = timedelta(days=30)

@@ -6,11 +6,11 @@ from typing import Any
 import orjson
 
 from common.contracts.company import CompanyKey
-from lookup.changes.companies import plan_companies, plan_owners
-from lookup.changes.participants import plan_participants, plan_vanished
-from lookup.changes.states import ApplyContext, CompanyState, Known, Plan
-from lookup.changes.units import plan_units
-from lookup.records.records import CompanyRecord, OwnersRecord, SourceVersion, Stored, UnitRecord
+from ingest.changes.companies import plan_companies, plan_owners
+from ingest.changes.participants import plan_participants, plan_vanished
+from ingest.changes.states import ApplyContext, CompanyState, Known, Plan
+from ingest.changes.units import plan_units
+from ingest.records.records import CompanyRecord, OwnersRecord, SourceVersion, Stored, UnitRecord
 from tests.builders.companies import MONDAY, after
 
 

@@ -16,8 +16,8 @@ from pymongo.errors import BulkWriteError
 from bench.events import publishing, renamed, vat_of
 from common.contracts.failures import Unavailable
 from common.mongo import Database, connected, database, translated_errors
-from lookup.store.documents import OUTBOX
-from lookup.store.indexes import make_indexes
+from register_store.documents import OUTBOX
+from register_store.indexes import make_indexes
 from tests.builders.companies import an_outbox_row_of
 
 #: The cursor before the oldest event.

@@ -19,10 +19,10 @@ from common.contracts.failures import Unavailable
 from common.contracts.topology import EVENTS_QUEUE
 from common.leases import LEASES
 from common.mongo import translated_errors
+from ingest.publishing.publisher import BATCH
 from local_stack.replica_set import ReplicaSet
 from local_stack.system import Service, System
-from lookup.events.publisher import BATCH
-from lookup.store.documents import OUTBOX
+from register_store.documents import OUTBOX
 from tests.builders.companies import an_outbox_row_of
 from tests.chaos.feed_readers import Faults, Producer, Reader, by_pages, by_stream, producing
 from tests.delivery.waiting import SOON, eventually
@@ -47,10 +47,8 @@ class Feed:
     url: str
     key: str
 
-    async def lookup(self, name: str) -> Service:
-        service = self.system.start(
-            "lookup", name=name, index_dir=str(self.system.folder / f"index-{name}")
-        )
+    async def ingest(self, name: str) -> Service:
+        service = self.system.start("ingest", name=name)
         await asyncio.to_thread(service.wait_until_ready)
         return service
 
@@ -87,7 +85,7 @@ async def _until_done(write: Callable[[], Awaitable[object]]) -> None:
 
 @pytest.fixture
 async def feed(tmp_path: Path, amqp_url: str, three_members: ReplicaSet) -> AsyncIterator[Feed]:
-    """A gateway, and a broker with a queue that takes the events."""
+    """A gateway with its lookups, and a broker with a queue that takes the events."""
     mark = uuid.uuid4().hex
     names = {"REGISTER_DB": f"register-{mark}", "ACCESS_DB": f"access-{mark}"}
     settings = {**names, "WEBHOOKS_DB": f"webhooks-{mark}", "KEY_RATE": "100000/second"}
@@ -95,9 +93,10 @@ async def feed(tmp_path: Path, amqp_url: str, three_members: ReplicaSet) -> Asyn
     async with producing(three_members.url, amqp_url, names["REGISTER_DB"]) as producer:
         issue = ("keys", "issue", "--owner", "acme", "--name", "test", "--scope", "events")
         _, key, _ = await asyncio.to_thread(system.run, "gateway", *issue)
-        service = system.start("gateway")
+        services = [system.start(module) for module in ("lookup", "gateway")]
         try:
-            await asyncio.to_thread(service.wait_until_ready)
+            for service in services:
+                await asyncio.to_thread(service.wait_until_ready)
             yield Feed(system, producer, f"{system.base_url}/api/events", key.strip())
         finally:
             await asyncio.to_thread(system.close)
@@ -117,12 +116,12 @@ async def test_readers_that_restart_have_each_event_once_and_in_order(
 
         await eventually(read, lambda number: number >= count)
 
-    first = await feed.lookup("first")
+    first = await feed.ingest("first")
     async with asyncio.TaskGroup() as group:
         group.create_task(feed.produce())
         reading = [group.create_task(reader.read_until(EVENTS)) for reader in readers]
         await until_read(1)
-        await feed.lookup("second")
+        await feed.ingest("second")
         await until_read(EVENTS // 4)
         await asyncio.to_thread(first.process.kill)
         await feed.expire_the_lease()
@@ -155,11 +154,11 @@ async def test_a_publisher_that_is_killed_between_its_batches_loses_nothing_and_
     for kill in range(KILLS):
         name, before = f"killed-{kill}", await positions()
         # It publishes before it is ready.
-        service = feed.system.start("lookup", name=name, index_dir=str(feed.system.folder / name))
+        service = feed.system.start("ingest", name=name)
         await eventually(positions, partial(_exceeds, min(before, len(events) - 1)))
         await asyncio.to_thread(service.process.kill)
         await feed.expire_the_lease()
-    await feed.lookup("last")
+    await feed.ingest("last")
     await eventually(positions, lambda number: number == len(events))
 
     messages = await feed.messages(2 * len(events))

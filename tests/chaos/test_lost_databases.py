@@ -21,7 +21,7 @@ from gateway.access.keys import MongoKeys
 from gateway.problems import ServiceUnavailable
 from local_stack.replica_set import ReplicaSet
 from local_stack.servers import own_replica_set
-from lookup.store.reads import StoredRegister
+from register_store.reads import StoredRegister
 from tests.builders.keys import a_presented_key, an_api_key
 from tests.chaos.freezing import frozen
 from tests.delivery.asking import asking, registry

@@ -10,7 +10,7 @@ from common.contracts.events import RegistryEvent
 from common.contracts.topology import EVENTS_QUEUE
 from common.mongo import Database
 from local_stack.management import Management
-from lookup.store.documents import OUTBOX
+from register_store.documents import OUTBOX
 from tests.builders.companies import an_outbox_row_of
 from tests.conftest import DatabaseNames
 from tests.delivery.pipeline import Pipeline, an_event, pipeline
@@ -37,9 +37,9 @@ async def pipe(
 
 @pytest.fixture
 async def outbox(pipe: Pipeline, register_db: Database) -> "Outbox":
-    """The outbox of a lookup service."""
+    """The outbox of a writer."""
     service = pipe.system.start(
-        "lookup", register_db=register_db.name, event_receipt_timeout="PT0.5S"
+        "ingest", register_db=register_db.name, event_receipt_timeout="PT0.5S"
     )
     await asyncio.to_thread(service.wait_until_ready)
     return Outbox(register_db)

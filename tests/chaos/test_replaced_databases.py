@@ -64,8 +64,7 @@ async def test_every_service_ends_and_serves_when_it_is_started_again(
         "sync_interval": "PT1H",
         "register_max_attempts": "1",
     }
-    command = ("sync", "no-enheter", "--follow")
-    services.append(system.start("lookup", name="lookup-sync", command=command, **sync))
+    services.append(system.start("ingest", command=("serve", "no-enheter"), **sync))
     for service in services:
         await asyncio.to_thread(service.wait_until_ready)
 

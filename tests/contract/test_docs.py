@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[2]
 
 # Each service's README lists exactly its settings and metrics
 
-SERVICES = ("gateway", "lookup", "webhook-registry", "dispatcher", "portal")
+SERVICES = ("gateway", "lookup", "ingest", "webhook-registry", "dispatcher", "portal")
 HEADINGS = ["What it does", "Messages", "Settings", "Metrics", "Runbook"]
 
 
@@ -343,12 +343,13 @@ SHARING = (
     "services/dispatcher/src",
     "services/webhook-registry/src",
     "services/lookup/src/lookup/app.py",
-    "services/lookup/src/lookup/events/receipts.py",
+    "services/ingest/src/ingest/app.py",
+    "services/ingest/src/ingest/publishing/receipts.py",
     "libs/common/src/common/leases.py",
-    "services/lookup/src/lookup/events/outbox.py",
-    "services/lookup/src/lookup/events/worker.py",
-    "services/lookup/src/lookup/events/publisher.py",
-    "services/lookup/src/lookup/store",
+    "services/ingest/src/ingest/publishing/outbox.py",
+    "services/ingest/src/ingest/publishing/worker.py",
+    "services/ingest/src/ingest/publishing/publisher.py",
+    "libs/register-store/src/register_store",
     "libs/webhook-store/src",
 )
 WALL_CLOCK = re.compile(r"\b(datetime\.(now|utcnow|today)|time\.time(_ns)?)\(")

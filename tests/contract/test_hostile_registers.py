@@ -17,9 +17,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from lookup.following import responses as bodies
-from lookup.following.register_client import Call, RegisterClient, RetryPolicy, sessions
-from lookup.following.responses import ENTITY, BodyLimit, RegisterFault, RegisterUnavailable
+from ingest.following import responses as bodies
+from ingest.following.register_client import Call, RegisterClient, RetryPolicy, sessions
+from ingest.following.responses import ENTITY, BodyLimit, RegisterFault, RegisterUnavailable
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

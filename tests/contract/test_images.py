@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lookup.registers.table import sources
+from ingest.registers.table import sources
 from tests.contract.manifests.reading import NAMESPACE, ROOT
-from tests.contract.manifests.services import SERVICES, SYNC, Service, service_of
+from tests.contract.manifests.services import SERVICES, Service, service_of
 from tests.fakes import docker
 
 IMAGES = ROOT / "deploy" / "images"
@@ -55,8 +55,8 @@ def instructions(stage: str, word: str) -> list[str]:
 
 def needed_libraries(project: Path) -> set[str]:
     """The libraries and clients that a package needs, those that its libraries need included."""
-    text = (project / "pyproject.toml").read_text()
-    libraries = {name for name in PACKAGES if f'"{name}"' in text and PACKAGES[name] != project}
+    made = tomllib.loads((project / "pyproject.toml").read_text())["project"]
+    libraries = {name.partition("[")[0] for name in made["dependencies"]} & PACKAGES.keys()
     return libraries | {below for name in libraries for below in needed_libraries(PACKAGES[name])}
 
 
@@ -341,16 +341,13 @@ def test_a_container_runs_this_version_with_the_settings_of_its_service(
     if image == "receiver" or "entrypoint" in container:
         return
 
-    service, values = (
-        service_of(container["image"], container.get("command", ())),
-        container["environment"],
-    )
+    service, values = service_of(container["image"]), container["environment"]
     serves = "stop_grace_period" in container
     assert service.faults(values, command=not serves) == []
     if serves:
         grace = timedelta(seconds=int(container["stop_grace_period"].removesuffix("s")))
         assert grace > getattr(service.configured(values), "shutdown_grace", timedelta())
-        assert service is not SYNC or service.faults({**values, **PROXY}) == []
+        assert service.name != "ingest" or service.faults({**values, **PROXY}) == []
 
 
 @every_service
@@ -360,17 +357,17 @@ def test_every_service_runs_in_the_trial_and_prometheus_watches_it(service: Serv
     assert container["image"] == f"company-registry/{service.name}:{service.version}"
     # As its image says.
     assert "healthcheck" not in container
-    assert SCRAPED[service.name][0]["targets"] == [f"{service.name}:{service.ports['admin']}"]
+    # Ingest is in the network namespace of the registers.
+    host = "registers" if service.name == "ingest" else service.name
+    assert SCRAPED[service.name][0]["targets"] == [f"{host}:{service.ports['admin']}"]
 
 
-def test_the_sync_shares_the_registers_loopback_and_is_watched() -> None:
-    sync, port = CONTAINERS["lookup-sync"], SYNC.ports["admin"]
-    addresses = [sync["environment"][name] for name in ("BRREG_URL", "CVR_URL", "PEPPOL_URL")]
+def test_ingest_shares_the_registers_loopback_and_the_broker_is_watched() -> None:
+    ingest = CONTAINERS["ingest"]
+    addresses = [ingest["environment"][name] for name in ("BRREG_URL", "CVR_URL", "PEPPOL_URL")]
 
-    assert sync["network_mode"] == "service:registers"
+    assert ingest["network_mode"] == "service:registers"
     assert all(address.startswith("http://127.0.0.1:8090") for address in addresses)
-    assert sync["healthcheck"]["test"] == ["CMD", "healthy", str(port)]
-    assert SCRAPED["lookup-sync"][0]["targets"] == [f"registers:{port}"]
     assert SCRAPED["rabbitmq"][0]["targets"] == ["rabbitmq:15692"]
     # The alerts are about one namespace.
     assert {each["labels"]["namespace"] for [each] in SCRAPED.values()} == {NAMESPACE}

@@ -56,16 +56,14 @@ KUBERNETES_VERSIONS = ("1.31", "1.37")
 #: The service whose `indexes` command runs before each process.
 INDEXES = {
     "gateway": "gateway",
-    "lookup": "lookup",
-    "lookup-sync": "lookup",
+    "lookup": None,
+    "ingest": "ingest",
     "webhook-registry": "webhook-registry",
     "dispatcher": "webhook-registry",
     "portal": None,
 }
-#: What is displaced first where a node is short.
-BACKGROUND = "lookup-sync"
 #: The only callers of the internet.
-CALLERS = ["dispatcher", "lookup-sync"]
+CALLERS = ["dispatcher", "ingest"]
 #: Liveness must not depend on anything outside the process, or an unavailable broker would have
 #: every pod restarted.
 PROBES = {"startupProbe": "/healthz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
@@ -84,7 +82,7 @@ Rule = Callable[[Sequence[Document]], Iterator[str]]
 def variables_are_settings(documents: Sequence[Document]) -> Iterator[str]:
     """Every variable is a setting, every required setting is given, every value is accepted."""
     for each in ours(documents):
-        service = service_of(each.image, each.args)
+        service = service_of(each.image)
         values = environment(each, documents)
         yield from (f"{each.name}: {x}" for x in service.faults(values, command=not each.serves))
         if each.serves:
@@ -96,7 +94,7 @@ def variables_are_settings(documents: Sequence[Document]) -> Iterator[str]:
 
 def images_are_of_this_version(documents: Sequence[Document]) -> Iterator[str]:
     for each in ours(documents):
-        service = service_of(each.image, each.args)
+        service = service_of(each.image)
         tags = {tag_of(container["image"]) for container in each.containers}
         if tags != {service.version} or not service.is_runnable:
             yield f"{each.name} runs {tags}, the code is {service.version}"
@@ -104,7 +102,7 @@ def images_are_of_this_version(documents: Sequence[Document]) -> Iterator[str]:
 
 def ports_and_probes_are_those_of_the_code(documents: Sequence[Document]) -> Iterator[str]:
     for each in _servers(documents):
-        expected = service_of(each.image, each.args).ports
+        expected = service_of(each.image).ports
         scraped = each.template["metadata"]["annotations"]["prometheus.io/port"]
         if each.ports != expected or scraped != str(expected["admin"]):
             yield f"{each.name} has ports {each.ports}, is scraped at {scraped}, not {expected}"
@@ -209,7 +207,6 @@ def servers_survive_a_drain(documents: Sequence[Document]) -> Iterator[str]:
     def priority(each: Workload) -> int:
         return int(classes.get(each.pod.get("priorityClassName", ""), {"value": 0})["value"])
 
-    [background] = [priority(each) for each in _servers(documents) if each.name == BACKGROUND]
     for each in _servers(documents):
         budget = budgets.get(each.name, {})
         if (budget.get("maxUnavailable"), budget.get("unhealthyPodEvictionPolicy")) != (
@@ -220,8 +217,8 @@ def servers_survive_a_drain(documents: Sequence[Document]) -> Iterator[str]:
         spread = each.pod.get("topologySpreadConstraints", [])
         if len({constraint["topologyKey"] for constraint in spread}) != 2:
             yield f"{each.name} is not spread over zones and nodes"
-        if each.name != BACKGROUND and priority(each) <= background:
-            yield f"{each.name} may be displaced by {BACKGROUND}"
+        if priority(each) <= int(classes["company-registry-background"]["value"]):
+            yield f"{each.name} may be displaced by background work"
 
 
 def only_what_is_public_is_reachable(documents: Sequence[Document]) -> Iterator[str]:
@@ -284,7 +281,7 @@ def test_the_manifests_keep_every_rule(source: str) -> None:
     documents = read(source)
 
     assert [fault for rule in RULES for fault in rule(documents)] == []
-    assert {each.name for each in _servers(documents)} == INDEXES.keys() >= SERVICES.keys()
+    assert {each.name for each in _servers(documents)} == INDEXES.keys() == SERVICES.keys()
 
 
 #: A rule, a document, the path of a value in it, and a value that breaks the rule.

@@ -15,9 +15,9 @@ import pytest
 import trustme
 from yarl import URL
 
-from lookup.changes.ended import Ended
-from lookup.following.downloads import DownloadedFile
-from lookup.following.register_client import (
+from ingest.changes.ended import Ended
+from ingest.following.downloads import DownloadedFile
+from ingest.following.register_client import (
     Call,
     Proxies,
     RegisterClient,
@@ -26,12 +26,12 @@ from lookup.following.register_client import (
     retry_after,
     sessions,
 )
-from lookup.following.responses import RegisterFault, RegisterUnavailable
-from lookup.loading.progress import Position
-from lookup.records.records import SourceVersion
-from lookup.registers.brreg.api import FILES, BrregEntities, Gone, Present, Unknown, Unusable
-from lookup.registers.brreg.change_feeds import UpdateFeed
-from lookup.registers.brreg.sources import NO_ENTITIES
+from ingest.following.responses import RegisterFault, RegisterUnavailable
+from ingest.loading.progress import Position
+from ingest.records.records import SourceVersion
+from ingest.registers.brreg.api import FILES, BrregEntities, Gone, Present, Unknown, Unusable
+from ingest.registers.brreg.change_feeds import UpdateFeed
+from ingest.registers.brreg.sources import NO_ENTITIES
 from register_samples.server import (
     BrokenOff,
     Failure,

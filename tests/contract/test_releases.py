@@ -21,13 +21,13 @@ from tests.contract.manifests.reading import KUBERNETES, ROOT, Workload, base_fi
 from tests.contract.test_manifests import KUBERNETES_VERSIONS, RULES, read, with_kubectl
 from tests.fakes import kubectl
 
-ORDER = ["dispatcher", "lookup", "lookup-sync", "webhook-registry", "gateway", "portal"]
+ORDER = ["dispatcher", "lookup", "ingest", "webhook-registry", "gateway", "portal"]
 LOCAL = str(KUBERNETES / "overlays" / "local")
-INDEXES = [f"job {name} indexes" for name in ("gateway", "lookup", "webhook-registry")]
+INDEXES = [f"job {name} indexes" for name in ("gateway", "ingest", "webhook-registry")]
 #: The first look finds a pod of the previous release, which may read by such an index.
 DROPS = [
     *("get pods", "get pods"),
-    *("job lookup indexes --drop-replaced", "job webhook-registry indexes --drop-replaced"),
+    *("job ingest indexes --drop-replaced", "job webhook-registry indexes --drop-replaced"),
 ]
 
 
@@ -98,12 +98,12 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
         *("get pods", "get pods"),
     ]
     assert resumed[:4] == [
-        "job lookup remove no 310345806",
-        "job lookup remove dk 12345674",
-        "job lookup restored",
+        "job ingest remove no 310345806",
+        "job ingest remove dk 12345674",
+        "job ingest restored",
         "delete persistentvolumeclaims --selector=app.kubernetes.io/name=lookup",
     ]
-    assert resumed[-3:] == [*DROPS[2:], f"job lookup republish --since {since}"]
+    assert resumed[-3:] == [*DROPS[2:], f"job ingest republish --since {since}"]
 
 
 @with_kubectl
@@ -151,7 +151,7 @@ def test_a_trial_pulls_no_image_of_ours() -> None:
 @pytest.mark.parametrize(
     "service,arguments",
     [
-        ("lookup", ["remove", "no", "310345806"]),
+        ("ingest", ["remove", "no", "310345806"]),
         ("webhook-registry", ["indexes", "--drop-replaced"]),
         ("gateway", ["indexes"]),
     ],

@@ -8,10 +8,10 @@ from common.contracts.company import Country
 from common.contracts.lookup import SearchType
 from common.domain.participants import SCHEMES
 from gateway.lookups.terms import InvalidTerm, normalise
-from lookup.records.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_UNITS
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from lookup.registers.peppol.sources import PEPPOL
+from ingest.records.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_UNITS
+from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sources import PEPPOL
 from tests.builders.companies import company_in, parsed, unit_in
 from tests.builders.registers import (
     a_business_card,

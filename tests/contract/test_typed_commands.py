@@ -37,7 +37,7 @@ PLACEHOLDERS = {
     "<source>": "no-enheter",
     "…": "no-enheter records.json",
 }
-OURS = re.compile(r"python -m (gateway|lookup|webhook_registry|dispatcher) (.+)")
+OURS = re.compile(r"python -m (gateway|lookup|ingest|webhook_registry|dispatcher) (.+)")
 #: A server that nobody runs: kubectl refuses what it does not understand before it calls one.
 NOWHERE = "http://127.0.0.1:1"
 RUNBOOK = (ROOT / "docs" / "runbook.md").read_text()

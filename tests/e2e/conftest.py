@@ -20,7 +20,7 @@ from local_stack.certificates import Certificates, certificates
 from local_stack.management import Management
 from local_stack.ports import free_ports
 from local_stack.servers import BrokerAddress
-from local_stack.services import SERVICES
+from local_stack.services import INGEST, SERVICES
 from local_stack.system import System
 from register_samples import write_registers
 from tests.builders.keys import an_api_key
@@ -138,15 +138,15 @@ def running_system(
 
 def prepared(system: System, registers: dict[str, Path]) -> str:
     """Loads the registers and starts every service; a key with every scope."""
-    for module in ("gateway", "lookup", "webhook_registry"):
+    for module in ("gateway", "ingest", "webhook_registry"):
         _demand(system, module, "indexes")
     for kind, path in registers.items():
         # Forced, because the tests load files of a few records afterwards.
-        _demand(system, "lookup", "import", "--force", kind, str(path))
+        _demand(system, "ingest", "import", "--force", kind, str(path))
     scopes = [part for scope in Scope for part in ("--scope", scope)]
     issue = ("keys", "issue", "--owner", "e2e", "--name", "tests")
     key = _demand(system, "gateway", *issue, *scopes).strip()
-    for service in [system.start(service.module) for service in SERVICES]:
+    for service in [system.start(service.module) for service in (*SERVICES, INGEST)]:
         service.wait_until_ready()
     return key
 

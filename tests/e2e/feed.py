@@ -1,4 +1,4 @@
-"""The registers' interfaces, and a sync that follows them into the running system."""
+"""The registers' interfaces, and a writer that follows them into the running system."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from register_samples.server import Registers, Served, serving
 async def followed(system: System, registers: Registers, *sources: str) -> AsyncIterator[None]:
     """Feeds changes of the registers into the system over HTTP, until the body ends."""
     async with serving(registers) as served:
-        sync = started(system, served, *sources, "--follow")
+        sync = started(system, served, "serve", *sources)
         try:
             await asyncio.to_thread(sync.wait_until_ready)
             yield
@@ -21,11 +21,11 @@ async def followed(system: System, registers: Registers, *sources: str) -> Async
 
 
 def started(system: System, served: Served, *arguments: str, **settings: str) -> Service:
-    """Starts a sync with the interfaces."""
+    """Starts a command of the writer with the interfaces."""
     return system.start(
-        "lookup",
-        name="lookup-sync",
-        command=("sync", *arguments),
+        "ingest",
+        name="follower",
+        command=arguments,
         brreg_url=str(served.brreg),
         cvr_url=str(served.cvr_permanent),
         cvr_user="sample",

@@ -28,7 +28,7 @@ class Register:
         await self._run("remove", country, number)
 
     async def _run(self, *arguments: str) -> None:
-        status, _, said = await asyncio.to_thread(run_here, self.system, "lookup", *arguments)
+        status, _, said = await asyncio.to_thread(run_here, self.system, "ingest", *arguments)
         assert status == 0, said
 
 

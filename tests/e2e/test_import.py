@@ -1,4 +1,4 @@
-"""`python -m lookup import`: output and exit status; a kill at any moment does no harm."""
+"""`python -m ingest import`: output and exit status; a kill at any moment does no harm."""
 
 import asyncio
 import gzip
@@ -44,7 +44,7 @@ class Importer:
     folder: Path
 
     def run(self, *arguments: str) -> Outcome:
-        return Outcome(*run_here(self.system, "lookup", *arguments))
+        return Outcome(*run_here(self.system, "ingest", *arguments))
 
     def load(self, file: Path, *options: str, kind: str = "no-enheter") -> Outcome:
         return self.run("import", *options, kind, str(file))
@@ -321,7 +321,7 @@ async def test_an_import_that_is_killed_and_started_again_loses_and_doubles_noth
     file = importer.file(entities(count))
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        *("-m", "lookup", "import", "no-enheter", str(file)),
+        *("-m", "ingest", "import", "no-enheter", str(file)),
         env=importer.system.full_environment(),
         stderr=asyncio.subprocess.DEVNULL,
     )

@@ -34,7 +34,7 @@ async def test_each_kind_of_change_is_delivered_once(
     registers = Registers(companies=COMPANIES)
     register = mongo_admin[running.names.register]
     async with serving(registers) as served:
-        with syncing(running, served) as first:
+        with syncing(running, served, "sync") as first:
             assert await asyncio.to_thread(
                 wait_for, lambda: first.exit_status is not None, seconds=SOON
             )
@@ -44,15 +44,15 @@ async def test_each_kind_of_change_is_delivered_once(
         companies = sorted({company for _, company, _ in expected.values()})
         webhook = await owner.subscribe(receiver, PATH, filter={"companies": companies})
 
-        with syncing(running, served, "--follow") as killed:
+        with syncing(running, served, "serve") as killed:
             await receiver.next(PATH)
             await asyncio.to_thread(killed.kill)
         # As if its leases had expired.
         register[LEASES].delete_many({"_id": {"$regex": "^sync:"}})
-        with syncing(running, served, "--follow"):
+        with syncing(running, served, "serve"):
             await receiver.next(PATH, number=len(KINDS) - ahead, seconds=2 * SOON)
         the_next_day(register, subjects)
-        with syncing(running, served, "--follow", cvr_overlap="PT0.001S"):
+        with syncing(running, served, "serve", cvr_overlap="PT0.001S"):
             await receiver.next(PATH, number=len(KINDS), seconds=2 * SOON)
             await owner.test(webhook)
             await receiver.next(PATH, number=len(KINDS) + 1)
@@ -64,11 +64,9 @@ async def test_each_kind_of_change_is_delivered_once(
 
 
 @contextmanager
-def syncing(
-    running: Running, served: Served, *arguments: str, **settings: str
-) -> Iterator[Process]:
-    """A sync of every source, which ends with the body, also when that fails."""
-    process = started(running.system, served, "all", *arguments, **settings).process
+def syncing(running: Running, served: Served, command: str, **settings: str) -> Iterator[Process]:
+    """A command over every source, which ends with the body, also when that fails."""
+    process = started(running.system, served, command, "all", **settings).process
     try:
         yield process
     finally:

@@ -126,7 +126,7 @@ async def test_a_company_loaded_while_the_system_runs_is_found_by_name_and_addre
     file.write_text(json.dumps([entity]))
 
     status, _, _ = await asyncio.to_thread(
-        run_here, running.system, "lookup", "import", "no-enheter", str(file)
+        run_here, running.system, "ingest", "import", "no-enheter", str(file)
     )
 
     assert status == 0
@@ -144,7 +144,7 @@ async def test_a_removed_company_is_found_by_nothing_any_more(
     ]
     before = [await status_of(client, **query) for query in queries]
 
-    await asyncio.to_thread(run_here, running.system, "lookup", "remove", "no", "310345814")
+    await asyncio.to_thread(run_here, running.system, "ingest", "remove", "no", "310345814")
 
     by_number, by_name = (partial(status_of, client, **query) for query in queries)
     assert before == [(200, None)] * 2

@@ -29,7 +29,7 @@ READY, ANSWERED, ENDED = 300, 60, 60
 
 ADMIN_URLS = (
     *("LOOKUP_ADMIN_URL", "REGISTRY_ADMIN_URL", "DISPATCHER_ADMIN_URL", "GATEWAY_ADMIN_URL"),
-    *("SYNC_ADMIN_URL", "PORTAL_ADMIN_URL"),
+    *("INGEST_ADMIN_URL", "PORTAL_ADMIN_URL"),
 )
 
 #: No port comes near 32768, where the kernel's ports for outgoing connections begin.

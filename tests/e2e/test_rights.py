@@ -21,6 +21,7 @@ from common.contracts.topology import (
     DELIVERIES_QUEUE,
     EVENTS_EXCHANGE,
     EVENTS_QUEUE,
+    OWNER_EVENTS_QUEUE,
     RETRIES_QUEUE,
     WEBHOOKS_QUEUE,
     lookup_queue,
@@ -50,7 +51,8 @@ WORK = (EVENTS_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE, DEAD_LETTERS_QUEUE)
 LOOKUPS = lookup_queue(Country.NO)
 QUEUES_OF_OTHERS = {
     "gateway": (*WORK, WEBHOOKS_QUEUE, LOOKUPS),
-    "lookup": (*WORK, WEBHOOKS_QUEUE),
+    "lookup": (*WORK, WEBHOOKS_QUEUE, OWNER_EVENTS_QUEUE),
+    "ingest": (*WORK, WEBHOOKS_QUEUE, LOOKUPS),
     "webhook-registry": (*WORK, LOOKUPS),
     "dispatcher": (WEBHOOKS_QUEUE, LOOKUPS),
 }
@@ -133,7 +135,7 @@ async def test_a_lookup_a_webhook_and_its_deliveries_work_with_the_documented_ri
         )
 
     confirmed = await asyncio.to_thread(
-        wait_for, lambda: is_confirmed(secured.mongo["lookup"], f"no:{number}"), seconds=SOON
+        wait_for, lambda: is_confirmed(secured.mongo["ingest"], f"no:{number}"), seconds=SOON
     )
 
     assert found["vat"] == "310345679"
@@ -143,7 +145,7 @@ async def test_a_lookup_a_webhook_and_its_deliveries_work_with_the_documented_ri
 
 
 def is_confirmed(url: str, company: str) -> bool:
-    """True if lookup has read the dispatcher's receipts of a company's events."""
+    """True if ingest has read the dispatcher's receipts of a company's events."""
     with pymongo.MongoClient[dict[str, Any]](url, timeoutMS=20_000) as client:
         events = list(client[NAMES.register]["outbox"].find({"company": company}))
     return bool(events) and all("again_at" not in event for event in events)
@@ -175,10 +177,10 @@ async def test_events_are_read_with_the_documented_rights(secured: Secured) -> N
 @pytest.mark.parametrize(
     "command",
     [
-        ("lookup", "remove", "no", "310999911"),
-        ("lookup", "removed"),
-        ("lookup", "restored"),
-        ("lookup", "republish", "--since", "2026-01-01T00:00:00Z"),
+        ("ingest", "remove", "no", "310999911"),
+        ("ingest", "removed"),
+        ("ingest", "restored"),
+        ("ingest", "republish", "--since", "2026-01-01T00:00:00Z"),
         ("webhook_registry", "reseal"),
         ("dispatcher", "dead-letters", "list"),
     ],
@@ -211,7 +213,7 @@ async def test_a_service_cannot_consume_the_queues_of_others(
         (user, queue)
         for user, queues in QUEUES_OF_OTHERS.items()
         for queue in queues
-        if queue in (WEBHOOKS_QUEUE, LOOKUPS)
+        if queue in (WEBHOOKS_QUEUE, LOOKUPS, OWNER_EVENTS_QUEUE)
     ],
 )
 async def test_a_service_cannot_serve_the_requests_of_others(
@@ -224,7 +226,7 @@ async def test_a_service_cannot_serve_the_requests_of_others(
             await own.bind(exchange, timeout=20)
 
 
-@pytest.mark.parametrize("user", ["gateway", "dispatcher"])
+@pytest.mark.parametrize("user", ["gateway", "lookup", "dispatcher"])
 async def test_a_service_that_publishes_no_events_cannot_make_one_up(
     secured: Secured, user: str
 ) -> None:

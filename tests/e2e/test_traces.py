@@ -80,17 +80,17 @@ async def test_a_change_is_one_trace_from_the_register_to_the_receiver(
     assert "tracestate" not in received.headers
 
     def exported() -> bool:
-        return {"lookup-sync", "lookup", "dispatcher"} <= {s.service for s in collector.of(trace)}
+        return {"ingest", "dispatcher"} <= {s.service for s in collector.of(trace)}
 
     await until(lambda: exported() and len(collector.path_to(posted)) == 4)
     assert collector.path_to(posted) == [
-        ("lookup-sync", "change"),
-        ("lookup", "publish registry.events"),
+        ("ingest", "change"),
+        ("ingest", "publish registry.events"),
         ("dispatcher", "process dispatcher.events"),
         ("dispatcher", "POST"),
     ]
     event_id = received.event["id"]
-    for service, event in (("lookup", "event.published"), ("dispatcher", "delivery.attempted")):
+    for service, event in (("ingest", "event.published"), ("dispatcher", "delivery.attempted")):
         lines = await logged(running, service, event, event_id=event_id)
         assert {line["trace_id"] for line in lines} == {trace}
 

@@ -4,21 +4,18 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from common.contracts.failures import Unavailable
-from common.contracts.feed import FeedNotice
 from common.contracts.find import FindPosition, FindRequest
 from common.contracts.match import WeighedCompany
-from lookup.events.outbox import WaitingEvent
 from lookup.search.find.pages import FindPage
 from lookup.search.index import SearchIndex
 from lookup.search.match.evidence import CandidateCompany
 from lookup.search.match.record import ReadRecord
 from lookup.search.results import SearchHit
 from lookup.search.searcher import IndexSearches
-from lookup.store.documents import CompanyRow
-from lookup.store.einvoicing import EntryPage, EntryPosition, StoredEntries
-from lookup.store.reads import StoredRegister
-from lookup.store.units import StoredUnits, UnitOrder
+from register_store.documents import CompanyRow
+from register_store.einvoicing import EntryPage, EntryPosition, StoredEntries
+from register_store.reads import StoredRegister
+from register_store.units import StoredUnits, UnitOrder
 
 
 @dataclass
@@ -162,24 +159,3 @@ class DirectSearches(IndexSearches):
     ) -> list[WeighedCompany]:
         self.clients.append(client)
         return self.index.weighed(record, companies)
-
-
-@dataclass
-class FakeBus:
-    """`EventBus` that keeps the notices, and the events but those of `refused` companies."""
-
-    refused: frozenset[str] = frozenset()
-    has_short_queue: bool = True
-    taken: list[str] = field(default_factory=list)
-    notices: list[FeedNotice] = field(default_factory=list)
-
-    async def publish(self, event: WaitingEvent) -> None:
-        if event.company in self.refused:
-            raise Unavailable("the broker did not take it")
-        self.taken.append(event.id)
-
-    async def takes_repeats(self) -> bool:
-        return self.has_short_queue
-
-    async def notify(self, notice: FeedNotice) -> None:
-        self.notices.append(notice)

@@ -13,11 +13,11 @@ from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.mongo import connected, database
 from common.mongo_reads import Reads
-from lookup import commands, import_commands
+from ingest import commands, import_commands
+from ingest.following.passes import Outcome
+from ingest.registers import table
 from lookup.answers.lookups import AnswerLookups
-from lookup.following.passes import Outcome
-from lookup.registers import table
-from lookup.store.reads import StoredRegister
+from register_store.reads import StoredRegister
 from tests.conftest import DatabaseNames
 from tests.fakes.lookup import FakeSearches
 from tests.invented_register.sources import ASSOCIATIONS, NEWCOMER, SOURCES, follow

@@ -15,7 +15,7 @@ from tests.conftest import DatabaseNames
 
 pytestmark = pytest.mark.integration
 
-SERVICES = ("gateway", "lookup", "webhook_registry", "dispatcher")
+SERVICES = ("gateway", "lookup", "ingest", "webhook_registry", "dispatcher")
 #: An unused port: a service contacts no dependency before it opens its own port.
 SETTINGS = {
     "AMQP_URL": "amqp://127.0.0.1:1/",
@@ -89,7 +89,7 @@ def test_a_port_in_use_is_one_line(setting: str) -> None:
     [
         (("gateway", "indexes"), 1),
         (("gateway", "keys", "list"), 1),
-        (("lookup", "indexes"), 4),
+        (("ingest", "indexes"), 4),
         (("webhook_registry", "indexes"), 1),
     ],
 )
@@ -114,7 +114,7 @@ def test_an_outage_of_the_broker_is_one_line() -> None:
 def test_an_invalid_url_is_one_line_without_the_url() -> None:
     settings = {"MONGO_URL": "mongodb://user:pass/word@host/"}
 
-    status, _, error = called("lookup", "indexes", settings=settings)
+    status, _, error = called("ingest", "indexes", settings=settings)
 
     assert status == 2
     [line] = error.splitlines()

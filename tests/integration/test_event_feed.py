@@ -11,11 +11,11 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
 from common.contracts.feed import FeedNotice, FeedPage, PublishedEvent
-from lookup.changes.transaction import StoredRegisterWriter
-from lookup.events import feed as feed_module
-from lookup.events.order import Superseded
-from lookup.events.outbox import StoredOutbox
-from lookup.store.documents import EVENT_BATCHES, OUTBOX
+from ingest.changes.transaction import StoredRegisterWriter
+from ingest.publishing.outbox import StoredOutbox
+from register_store.documents import EVENT_BATCHES, OUTBOX
+from register_store.events import feed as feed_module
+from register_store.events.order import Superseded
 from tests.builders.outbox import NOON, RETENTION, Outbox, bodies
 
 pytestmark = pytest.mark.integration

@@ -18,11 +18,11 @@ from common.contracts.find import FindRequest
 from common.mongo import Database
 from common.mongo_reads import Reads
 from common.runtime.tasks import beside
+from ingest.records.records import CompanyRecord, SourceVersion
 from lookup.answers.exports import AnswerExports
-from lookup.records.records import CompanyRecord, SourceVersion
 from lookup.search.searcher import IndexSearches, followed_indexes
-from lookup.store.exports import StoredCopies
-from lookup.store.reads import StoredRegister
+from register_store.exports import StoredCopies
+from register_store.reads import StoredRegister
 from tests.builders.companies import (
     MONDAY,
     a_company,

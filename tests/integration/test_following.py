@@ -17,14 +17,14 @@ from common.contracts.find import FindRequest
 from common.mongo import Database
 from common.runtime.processes import Workers, workers
 from common.runtime.tasks import beside
-from lookup.changes.companies import plan_companies
-from lookup.changes.states import ApplyContext
-from lookup.changes.transaction import StoredRegisterWriter
-from lookup.records.records import SourceVersion
+from ingest.changes.companies import plan_companies
+from ingest.changes.states import ApplyContext
+from ingest.changes.transaction import StoredRegisterWriter
+from ingest.records.records import SourceVersion
 from lookup.search.follower import Follower
 from lookup.search.index import SearchIndex
 from lookup.search.index.documents import Batch
-from lookup.store.documents import COMPANIES, PARTICIPANTS, UNITS
+from register_store.documents import COMPANIES, PARTICIPANTS, UNITS
 from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
 from tests.delivery.waiting import SOON
 

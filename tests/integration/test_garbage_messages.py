@@ -50,9 +50,10 @@ async def test_garbage_in_every_queue_ends_no_process_and_delays_no_event(
     pipe: Pipeline, management: Management, vhost: str
 ) -> None:
     webhook = await pipe.webhook("/a")
-    lookup = pipe.system.start("lookup")
-    services = [lookup, *await asyncio.gather(pipe.dispatcher(), registry(pipe))]
-    await asyncio.to_thread(lookup.wait_until_ready)
+    serving = [pipe.system.start(module) for module in ("lookup", "ingest")]
+    services = [*serving, *await asyncio.gather(pipe.dispatcher(), registry(pipe))]
+    for service in serving:
+        await asyncio.to_thread(service.wait_until_ready)
     queues = [queue["name"] for queue in management.queues(vhost)]
     wanted = [name for name in queues if name != DEAD_LETTERS_QUEUE]
     random = Random(7)

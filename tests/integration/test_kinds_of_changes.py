@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lookup.registers import table
+from ingest.registers import table
 from tests.conftest import DatabaseNames
 from tests.integration.test_sync_crashes import everything, restore
 from tests.syncing.changes import KINDS, Kind, Subjects, Told, counted, wrong

@@ -7,18 +7,18 @@ from dataclasses import replace
 import pytest
 
 from common.contracts.company import CompanyKey
-from lookup.changes import apply
-from lookup.changes.companies import plan_companies
-from lookup.changes.states import ApplyContext, Conflict, Plan
-from lookup.changes.transaction import StoredRegisterWriter
-from lookup.loading.batches import Piece
-from lookup.loading.load import NotWhole, WrongSource
-from lookup.loading.progress import FileOrigin
-from lookup.records.records import CompanyRecord, FileBroken, Rejected, SourceVersion, Stored
-from lookup.records.source import MAX_STORED, RegisterSource
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from lookup.registers.peppol.sources import PEPPOL
+from ingest.changes import apply
+from ingest.changes.companies import plan_companies
+from ingest.changes.states import ApplyContext, Conflict, Plan
+from ingest.changes.transaction import StoredRegisterWriter
+from ingest.loading.batches import Piece
+from ingest.loading.load import NotWhole, WrongSource
+from ingest.loading.progress import FileOrigin
+from ingest.records.records import CompanyRecord, FileBroken, Rejected, SourceVersion, Stored
+from ingest.records.source import MAX_STORED, RegisterSource
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES
+from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sources import PEPPOL
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

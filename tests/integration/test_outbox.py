@@ -20,13 +20,13 @@ from common.messaging.publisher import Broadcaster, Publisher
 from common.messaging.queues import LONG_QUEUE, QueueProbe, Topology
 from common.runtime.tasks import beside
 from dispatcher.queues import delivery_topology
-from lookup.events.outbox import MAX_UNREADABLE, Depth, StoredOutbox
-from lookup.events.publisher import BATCH
-from lookup.events.worker import BrokerBus, NoQueueBound, OutboxWorker
-from lookup.store.documents import EXPIRY_MARGIN, OUTBOX
+from ingest.publishing.outbox import MAX_UNREADABLE, Depth, StoredOutbox
+from ingest.publishing.publisher import BATCH
+from ingest.publishing.worker import BrokerBus, NoQueueBound, OutboxWorker
+from register_store.documents import EXPIRY_MARGIN, OUTBOX
 from tests.builders.outbox import NOON, RETENTION, Outbox
 from tests.delivery.waiting import SOON, eventually, until_connected
-from tests.fakes.lookup import FakeBus
+from tests.fakes.ingest import FakeBus
 
 pytestmark = pytest.mark.integration
 

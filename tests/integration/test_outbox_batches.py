@@ -9,12 +9,12 @@ from random import Random
 import pytest
 
 from common.contracts.failures import Unavailable
-from lookup.events import publisher
-from lookup.events.order import Batch, Superseded
-from lookup.events.outbox import StoredOutbox, WaitingEvent
-from lookup.store.documents import OUTBOX
+from ingest.publishing import publisher
+from ingest.publishing.outbox import StoredOutbox, WaitingEvent
+from register_store.documents import OUTBOX
+from register_store.events.order import Batch, Superseded
 from tests.builders.outbox import RETENTION, Outbox, bodies
-from tests.fakes.lookup import FakeBus
+from tests.fakes.ingest import FakeBus
 
 pytestmark = pytest.mark.integration
 

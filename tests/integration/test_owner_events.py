@@ -7,7 +7,7 @@ import pytest
 
 from common.contracts.feed import FeedRequest
 from common.mongo import Client, Database
-from lookup.events.feed import StoredFeed
+from register_store.events.feed import StoredFeed
 from tests.builders.webhooks import OWNER
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.waiting import eventually
@@ -23,7 +23,7 @@ async def test_an_owner_is_notified_of_a_webhook_that_fails_and_is_disabled(
     await pipe.webhook("/other", events=("webhook.*",), owner="another owner")
     await pipe.webhook("/company", events=("company.*",))
     pipe.receiver.answer("/dead", 500)
-    pipe.system.start("lookup", register_db=register_db.name)
+    pipe.system.start("ingest", register_db=register_db.name)
     await pipe.dispatcher()
 
     await pipe.publish(an_event())

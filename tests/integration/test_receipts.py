@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from common.mongo import Database
-from lookup.commands import main
-from lookup.events.receipts import Confirmed
-from lookup.store.documents import OUTBOX
+from ingest.commands import main
+from ingest.publishing.receipts import Confirmed
+from register_store.documents import OUTBOX
 from tests.builders.outbox import NOON, RETENTION, TIMEOUT, Outbox
 from tests.conftest import DatabaseNames
 from webhook_store.events import Receipts

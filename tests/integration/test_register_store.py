@@ -11,11 +11,11 @@ from common.contracts.lookup import LookupReply, LookupRequest, Question, Search
 from common.mongo import connected
 from common.mongo import database as named_database
 from common.mongo_reads import Reads
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES
+from ingest.registers.cvr.sources import DK_UNITS
+from ingest.registers.peppol.sources import PEPPOL
 from lookup.answers.lookups import AnswerLookups
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES
-from lookup.registers.cvr.sources import DK_UNITS
-from lookup.registers.peppol.sources import PEPPOL
-from lookup.store.reads import StoredRegister
+from register_store.reads import StoredRegister
 from tests.builders.companies import (
     MONDAY,
     a_company,

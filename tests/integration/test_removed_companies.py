@@ -7,10 +7,10 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupRequest, PartRequest, Question, SearchType
 from common.contracts.match import MatchRecord, MatchRequest
 from common.mongo import Database
+from ingest.registers.brreg.sources import NO_ENTITIES
 from lookup.answers.lookups import AnswerLookups
 from lookup.answers.parts import AnswerPages
 from lookup.answers.searches import AnswerMatches
-from lookup.registers.brreg.sources import NO_ENTITIES
 from tests.builders.companies import a_company, a_company_record, a_norwegian_record
 from tests.builders.loading import NOON, Loader
 from tests.fakes.lookup import FakeSearches

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from common.mongo import Database
+from ingest.app import connect
+from ingest.commands import main
+from ingest.publishing.outbox import StoredOutbox
+from ingest.registers.brreg.sources import NO_ENTITIES
 from local_stack.servers import own_replica_set
-from lookup.commands import main
-from lookup.events.outbox import StoredOutbox
-from lookup.registers.brreg.sources import NO_ENTITIES
-from lookup.store.indexes import make_indexes
-from lookup.sync_app import connect
+from register_store.indexes import make_indexes
 from tests.conftest import DatabaseNames
 from tests.contract.manifests.reading import KUBERNETES
 from tests.fakes import kubectl
@@ -117,8 +117,8 @@ async def test_what_is_given_out_after_a_restore(
     lost = await change(world, "LOST AS")
     founded = await founding(world)
     lost_position = await publish(world)
-    await typed(mongo_url, "job", OVERLAY, "lookup", "remove", "no", REMOVED)
-    removed = await typed(mongo_url, "job", OVERLAY, "lookup", "removed")
+    await typed(mongo_url, "job", OVERLAY, "ingest", "remove", "no", REMOVED)
+    removed = await typed(mongo_url, "job", OVERLAY, "ingest", "removed")
 
     async with AsyncExitStack() as stack:
         settings = sync_settings(empty_server, database_names.register, world.served)

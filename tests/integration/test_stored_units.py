@@ -16,12 +16,12 @@ from common.contracts.lookup import (
     SearchType,
 )
 from common.mongo import Database
+from ingest.registers.cvr.sources import DK_UNITS
 from lookup.answers.lookups import AnswerLookups
 from lookup.answers.parts import AnswerPages
-from lookup.registers.cvr.sources import DK_UNITS
-from lookup.store import units
-from lookup.store.canonical_json import dump
-from lookup.store.indexes import drop_replaced, make_indexes
+from register_store import units
+from register_store.canonical_json import dump
+from register_store.indexes import drop_replaced, make_indexes
 from tests.builders.companies import a_company_record, a_unit, a_unit_record, an_address
 from tests.builders.loading import NOON, Loader
 from tests.fakes.lookup import FakeSearches

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from lookup.following.passes import Outcome
-from lookup.loading.progress import Position
-from lookup.records.source import RegisterSource
+from ingest.following.passes import Outcome
+from ingest.loading.progress import Position
+from ingest.records.source import RegisterSource
 from tests.conftest import DatabaseNames
 from tests.syncing.crashing import Killed, Steps
 from tests.syncing.stories import LATER, MAX_STEPS, SETTINGS, STORIES, Story, run

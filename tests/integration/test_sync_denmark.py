@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from lookup.following.passes import Outcome
-from lookup.loading.progress import Position
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.following.passes import Outcome
+from ingest.loading.progress import Position
+from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from register_samples.server import BrokenOff, Failure, ShardFailed, Slow
 from register_samples.server.faults import Fault
 from register_samples.templates import Document

@@ -6,12 +6,12 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from lookup.changes.states import Conflict
-from lookup.following.passes import Outcome
-from lookup.loading.progress import Cursor, StoredCursors
-from lookup.registers import table
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from lookup.registers.peppol.sources import PEPPOL
+from ingest.changes.states import Conflict
+from ingest.following.passes import Outcome
+from ingest.loading.progress import Cursor, StoredCursors
+from ingest.registers import table
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.peppol.sources import PEPPOL
 from register_samples.server.brreg import innehaver
 from tests.syncing.world import NORWAY, World
 

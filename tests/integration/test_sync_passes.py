@@ -9,15 +9,15 @@ import orjson
 import pytest
 
 from common.leases import StoredLeases
-from lookup.following.passes import Outcome, follow
-from lookup.loading.batches import Tally
-from lookup.loading.progress import Cursor
-from lookup.records.source import RegisterSource
-from lookup.registers import table
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from lookup.registers.cvr.sources import DK_COMPANIES
-from lookup.registers.peppol.sources import PEPPOL
-from lookup.registers.table import sources
+from ingest.following.passes import Outcome, follow
+from ingest.loading.batches import Tally
+from ingest.loading.progress import Cursor
+from ingest.records.source import RegisterSource
+from ingest.registers import table
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sources import DK_COMPANIES
+from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.table import sources
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
 from register_samples.server.messages import Snapshot
 from tests.syncing.world import DENMARK, NORWAY, World

@@ -4,9 +4,9 @@ from datetime import date, timedelta
 
 import pytest
 
-from lookup.following.passes import Outcome
-from lookup.registers.cvr.sources import DK_COMPANIES
-from lookup.registers.peppol.sources import PEPPOL
+from ingest.following.passes import Outcome
+from ingest.registers.cvr.sources import DK_COMPANIES
+from ingest.registers.peppol.sources import PEPPOL
 from register_samples.numbers import gln
 from register_samples.server import Failure
 from tests.syncing.world import World

@@ -1,4 +1,4 @@
-"""`python -m lookup sync` as a process: exit status, output and metrics."""
+"""`python -m ingest` as a process that reads registers: exit status, output and metrics."""
 
 import asyncio
 import os
@@ -32,9 +32,12 @@ async def served() -> AsyncIterator[Served]:
 
 
 @pytest.fixture
-def environment(served: Served, mongo_url: str, database_names: DatabaseNames) -> dict[str, str]:
+def environment(
+    served: Served, amqp_url: str, mongo_url: str, database_names: DatabaseNames
+) -> dict[str, str]:
     return {
         **os.environ,
+        "AMQP_URL": amqp_url,
         "MONGO_URL": mongo_url,
         "REGISTER_DB": database_names.register,
         "BRREG_URL": str(served.brreg),
@@ -52,8 +55,8 @@ def environment(served: Served, mongo_url: str, database_names: DatabaseNames) -
 async def running(
     environment: Mapping[str, str], *arguments: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """`lookup sync` with these arguments, killed at the end unless it has ended."""
-    command = [sys.executable, "-m", "lookup", "sync", *arguments]
+    """`ingest` with these arguments, killed at the end unless it has ended."""
+    command = [sys.executable, "-m", "ingest", *arguments]
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
         *command, env=dict(environment), stdout=pipe, stderr=pipe
@@ -68,7 +71,7 @@ async def running(
 
 async def ended(environment: Mapping[str, str], *arguments: str) -> tuple[int, list[Any], str]:
     """Exit status, log lines, and standard error."""
-    async with running(environment, *arguments) as process, asyncio.timeout(SOON):
+    async with running(environment, "sync", *arguments) as process, asyncio.timeout(SOON):
         out, err = await process.communicate()
     assert process.returncode is not None
     return process.returncode, [orjson.loads(line) for line in out.splitlines()], err.decode()
@@ -140,7 +143,7 @@ async def test_a_followed_register_is_synchronised_and_measured_until_stopped(
     (port,) = free_ports(1)
     settings = {**environment, "ADMIN_PORT": str(port)}
 
-    async with running(settings, "all", "--follow") as process:
+    async with running(settings, "serve", "all") as process:
         await eventually(partial(database["cursors"].count_documents, {}), lambda n: n == 6)
         served.registers.no.entities.change(COMPANY, {"navn": "NYE PRØVEFABRIKKEN AS"})
         changed = 'sync_records_total{result="changed",source="no-enheter"} 1.0'

@@ -9,13 +9,13 @@ import pytest
 from common.contracts.company import Country
 from common.leases import StoredLeases
 from common.mongo import Database
-from lookup.changes.states import Conflict
-from lookup.loading.progress import Cursor, Position, StoredCursors
-from lookup.records.records import OwnersRecord, Stored
-from lookup.records.source import RegisterSource
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from lookup.registers.peppol.sources import PEPPOL
+from ingest.changes.states import Conflict
+from ingest.loading.progress import Cursor, Position, StoredCursors
+from ingest.records.records import OwnersRecord, Stored
+from ingest.records.source import RegisterSource
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sources import PEPPOL
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from prometheus_client import REGISTRY
 
-from lookup.following.passes import Outcome
-from lookup.records.source import RegisterSource
-from lookup.registers.brreg.sources import NO_ENTITIES
+from ingest.following.passes import Outcome
+from ingest.records.source import RegisterSource
+from ingest.registers.brreg.sources import NO_ENTITIES
 from tests.syncing.world import World
 
 pytestmark = pytest.mark.integration

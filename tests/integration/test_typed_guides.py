@@ -32,9 +32,9 @@ from webhook_store.webhooks import Registrations
 
 pytestmark = pytest.mark.integration
 
-OURS = re.compile(r"python -m (gateway|lookup|webhook_registry|dispatcher) .+")
+OURS = re.compile(r"python -m (gateway|lookup|ingest|webhook_registry|dispatcher) .+")
 #: They run until they are stopped; every test of a whole system starts them.
-ENDLESS = re.compile(r"python -m \w+ serve|.* --follow")
+ENDLESS = re.compile(r"python -m \w+ serve")
 LETTER = "11111111-1111-1111-1111-111111111111"
 COMPANIES = 20
 
@@ -99,7 +99,7 @@ async def test_every_command_of_a_guide_works(
 
     assert printed["python -m dispatcher dead-letters list"].startswith(LETTER)
     assert printed[f"python -m dispatcher dead-letters drop --id {LETTER}"] == "1 dropped\n"
-    removed = await done(system, "python -m lookup removed", {})
+    removed = await done(system, "python -m ingest removed", {})
     assert {"no 923609016", "no 310345806", "dk 12345674"} <= set(removed.splitlines())
     assert "revoked" in printed["python -m gateway keys list"]
     stored: Any = await webhooks["webhooks"].find_one({"_id": registered.webhook.id})
@@ -120,7 +120,7 @@ def in_a_shell(system: System, line: str) -> None:
     interpreter = Path(sys.executable).parent
     environment = {
         **os.environ,
-        **system.settings_of("lookup"),
+        **system.settings_of("ingest"),
         "PATH": f"{interpreter}{os.pathsep}{os.environ['PATH']}",
     }
     subprocess.run(
@@ -136,7 +136,7 @@ async def done(system: System, line: str, settings: Mapping[str, str]) -> str:
     )
 
     # Those that set up a log write to a standard output of their own.
-    run = own.run if module in ("lookup", "dispatcher") else partial(run_here, own)
+    run = own.run if module in ("ingest", "dispatcher") else partial(run_here, own)
     status, output, error = await asyncio.to_thread(run, module, *arguments)
 
     assert status == 0, f"{line}\n{output}{error}"

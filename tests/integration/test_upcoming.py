@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from common.contracts.company import CompanyKey, Status, UnitKey
-from lookup.changes.states import Verdict
-from lookup.following.passes import Outcome
-from lookup.loading.due import apply_due
-from lookup.records.records import SourceVersion
-from lookup.registers import table
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.changes.states import Verdict
+from ingest.following.passes import Outcome
+from ingest.loading.due import apply_due
+from ingest.records.records import SourceVersion
+from ingest.registers import table
+from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
 from register_samples.server import Failure
 from tests.builders.companies import (
     a_company,

@@ -4,14 +4,14 @@ from datetime import date
 from typing import Final
 
 from common.contracts.company import Company, Country, Status
-from lookup.following.dependencies import SyncDependencies
-from lookup.following.passes import Sync
-from lookup.following.telemetry import PassTelemetry
-from lookup.loading.batches import Tally
-from lookup.loading.progress import Cursor, Position
-from lookup.records.digests import Part
-from lookup.records.records import CompanyRecord, Raw, RecordRejected, SourceVersion
-from lookup.records.source import RegisterSource
+from ingest.following.dependencies import SyncDependencies
+from ingest.following.passes import Sync
+from ingest.following.telemetry import PassTelemetry
+from ingest.loading.batches import Tally
+from ingest.loading.progress import Cursor, Position
+from ingest.records.digests import Part
+from ingest.records.records import CompanyRecord, Raw, RecordRejected, SourceVersion
+from ingest.records.source import RegisterSource
 
 NEWCOMER: Final = {"number": "20000001", "name": "Ny Roklub"}
 

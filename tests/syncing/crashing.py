@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 from inspect import iscoroutinefunction
 from typing import Any
 
-from lookup.following.dependencies import SyncDependencies
+from ingest.following.dependencies import SyncDependencies
 
 #: The methods that write to the database. A death before one and one after it leave all that a
 #: death can leave.

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from lookup.following.passes import Outcome
-from lookup.records.source import RegisterSource
-from lookup.registers import table
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from lookup.registers.peppol.sources import PEPPOL
-from lookup.registers.table import sources
+from ingest.following.passes import Outcome
+from ingest.records.source import RegisterSource
+from ingest.registers import table
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.table import sources
 from register_samples.server.brreg import innehaver
 from tests.syncing.crashing import Steps
 from tests.syncing.world import NORWAY, World

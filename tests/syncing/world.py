@@ -10,19 +10,19 @@ import orjson
 from pydantic import SecretStr
 
 from common.mongo import Database
-from lookup.following.dependencies import SyncDependencies
-from lookup.following.passes import Outcome, Result
-from lookup.following.settings import RegisterSettings
-from lookup.loading.progress import Cursor, Position
-from lookup.records.source import RegisterSource
-from lookup.registers import table
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from lookup.settings import SyncSettings
-from lookup.store.indexes import make_indexes
-from lookup.sync_app import connect
+from ingest.app import connect
+from ingest.following.dependencies import SyncDependencies
+from ingest.following.passes import Outcome, Result
+from ingest.following.settings import RegisterSettings
+from ingest.loading.progress import Cursor, Position
+from ingest.records.source import RegisterSource
+from ingest.registers import table
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.settings import SyncSettings
 from register_samples.server import Registers, Served, serving
 from register_samples.server.changing import Changes
+from register_store.indexes import make_indexes
 
 NORWAY = (NO_ENTITIES, NO_UNITS, NO_ROLES)
 DENMARK = (DK_COMPANIES, DK_UNITS)

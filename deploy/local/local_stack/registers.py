@@ -30,6 +30,6 @@ def load_sample(kind: str, file: Path, state: State, system: System) -> bool:
     if state.loaded.get(kind) == digest:
         return False
     # Forced, because a trial may load fewer records of a real register afterwards.
-    system.demand("lookup", "import", "--force", kind, str(file), seconds=_TIMEOUT)
+    system.demand("ingest", "import", "--force", kind, str(file), seconds=_TIMEOUT)
     state.loaded[kind] = digest
     return True

@@ -13,7 +13,7 @@ from local_stack import SetupError
 from local_stack.alone import Watch, alone
 from local_stack.registers import make_samples
 from local_stack.run_files import env_file
-from local_stack.services import PORTAL, SERVICES, SYNC, receiver_certificates
+from local_stack.services import INGEST, PORTAL, SERVICES, receiver_certificates
 from local_stack.settings import StackSettings
 from local_stack.stack import (
     Run,
@@ -73,10 +73,10 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
     make_indexes(system)
     _say(f"Loading the sample registers ({counted(settings.sample_companies, 'company')} each) …")
     api_key = prepare(settings.run_dir, system, samples)
-    _say(f"Starting {', '.join(service.name for service in (*SERVICES, SYNC, PORTAL))} …")
+    _say(f"Starting {', '.join(service.module for service in (*SERVICES, INGEST, PORTAL))} …")
     rabbitmq.ready()
     start_services(run, system, SERVICES)
-    start_services(run, system, [SYNC], **addresses_of_registers())
+    start_services(run, system, [INGEST], **addresses_of_registers())
     start_services(run, system, [PORTAL])
     values = _environment(settings, urls, api_key)
     stack.enter_context(env_file(settings.run_dir, values))
@@ -89,7 +89,7 @@ def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str)
     """Returns the addresses and keys that scripts need."""
     admin = {
         service.admin_url_name: f"http://127.0.0.1:{service.port(settings)}"
-        for service in (*SERVICES, SYNC, PORTAL)
+        for service in (*SERVICES, INGEST, PORTAL)
     }
     return {
         "BASE_URL": settings.base_url,

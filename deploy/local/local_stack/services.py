@@ -20,15 +20,10 @@ class Service:
     admin_port: str
     #: Settings in addition to the servers' URLs.
     environment: Callable[[StackSettings], Mapping[str, str]] = lambda _settings: {}
-    #: True if its command `indexes` prepares the database; the dispatcher's is the registry's.
+    #: True if its command `indexes` prepares a database: that of lookup is prepared by ingest, that
+    #: of the dispatcher by the registry.
     has_indexes: bool = True
     command: tuple[str, ...] = ("serve",)
-
-    @property
-    def name(self) -> str:
-        """The name, such as `lookup`, or `lookup-sync` for another command than `serve`."""
-        command = self.command[0]
-        return self.module if command == "serve" else f"{self.module}-{command}"
 
     @property
     def admin_url_name(self) -> str:
@@ -58,7 +53,7 @@ def _for_lookup(settings: StackSettings) -> Mapping[str, str]:
     return {"INDEX_DIR": str(settings.run_dir.absolute() / "index")}
 
 
-def _for_sync(settings: StackSettings) -> Mapping[str, str]:
+def _for_ingest(settings: StackSettings) -> Mapping[str, str]:
     """Returns the settings for built-in registers, which accept any credentials and rate."""
     return {
         "CVR_USER": "sample",
@@ -96,20 +91,14 @@ def _for_portal(settings: StackSettings) -> Mapping[str, str]:
 
 
 SERVICES = (
-    Service("lookup", "lookup_admin_port", _for_lookup),
+    Service("lookup", "lookup_admin_port", _for_lookup, has_indexes=False),
     Service("webhook_registry", "registry_admin_port", _for_webhooks),
     Service("dispatcher", "dispatcher_admin_port", _for_webhooks, has_indexes=False),
     Service("gateway", "gateway_admin_port", _for_gateway),
 )
 
 #: Reads the changes of the built-in registers, once the services receive events.
-SYNC = Service(
-    "lookup",
-    "sync_admin_port",
-    _for_sync,
-    has_indexes=False,
-    command=("sync", "all", "--follow"),
-)
+INGEST = Service("ingest", "ingest_admin_port", _for_ingest, command=("serve", "all"))
 
 #: The pages of the API, which call it like any client.
 PORTAL = Service("portal", "portal_admin_port", _for_portal, has_indexes=False)

@@ -64,7 +64,7 @@ class StackSettings(BaseSettings):
     lookup_admin_port: int = _port(9102, "the lookup service's operational port")
     registry_admin_port: int = _port(9103, "the webhook registry's operational port")
     dispatcher_admin_port: int = _port(9104, "the dispatcher's operational port")
-    sync_admin_port: int = _port(9105, "the operational port of `lookup sync`")
+    ingest_admin_port: int = _port(9105, "the operational port of ingest")
     portal_admin_port: int = _port(9106, "the portal's operational port")
     amqp_mapper_port: int = _port(4379, "Erlang's port mapper")
     amqp_port: int = _port(5682, "RabbitMQ")

@@ -16,7 +16,7 @@ from local_stack.processes import Process, Program
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from local_stack.replica_set import ReplicaSet
 from local_stack.run_files import State
-from local_stack.services import SERVICES, Service, is_ready
+from local_stack.services import INGEST, SERVICES, Service, is_ready
 from local_stack.settings import StackSettings
 from local_stack.system import System
 
@@ -101,7 +101,7 @@ def begin_rabbitmq(run: Run) -> Begun:
 def begin_registers(run: Run) -> Callable[[], dict[str, str]]:
     """Starts registers that change by themselves; does not wait for them.
 
-    The returned function does, and returns their addresses by the settings of the sync.
+    The returned function does, and returns their addresses by the settings of ingest.
     """
     options = {
         "--port": run.settings.registers_port,
@@ -123,7 +123,7 @@ def begin_registers(run: Run) -> Callable[[], dict[str, str]]:
 
 def make_indexes(system: System) -> None:
     """Lets the services create their indexes concurrently."""
-    modules = [service.module for service in SERVICES if service.has_indexes]
+    modules = [service.module for service in (*SERVICES, INGEST) if service.has_indexes]
     with ThreadPoolExecutor() as pool:
         list(pool.map(lambda module: system.demand(module, "indexes"), modules))
 
@@ -148,7 +148,6 @@ def start_services(run: Run, system: System, services: Sequence[Service], **more
     for service in services:
         started = system.start(
             service.module,
-            name=service.name,
             command=service.command,
             admin_port=str(service.port(run.settings)),
             **service.environment(run.settings),
@@ -157,7 +156,7 @@ def start_services(run: Run, system: System, services: Sequence[Service], **more
         run.keep(started.process)
     for service in services:
         ready = partial(is_ready, service.port(run.settings))
-        system.services[service.name].process.wait_until(ready, seconds=_READY_TIMEOUT)
+        system.services[service.module].process.wait_until(ready, seconds=_READY_TIMEOUT)
 
 
 def _addresses_in(log: Path) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import importlib.util
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -15,17 +15,19 @@ from pydantic_settings import BaseSettings
 
 import dispatcher.settings
 import gateway.settings
+import ingest.settings
 import lookup.settings
 import portal.settings
 import webhook_registry.settings
 from common.contracts.topology import lookup_queue, search_queue, suggest_queue
 from common.messaging.connection import CONNECT_TIMEOUT
 from common.runtime.settings import BrokerSettings, ProcessSettings
-from lookup.registers.brreg.settings import BrregSettings
-from lookup.registers.cvr.settings import CvrSettings
-from lookup.registers.peppol.settings import PeppolSettings
+from ingest.registers.brreg.settings import BrregSettings
+from ingest.registers.cvr.settings import CvrSettings
+from ingest.registers.peppol.settings import PeppolSettings
+from register_store.settings import StoreSettings as RegisterSettings
 from tests.contract.manifests.reading import ROOT
-from webhook_store.settings import StoreSettings
+from webhook_store.settings import StoreSettings as WebhookSettings
 
 #: Stands for a Secret's value when settings are made from a manifest's variables.
 EXAMPLES = {
@@ -114,34 +116,30 @@ class Service:
         return sorted(found)
 
 
+class _IngestSettings(ingest.settings.Settings, BrregSettings, CvrSettings, PeppolSettings):
+    """The settings of `serve all`."""
+
+
 SERVICES = {
     service.name: service
     for service in (
         Service("gateway", gateway.settings.Settings, gateway.settings.KeySettings),
-        Service("lookup", lookup.settings.Settings, lookup.settings.StoreSettings),
-        Service("webhook-registry", webhook_registry.settings.Settings, StoreSettings),
+        Service("lookup", lookup.settings.Settings, lookup.settings.Settings),
+        Service("ingest", _IngestSettings, RegisterSettings),
+        Service("webhook-registry", webhook_registry.settings.Settings, WebhookSettings),
         Service("dispatcher", dispatcher.settings.Settings, BrokerSettings),
         Service("portal", portal.settings.Settings, portal.settings.Settings),
     )
 }
 
-
-#: The commands that serve, as processes of their own: by the service and the command's name.
-class _SyncSettings(lookup.settings.SyncSettings, BrregSettings, CvrSettings, PeppolSettings):
-    """The settings of `sync all`."""
-
-
-SYNC = Service("lookup", _SyncSettings, lookup.settings.StoreSettings)
-COMMANDS: Mapping[tuple[str, ...], Service] = {("lookup", "sync"): SYNC}
-
 _IMAGE = re.compile(r"company-registry/(?P<name>[a-z-]+?)(?P<samples>-samples)?:(?P<tag>[^:]+)")
 
 
-def service_of(image: str, args: Sequence[str] = ()) -> Service:
-    """The service whose image this is; the image of the samples is the lookup service's."""
+def service_of(image: str) -> Service:
+    """The service whose image this is; the image of the samples is ingest's."""
     match = _IMAGE.fullmatch(image)
     assert match is not None, image
-    return COMMANDS.get((match["name"], *args[:1]), SERVICES[match["name"]])
+    return SERVICES[match["name"]]
 
 
 def tag_of(image: str) -> str:

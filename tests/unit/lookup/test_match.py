@@ -19,8 +19,8 @@ from lookup.answers.searches import AnswerMatches
 from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import indexed_core
 from lookup.search.match.record import ReadRecord, read_record
-from lookup.store.canonical_json import dump
-from lookup.store.documents import CompanyRow
+from register_store.canonical_json import dump
+from register_store.documents import CompanyRow
 from tests.builders.companies import a_company
 from tests.builders.indexed import filled
 from tests.fakes.lookup import DirectSearches, FakeRegister

@@ -11,8 +11,8 @@ from common.contracts.lookup import SuggestReply, SuggestRequest
 from lookup.answers.searches import AnswerSuggestions
 from lookup.search.results import SearchHit, SuggestionPage
 from lookup.search.searcher import IndexSearches
-from lookup.store.canonical_json import dump
-from lookup.store.documents import CompanyRow
+from register_store.canonical_json import dump
+from register_store.documents import CompanyRow
 from tests.builders.companies import a_company, an_address
 from tests.fakes.lookup import FakeRegister
 

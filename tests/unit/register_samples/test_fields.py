@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 import pytest
 
-from lookup.records.source import RegisterSource
-from lookup.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from lookup.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from lookup.registers.peppol.sources import PEPPOL
+from ingest.records.source import RegisterSource
+from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sources import PEPPOL
 from register_samples import companies_dk, companies_no, participants, roles_no, units_dk, units_no
 from tests.builders.companies import parsed
 

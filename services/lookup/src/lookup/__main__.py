@@ -1,8 +1,6 @@
-"""`python -m lookup <command>`: `serve`, or a command that runs once."""
+"""`python -m lookup serve` answers lookups until SIGTERM or SIGINT."""
+
+from lookup.commands import main
 
 if __name__ == "__main__":
-    # Imported here, because worker processes import this module too and need nothing of the
-    # service.
-    from lookup.commands import main
-
     main()

@@ -2,24 +2,22 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from datetime import timedelta
 from functools import partial
 from random import Random
 from typing import Any
-from uuid import uuid4
+
+import structlog
 
 from common.contracts.company import Country
 from common.contracts.export import ExportRequest
-from common.contracts.feed import EventRequest, FeedRequest, OwnerEvent
+from common.contracts.failures import Failure
+from common.contracts.feed import EventRequest, FeedPage, FeedRequest
 from common.contracts.find import FindRequest
 from common.contracts.lookup import LookupRequest, PartRequest, SuggestRequest
 from common.contracts.match import MatchRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
-    EVENTS_EXCHANGE,
-    FEED_EXCHANGE,
     FEED_QUEUE,
-    OWNER_EVENTS_QUEUE,
     export_queue,
     find_queue,
     known_queue,
@@ -30,18 +28,15 @@ from common.contracts.topology import (
     units_queue,
 )
 from common.contracts.watchlists import KnownRequest
-from common.leases import StoredLeases
 from common.messaging.connection import (
     SupervisedConnection,
     health_of,
-    supervised,
     supervised_apart,
 )
-from common.messaging.publisher import Broadcaster, Publisher
-from common.messaging.queues import QueueProbe, Topology
+from common.messaging.rpc import Result, RpcRequest
 from common.messaging.rpc_server import Dependency, RpcServer
-from common.mongo import Client, Database, connected, database, ping
-from common.mongo_clock import DatabaseClock, database_clock
+from common.mongo import Database, connected, database, ping
+from common.mongo_clock import database_clock
 from common.mongo_reads import Reads
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
@@ -54,24 +49,16 @@ from lookup.answers.searches import (
     AnswerNumberChecks,
     AnswerSuggestions,
 )
-from lookup.events.feed import StoredFeed
-from lookup.events.feed import report as report_reads
-from lookup.events.outbox import StoredOutbox
-from lookup.events.owner_events import StoreOwnerEvents
-from lookup.events.owner_events import report as report_stored
-from lookup.events.publisher import PublishOutbox
-from lookup.events.receipts import ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
-from lookup.events.worker import BrokerBus, OutboxWorker
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
-from lookup.store.exports import StoredCopies
-from lookup.store.reads import StoredRegister
+from register_store.events.feed import StoredFeed
+from register_store.exports import StoredCopies
+from register_store.reads import StoredRegister
 
 #: Maximum concurrent batches of requests that are served in turns by client, which wait for them.
 IN_TURNS = 256
 
-EVENTS = Topology(topic_exchanges=(EVENTS_EXCHANGE,))
-PUBLISH_TIMEOUT = timedelta(seconds=5)
+log = structlog.get_logger()
 
 
 async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> None:
@@ -104,13 +91,12 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
-    await _serve(settings, stack, *_event_servers(connections, feed, register))
+    await _serve(settings, stack, *_event_servers(connections, feed))
     whole = StoredRegister(Reads(register, from_secondaries=False))
     exports = AnswerExports(StoredCopies(register), feed, indexes, whole)
     for country in settings.countries:
         server = serving(export_queue(country), ExportRequest, exports, concurrency=IN_TURNS)
         await _serve(settings, stack, server)
-    await _publish_events(settings, mongo, stack, health, now)
 
 
 async def _checked(stack: AsyncExitStack, check: Callable[[], Awaitable[None]]) -> Dependency:
@@ -145,13 +131,11 @@ def _country_servers(
 
 
 def _event_servers(
-    connections: Sequence[SupervisedConnection], feed: StoredFeed, register: Database
+    connections: Sequence[SupervisedConnection], feed: StoredFeed
 ) -> tuple[RpcServer[Any], ...]:
-    store = StoreOwnerEvents(register)
     return (
-        RpcServer(connections, FEED_QUEUE, FeedRequest, feed.pages, report=report_reads),
-        RpcServer(connections, EVENT_QUEUE, EventRequest, feed.events, report=report_reads),
-        RpcServer(connections, OWNER_EVENTS_QUEUE, OwnerEvent, store, report=report_stored),
+        RpcServer(connections, FEED_QUEUE, FeedRequest, feed.pages, report=_report_reads),
+        RpcServer(connections, EVENT_QUEUE, EventRequest, feed.events, report=_report_reads),
     )
 
 
@@ -178,45 +162,6 @@ async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) ->
     )
 
 
-async def _publish_events(
-    settings: Settings,
-    mongo: Client,
-    stack: AsyncExitStack,
-    health: Health,
-    now: DatabaseClock,
-) -> None:
-    """Runs the outbox publisher on a connection of its own: the broker may block a publisher."""
-    random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
-    connection = await stack.enter_async_context(
-        supervised(settings.amqp_url.get_secret_value(), name="lookup-events", random=random)
-    )
-    health.add("events", connection.health)
-    publisher = Publisher(connection, topology=EVENTS, timeout=PUBLISH_TIMEOUT)
-    probe, broadcaster = QueueProbe(), Broadcaster(connection, FEED_EXCHANGE)
-    for attachment in (publisher, probe, broadcaster):
-        await connection.add(attachment)
-    bus = BrokerBus(publisher, probe, broadcaster)
-    worker = _outbox_worker(settings, mongo, bus, random=random, now=now)
-    await stack.enter_async_context(beside(worker.run()))
-
-
-def _outbox_worker(
-    settings: Settings, mongo: Client, bus: BrokerBus, *, random: Random, now: DatabaseClock
-) -> OutboxWorker:
-    register = database(mongo, settings.register_db)
-    outbox = StoredOutbox(register, retention=settings.outbox_retention)
-    timeout = settings.event_receipt_timeout
-    unconfirmed = StoredUnconfirmedEvents(register, receipt_timeout=timeout)
-    receipts = StoredReceipts(database(mongo, settings.webhooks_db))
-    return OutboxWorker(
-        PublishOutbox(outbox, bus, now, timeout),
-        ConfirmEvents(unconfirmed, receipts, bus, now, timeout),
-        StoredLeases(register, holder=uuid4().hex),
-        random=random,
-        now=now,
-    )
-
-
 async def _serve(
     settings: Settings,
     stack: AsyncExitStack,
@@ -225,3 +170,18 @@ async def _serve(
     drain_timeout = settings.shutdown_grace.total_seconds()
     for server in servers:
         await stack.enter_async_context(server.serving(drain_timeout=drain_timeout))
+
+
+def _report_reads(
+    asked: Sequence[RpcRequest[FeedRequest] | RpcRequest[EventRequest]],
+    results: Sequence[Result],
+    seconds: float,
+) -> None:
+    for item, result in zip(asked, results, strict=True):
+        log.info(
+            "feed.done",
+            **item.ids,
+            result=result.code if isinstance(result, Failure) else "ok",
+            events=len(result.events) if isinstance(result, FeedPage) else None,
+            duration_ms=round(seconds * 1000, 2),
+        )

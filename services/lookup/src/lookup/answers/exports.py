@@ -11,13 +11,13 @@ from common.contracts.find import FindRequest
 from common.domain.countries import FORMATS
 from lookup.answers.parts import NO_EXTRAS, OF_UNITS, read_units
 from lookup.answers.rendering import Candidate, Extras, line
-from lookup.events.feed import StoredFeed
 from lookup.search.results import SearchHit
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
-from lookup.store.documents import CompanyRow
-from lookup.store.exports import Rows, StoredCopies
-from lookup.store.reads import StoredRegister
+from register_store.documents import CompanyRow
+from register_store.events.feed import StoredFeed
+from register_store.exports import Rows, StoredCopies
+from register_store.reads import StoredRegister
 
 #: The type of a match in a copy, where a lookup has its search type.
 _MATCH: Final = "export"

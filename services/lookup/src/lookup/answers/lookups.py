@@ -29,8 +29,8 @@ from lookup.answers.rendering import Candidate, Extras, answer, not_found, remov
 from lookup.search.results import SearchHit
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
-from lookup.store.documents import CompanyRow
-from lookup.store.reads import StoredRegister
+from register_store.documents import CompanyRow
+from register_store.reads import StoredRegister
 
 #: Maximum alternatives to the company that is returned.
 MAX_ALTERNATIVES = 5

@@ -23,10 +23,10 @@ from lookup.answers.rendering import Candidate, Extras, removed, rendered_units
 from lookup.answers.searches import key_of
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
-from lookup.store.documents import CompanyRow
-from lookup.store.einvoicing import EntryPosition
-from lookup.store.reads import StoredRegister
-from lookup.store.units import UnitPosition
+from register_store.documents import CompanyRow
+from register_store.einvoicing import EntryPosition
+from register_store.reads import StoredRegister
+from register_store.units import UnitPosition
 
 NO_EXTRAS = Extras()
 #: An identifier may be registered for a unit, so e-invoicing needs the units too.

@@ -15,8 +15,8 @@ from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, Ques
 from common.domain.countries import Country
 from common.domain.numbers import registration_number_checks
 from lookup.search.results import SearchHit
-from lookup.store.canonical_json import dump
-from lookup.store.documents import CompanyRow, completed
+from register_store.canonical_json import dump
+from register_store.documents import CompanyRow, completed
 
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 

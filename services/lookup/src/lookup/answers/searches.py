@@ -28,8 +28,8 @@ from lookup.search.match.evidence import CandidateCompany, NumberMatches
 from lookup.search.match.record import ReadRecord, read_record
 from lookup.search.results import SearchHit, SuggestionPage
 from lookup.search.searcher import IndexSearches
-from lookup.store.documents import CompanyRow
-from lookup.store.reads import StoredRegister
+from register_store.documents import CompanyRow
+from register_store.reads import StoredRegister
 
 
 def suggestion_list(page: SuggestionPage, rows: Mapping[CompanyKey, CompanyRow]) -> SuggestReply:

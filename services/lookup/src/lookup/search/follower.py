@@ -30,8 +30,8 @@ from common.runtime.processes import Workers
 from lookup.search.index.documents import Batch, StoredParts, indexed, stored_batch
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed_company import searched_core
-from lookup.store.documents import COMPANIES, HELD_NAMES, Document
-from lookup.store.einvoicing import StoredEinvoicing
+from register_store.documents import COMPANIES, HELD_NAMES, Document
+from register_store.einvoicing import StoredEinvoicing
 
 #: Timeout of one read in seconds.
 _READ_TIMEOUT = 60.0

@@ -1,0 +1,102 @@
+"""Indexes, created by a command (in Kubernetes a Job), never when a service starts."""
+
+from pymongo import ASCENDING, IndexModel, UpdateOne
+from pymongo.asynchronous.collection import AsyncCollection
+
+from common.mongo import Database
+from register_store.documents import (
+    COMPANIES,
+    EVENT_BATCHES,
+    OUTBOX,
+    PARTICIPANTS,
+    UNITS,
+    UPCOMING,
+    Document,
+)
+from register_store.units import order_fields
+
+INDEXES = {
+    COMPANIES: [
+        # The best company of a number is the first entry of the index.
+        IndexModel([("phones", ASCENDING), ("rank", ASCENDING)], name="phones_rank"),
+        IndexModel([("units", ASCENDING)], name="units"),
+    ],
+    UNITS: [
+        # The order of a company's units, without a read of any unit.
+        IndexModel(
+            [(field, ASCENDING) for field in ("company", "ended", "_id", "started", "place")],
+            name="company_units",
+        ),
+        IndexModel([("phones", ASCENDING)], name="phones"),
+    ],
+    # The identifiers of a holder, in order.
+    PARTICIPANTS: [IndexModel([("holder", ASCENDING), ("_id", ASCENDING)], name="holder_id")],
+    UPCOMING: [IndexModel([("day", ASCENDING)], name="day")],
+    OUTBOX: [
+        # Unpublished events, in order per company; it is nearly empty while the publisher runs.
+        IndexModel(
+            [("company", ASCENDING), ("revision", ASCENDING)],
+            name="to_publish",
+            partialFilterExpression={"published_at": None},
+        ),
+        # Published events without a receipt, the oldest first.
+        IndexModel(
+            [("published_at", ASCENDING), ("again_at", ASCENDING)],
+            name="unconfirmed",
+            partialFilterExpression={"again_at": {"$exists": True}},
+        ),
+        # The feed, with the fields that filters select by, and the feed of one company.
+        IndexModel(
+            [(field, ASCENDING) for field in ("position", "type", "company", "owner")],
+            name="feed",
+            partialFilterExpression={"position": {"$exists": True}},
+        ),
+        IndexModel([("company", ASCENDING), ("position", ASCENDING)], name="company_feed"),
+        IndexModel([("expires_at", ASCENDING)], name="expiry", expireAfterSeconds=0),
+    ],
+    EVENT_BATCHES: [IndexModel([("at", ASCENDING)], name="at")],
+}
+
+
+#: Replaced indexes, which only earlier releases use.
+_REPLACED = {UNITS: ["company"], PARTICIPANTS: ["holder"]}
+#: Units per write.
+_BATCH = 1_000
+
+
+async def make_indexes(database: Database) -> list[str]:
+    """Creates missing indexes, with the fields they need; returns the names of all.
+
+    Drops none: pods of the previous release run until each has been replaced.
+    """
+    await _add_order(database[UNITS])
+    made = []
+    for collection, models in INDEXES.items():
+        made += [
+            f"{collection}.{name}" for name in await database[collection].create_indexes(models)
+        ]
+    return made
+
+
+async def drop_replaced(database: Database) -> list[str]:
+    """Drops the indexes that only earlier releases use; returns the names of those that existed."""
+    dropped = []
+    for collection, names in _REPLACED.items():
+        for name in (await database[collection].index_information()).keys() & names:
+            await database[collection].drop_index(name)
+            dropped.append(f"{collection}.{name}")
+    return dropped
+
+
+async def _add_order(units: AsyncCollection[Document]) -> None:
+    """Adds the fields of the order to the units that an earlier release stored."""
+    found = units.find({"ended": {"$exists": False}}, {"core": 1}, batch_size=_BATCH)
+    while documents := await found.to_list(_BATCH):
+        await units.bulk_write(
+            [
+                # Unless the unit was stored meanwhile.
+                UpdateOne(one, {"$set": order_fields(one["core"])})
+                for one in documents
+            ],
+            ordered=False,
+        )

@@ -1,0 +1,209 @@
+"""The production units of a company, read in pages.
+
+Most companies have few, which are read at once. Others have thousands: their order is read from an
+index alone, and only the units of a page as documents, so that every page costs the same.
+"""
+
+import asyncio
+import hashlib
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import orjson
+
+from common.contracts.company import CompanyKey, Status, UnitKey
+from common.contracts.lookup import MAX_LISTED
+from common.mongo_reads import Reads
+from register_store.documents import COMPANIES, TOMBSTONES, UNITS, Document
+
+#: After every date.
+_NEVER = "9999-12-31"
+
+
+class UnitPosition(NamedTuple):
+    """The place of a unit among those of its company; the main unit is before all others."""
+
+    #: 0 active, 1 ended, 2 only listed by the company.
+    section: int
+    key: str
+
+
+class UnitOrder(NamedTuple):
+    """The units of a company: the main one, then the active ones, then the others, by number.
+
+    No register marks the main unit. It is the one at the company's own address, or else the oldest,
+    active units first.
+    """
+
+    main: UnitKey | None = None
+    active: Sequence[str] = ()
+    ended: Sequence[str] = ()
+    #: Known only from their company's record (Denmark); without a document.
+    listed: Sequence[str] = ()
+    #: The first stored units, which are all of most companies.
+    cores: Mapping[UnitKey, bytes] = MappingProxyType({})
+
+    @property
+    def total(self) -> int:
+        """The number of units."""
+        return len(self.active) + len(self.ended) + len(self.listed)
+
+    @property
+    def stored(self) -> list[str]:
+        """The keys of the units that have a document of their own."""
+        return [*self.active, *self.ended]
+
+    def only(self, wanted: Collection[str]) -> "UnitOrder":
+        """Returns the order of some of the units."""
+        return self._replace(
+            main=self.main if self.main in wanted else None,
+            active=[key for key in self.active if key in wanted],
+            ended=[key for key in self.ended if key in wanted],
+            listed=[key for key in self.listed if key in wanted],
+        )
+
+    def page(
+        self, limit: int, after: UnitPosition | None = None
+    ) -> tuple[list[UnitKey], UnitPosition | None]:
+        """Returns the units after a position, and the next position; None at the end."""
+        found = list(islice(self._after(after), limit + 1))
+        is_last = len(found) <= limit
+        keys = [UnitKey.parse(position.key) for position in found[:limit]]
+        if is_last or not keys:
+            return keys, None
+        return keys, UnitPosition(0, "") if keys[-1] == self.main else found[limit - 1]
+
+    def _after(self, position: UnitPosition | None) -> Iterator[UnitPosition]:
+        if position is None and self.main is not None:
+            yield UnitPosition(0, self.main)
+        first, last = position or (0, "")
+        for section, keys in enumerate((self.active, self.ended, self.listed)):
+            start = bisect_right(keys, last) if section == first else 0
+            for key in islice(keys, start, None) if section >= first else ():
+                if key != self.main:
+                    yield UnitPosition(section, key)
+
+
+class StoredUnits:
+    """The units in MongoDB. Every method may raise `Unavailable`."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._companies = reads[COMPANIES]
+        self._units = reads[UNITS]
+        self._tombstones = reads[TOMBSTONES]
+
+    async def order(self, company: CompanyKey, core: bytes) -> UnitOrder:
+        """Returns the order of the units of a company, which is given as it is stored."""
+        home = place_of(orjson.loads(core)["address"])
+        found, listing = await asyncio.gather(
+            self._first(company), self._companies.find_one({"_id": company}, {"units": 1})
+        )
+        is_whole = len(found) <= MAX_LISTED
+        groups = (
+            _groups(found, home)
+            if is_whole
+            else await self._units.aggregate(self.pipeline(company, home))
+        )
+        (active, best), (ended, best_ended) = (
+            next(((one["keys"], one["best"]) for one in groups if one["_id"] is state), ([], None))
+            for state in (False, True)
+        )
+        listed = set(listing["units"] if listing else ()).difference(active, ended)
+        best = best or best_ended
+        main = UnitKey.parse(best["key"]) if best else None
+        unloaded = sorted(await self._unloaded(listed))
+        cores = {UnitKey.parse(unit["_id"]): unit["core"] for unit in found}
+        return UnitOrder(main, active, ended, unloaded, cores)
+
+    async def _first(self, company: CompanyKey) -> list[Document]:
+        """Returns the first units of a company and one more; nearly all have fewer."""
+        return await self._units.find(
+            {"company": company},
+            {"core": 1, "ended": 1, "started": 1, "place": 1},
+            sort=[("ended", 1), ("_id", 1)],
+            limit=MAX_LISTED + 1,
+            batch_size=MAX_LISTED + 2,
+        )
+
+    @staticmethod
+    def pipeline(company: CompanyKey, home: str | None) -> list[dict[str, Any]]:
+        """Returns the pipeline of active and ended units, with sorted keys and the main unit."""
+        rank = {
+            "away": {"$ne": ["$place", home or ""]},
+            "started": {"$ifNull": ["$started", _NEVER]},
+            "key": "$_id",
+        }
+        # A unit that an earlier release stored counts as active until `indexes` completes it.
+        is_ended = {"$eq": ["$ended", True]}
+        return [
+            {"$match": {"company": company}},
+            {"$sort": {"ended": 1, "_id": 1}},
+            {"$group": {"_id": is_ended, "keys": {"$push": "$_id"}, "best": {"$min": rank}}},
+        ]
+
+    async def protected(self, company: CompanyKey, value: bool) -> Collection[str]:  # noqa: FBT001 (the value of a filter)
+        """Returns the units whose protection against advertising is known to be this."""
+        found = await self._units.find({"company": company, "protected": value}, {"_id": 1})
+        return {one["_id"] for one in found}
+
+    async def cores(self, order: UnitOrder, keys: Collection[UnitKey]) -> Mapping[UnitKey, bytes]:
+        """Returns the stored units among these."""
+        missing = [key for key in keys if key not in order.cores and key not in order.listed]
+        if not missing:
+            return order.cores
+        found = await self._units.find(
+            {"_id": {"$in": missing}}, {"core": 1}, batch_size=len(missing) + 1
+        )
+        read = {UnitKey.parse(one["_id"]): one["core"] for one in found}
+        return {**order.cores, **read}
+
+    async def _unloaded(self, units: Iterable[str]) -> list[str]:
+        """Returns the units that are neither stored nor removed by their register."""
+        keys = list(units)
+        if not keys:
+            return []
+        found = await asyncio.gather(
+            *(
+                collection.find({"_id": {"$in": keys}}, {"_id": 1})
+                for collection in (self._units, self._tombstones)
+            )
+        )
+        known = {document["_id"] for documents in found for document in documents}
+        return [key for key in keys if key not in known]
+
+
+def _groups(units: Sequence[Document], home: str | None) -> list[Document]:
+    """Returns the groups that `pipeline` would, from units in their order."""
+
+    def rank(unit: Document) -> tuple[bool, str, str]:
+        is_away = unit.get("place") != (home or "")
+        return is_away, unit.get("started") or _NEVER, unit["_id"]
+
+    groups = []
+    for state in (False, True):
+        some = [unit for unit in units if (unit.get("ended") is True) is state]
+        if some:
+            best = {"key": min(some, key=rank)["_id"]}
+            groups.append({"_id": state, "keys": [unit["_id"] for unit in some], "best": best})
+    return groups
+
+
+def order_fields(core: bytes) -> dict[str, object]:
+    """Returns the fields of a stored unit by which units are ordered and selected."""
+    unit = orjson.loads(core)
+    return {
+        "ended": unit["status"] == Status.ENDED,
+        "started": unit["started"],
+        "place": place_of(unit["address"]),
+        "protected": unit.get("advertising_protected"),
+    }
+
+
+def place_of(address: Mapping[str, Any] | None) -> str | None:
+    """Returns a short hash of an address, which an index has for units at the company's own."""
+    if address is None:
+        return None
+    return hashlib.blake2b(address["text"].encode(), digest_size=8).hexdigest()

@@ -1,0 +1,123 @@
+"""Applies records to the register: read the stored state, plan, and write the plan atomically."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+
+from common.runtime.backoff import delays
+from ingest.changes.companies import plan_companies, plan_owners
+from ingest.changes.participants import plan_participants
+from ingest.changes.states import ApplyContext, Conflict, Known, Plan, Verdict
+from ingest.changes.transaction import StoredRegisterWriter
+from ingest.changes.units import movers, plan_units
+from ingest.records.records import (
+    CompanyRecord,
+    OwnersRecord,
+    ParticipantRecord,
+    SourceVersion,
+    Stored,
+    UnitRecord,
+)
+
+#: Maximum attempts to plan and write while concurrent writers change the base state.
+TRIES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRecords:
+    """Applies batches of records of one type; no record occurs twice in a batch."""
+
+    writer: StoredRegisterWriter
+    now: Callable[[], datetime]
+
+    async def __call__(
+        self, batch: Sequence[Stored], file_version: SourceVersion, *, publish_events: bool
+    ) -> Sequence[Verdict]:
+        """Returns one verdict per record, after the changes are stored with their events.
+
+        Raises `Unavailable`, and Conflict if concurrent writers win every attempt; nothing of the
+        batch is written then.
+        """
+        context = ApplyContext(file_version, self.now(), publish_events)
+        return (await self.through(lambda: self.plan(batch, context))).verdicts
+
+    async def through(self, make: Callable[[], Awaitable[Plan]]) -> Plan:
+        """Makes and writes a plan, again after each conflict; returns the written plan.
+
+        Raises `Unavailable` and Conflict.
+        """
+        waits = delays(Random(), first=0.02, max_delay=1.0)  # noqa: S311 (spreads retries)
+        for _, wait in zip(range(TRIES), waits, strict=False):
+            plan = await make()
+            if not plan.writes:
+                return plan
+            try:
+                await self.writer.write(plan)
+            except Conflict:
+                await asyncio.sleep(wait)
+            else:
+                return plan
+        raise Conflict(f"concurrent changes to the same records, {TRIES} times in a row")
+
+    async def plan(self, batch: Sequence[Stored], context: ApplyContext) -> Plan:
+        """Plans a batch on the stored state."""
+        companies = [record for record in batch if isinstance(record, CompanyRecord)]
+        owners = [record for record in batch if isinstance(record, OwnersRecord)]
+        units = [record for record in batch if isinstance(record, UnitRecord)]
+        participants = [record for record in batch if isinstance(record, ParticipantRecord)]
+        if companies:
+            known = await self.writer.known(companies=[r.key for r in companies])
+            return plan_companies(companies, known, context)
+        if owners:
+            known = await self.writer.known(companies=[r.key for r in owners])
+            return plan_owners(owners, known, context)
+        if units:
+            known = await self.writer.known(
+                units=[r.key for r in units], companies=[r.company for r in units if r.company]
+            )
+            if context.publish_events:
+                known = await self._with_identifiers(movers(units, known), known)
+            return plan_units(units, known, context)
+        known = await self.writer.known_participants(
+            [r.key for r in participants], [r.holder for r in participants if r.holder]
+        )
+        return await self.with_lists(
+            known, lambda known: plan_participants(participants, known, context), context
+        )
+
+    async def with_lists(
+        self, known: Known, make: Callable[[Known], Plan], context: ApplyContext
+    ) -> Plan:
+        """Returns the plan for identifiers.
+
+        An event carries the company's list, unless it is long; only then is it read.
+        """
+        plan = make(known)
+        if plan.bumps and context.publish_events:
+            changed = [bump.key for bump in plan.bumps]
+            plan = make(await self.writer.with_participants(known, changed))
+        return plan
+
+    async def _with_identifiers(self, moving: Sequence[UnitRecord], known: Known) -> Known:
+        """Returns `known` with the identifiers of the companies that a moving unit affects."""
+        if not moving:
+            return known
+        taking = await self.writer.holders_among([unit.key for unit in moving])
+        if not taking:
+            return known
+        left = (known.units.get(key) for key in taking)
+        companies = {unit.company for unit in moving if unit.key in taking}
+        companies |= {unit.company for unit in left if unit is not None}
+        concerned = [company for company in companies if company is not None]
+        return await self.writer.with_participants(known, concerned, moving=taking)
+
+
+def touched(record: Stored) -> Iterator[str]:
+    """Yields the keys that a record writes to: its own and the company whose revision it raises."""
+    yield record.key
+    if isinstance(record, UnitRecord) and record.company is not None:
+        yield record.company
+    if isinstance(record, ParticipantRecord) and record.holder is not None:
+        yield record.holder

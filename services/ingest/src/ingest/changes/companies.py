@@ -1,0 +1,226 @@
+"""Plans for companies, and for owners that come in a file of their own."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import orjson
+
+from common.contracts.company import Company
+from common.contracts.events import Change, EventType
+from ingest.changes.differences import company_events, diff, owners_events, roles_changes
+from ingest.changes.planning import (
+    Decision,
+    counted_again,
+    judge,
+    kept,
+    renewal,
+    sorted_out,
+    upcoming_of,
+)
+from ingest.changes.states import (
+    WRITTEN,
+    ApplyContext,
+    CompanyState,
+    CompanyWrite,
+    Known,
+    Plan,
+    Verdict,
+    without_count_day,
+)
+from ingest.records.digests import Part
+from ingest.records.records import CompanyRecord, OwnersRecord
+from ingest.records.upcoming import as_of, upcoming_digest
+from register_store.documents import is_outdated
+from register_store.events.event import PendingEvent, events_of_change
+from register_store.ranking import sort_text
+
+#: Bytes of the earlier names that are kept for searches: of hundreds of names of usual length.
+MAX_HELD_SIZE: Final = 32 * 1024
+
+
+def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:
+    """Returns the transaction that stores records of companies, and a verdict on each."""
+    records = [as_of(record, context.today) if record.upcoming else record for record in records]
+    plan = _plan([_company(record, known, context) for record in records], context)
+    return replace(plan, upcoming=upcoming_of(records, plan.companies, known.companies))
+
+
+def plan_owners(records: Sequence[OwnersRecord], known: Known, context: ApplyContext) -> Plan:
+    """Returns the transaction that stores owners and roles, and a verdict on each record."""
+    return _plan([_owners(record, known, context) for record in records], context)
+
+
+def _plan(decisions: Sequence[Decision[CompanyWrite]], context: ApplyContext) -> Plan:
+    verdicts, writes, digest_updates = sorted_out(decisions)
+    outbox_events = (
+        event
+        for write in writes
+        for event in events_of_change(
+            write.key,
+            write.state.core,
+            revision=write.state.revision,
+            pending_events=write.pending_events,
+            at=context.at,
+        )
+    )
+    return Plan(
+        verdicts,
+        companies=writes,
+        outbox_events=tuple(outbox_events) if context.publish_events else (),
+        digest_updates=digest_updates,
+    )
+
+
+def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Decision[CompanyWrite]:
+    if record.key in known.tombstones:
+        return Verdict.REMOVED, None
+    stored = known.companies.get(record.key)
+    owners, roles, upcoming = record.owner_list, record.role_list, upcoming_digest(record.upcoming)
+    version = record.version or context.file_version
+    outdated = False
+    if stored is None or stored.core is None:
+        verdict = Verdict.NEW
+    else:
+        if record.unknown:
+            record = _completed(record, stored, stored.core)
+        outdated = is_outdated(stored.core) or (roles is not None and stored.lacks_roles)
+        same = (
+            (
+                record.core == stored.core
+                or without_count_day(record.core) == without_count_day(stored.core)
+            )
+            and (record.phones, record.units) == (stored.phones, stored.units)
+            and upcoming == stored.upcoming
+            and (owners is None or owners == stored.owners)
+            and (roles is None or roles == stored.roles)
+        )
+        verdict = judge(
+            same=same,
+            stored=stored.version,
+            read=version,
+            replaces_same=outdated or record.version is not None,
+        )
+        if verdict is Verdict.UNCHANGED:
+            is_newer = stored.version is None or version >= stored.version
+            return verdict, renewal(
+                Part.COMPANY,
+                record.key,
+                stored.revision,
+                stored=stored.digest,
+                read=record.digest,
+                core=counted_again(stored.core, record.core, is_newer=is_newer),
+            )
+    if verdict not in WRITTEN:
+        return verdict, None
+    base = stored or CompanyState(revision=0)
+    names, pending_events = _since(base, record)
+    state = replace(
+        base,
+        revision=max(base.revision, known.skipped_revisions) + 1,
+        core=record.core,
+        owners=base.owners if owners is None else owners,
+        roles=base.roles if roles is None else roles,
+        phones=record.phones,
+        units=record.units,
+        version=version,
+        digest=record.digest,
+        owners_digest=base.owners_digest if owners is None else None,
+        held_names=names,
+        upcoming=upcoming,
+    )
+    return verdict, CompanyWrite(
+        record.key,
+        None if stored is None else stored.revision,
+        state,
+        record.rank,
+        None if outdated and not pending_events else record.updated_at or version.at,
+        pending_events,
+    )
+
+
+def _completed(record: CompanyRecord, stored: CompanyState, stored_core: bytes) -> CompanyRecord:
+    """Returns the record with the stored values of what its source cannot tell, and its rank."""
+    core = kept(record, stored_core)
+    rank = sort_text(Company.model_validate_json(core))
+    phones = stored.phones if "phones" in record.unknown else record.phones
+    return replace(record, core=core, rank=rank, phones=phones)
+
+
+def _since(
+    before: CompanyState, record: CompanyRecord
+) -> tuple[tuple[str, ...], tuple[PendingEvent, ...]]:
+    """Returns the company's former names in this service, newest first, and its record's events.
+
+    Norway's register lists no former names, but they are still searched for.
+    """
+    if before.core is None:
+        return before.held_names, (PendingEvent(EventType.COMPANY_CREATED),)
+    old, new = orjson.loads(before.core), orjson.loads(record.core)
+    listed = new["former_names"] and "former_names" not in record.unknown
+    names = () if listed else dict.fromkeys((old["name"], *before.held_names))
+    events = company_events((*diff(old, new), *_roles_changes(before, record.role_list)))
+    if record.owner_list is not None:
+        events += owners_events(before.owners, record.owner_list)
+    return tuple(_held(name for name in names if name != new["name"])), events
+
+
+def _held(names: Iterable[str]) -> Iterator[str]:
+    """Yields the newest names, as many as a stored company has room for."""
+    size = 0
+    for name in names:
+        size += len(name.encode())
+        if size > MAX_HELD_SIZE:
+            return
+        yield name
+
+
+def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, ...]:
+    return () if roles is None or before.lacks_roles else roles_changes(before.roles, roles)
+
+
+def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> Decision[CompanyWrite]:
+    if record.key in known.tombstones:
+        return Verdict.REMOVED, None
+    stored = known.companies.get(record.key)
+    owners, roles = record.owner_list, record.role_list
+    version = record.version or context.file_version
+    if stored is None or stored.owners is None:
+        verdict = Verdict.NEW
+    else:
+        verdict = judge(
+            same=(owners, roles) == (stored.owners, stored.roles),
+            stored=stored.owners_version,
+            read=version,
+            replaces_same=stored.lacks_roles or record.version is not None,
+        )
+        # A company that is not stored yet has no revision; its owners are compared by content.
+        if verdict is Verdict.UNCHANGED and stored.is_known:
+            return verdict, renewal(
+                Part.OWNERS,
+                record.key,
+                stored.revision,
+                stored=stored.owners_digest,
+                read=record.digest,
+            )
+    if verdict not in WRITTEN:
+        return verdict, None
+    base = stored or CompanyState(revision=0)
+    # The revisions of a company begin when it is stored.
+    public = base.is_known and (owners, roles) != (base.owners or b"null", base.roles or b"null")
+    state = replace(
+        base,
+        revision=base.revision + 1 if public else base.revision,
+        owners=owners,
+        roles=roles,
+        owners_version=version,
+        owners_digest=record.digest,
+    )
+    pending_events: tuple[PendingEvent, ...] = ()
+    if base.core is not None:
+        pending_events = (
+            *company_events(_roles_changes(base, roles)),
+            *owners_events(base.owners, owners),
+        )
+    expected = None if stored is None else stored.revision
+    return verdict, CompanyWrite(record.key, expected, state, pending_events=pending_events)

@@ -1,0 +1,310 @@
+"""HTTP client for registers: one request at a time, with retries."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+from prometheus_client import Counter
+from yarl import URL
+
+from ingest.following.responses import (
+    ENTITY,
+    BodyLimit,
+    RegisterFault,
+    RegisterUnavailable,
+    TransientError,
+    is_gzip,
+    read_json,
+    write,
+)
+
+#: Maximum wait that a register's Retry-After can cause.
+_MAX_WAIT: Final = timedelta(days=1)
+#: Longer numbers exceed that wait, and may exceed the range of a timedelta.
+_MAX_DIGITS: Final = 9
+
+#: Maximum redirects of a download.
+_MAX_REDIRECTS: Final = 5
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
+#: Timeout of a whole response as a multiple of the timeout of one wait, and that of a file.
+_WAITS_OF_AN_ANSWER: Final = 10
+_MAX_DOWNLOAD: Final = timedelta(hours=6)
+
+#: Statuses that are retried.
+_PASSING: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
+
+_REQUESTS = Counter(
+    "register_requests_total",
+    "Requests to the registers by result",
+    ["register", "result"],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Proxies:
+    """The proxies of requests, and the hosts that are reached without one."""
+
+    #: By the scheme of the register's URL. They may contain a password.
+    urls: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: As curl reads `NO_PROXY`: hosts and domains, comma-separated.
+    unproxied: str = ""
+
+    def of(self, url: URL) -> str | None:
+        """Returns the proxy of a request to a URL; None if it is sent directly."""
+        proxy = self.urls.get(url.scheme)
+        if proxy is None or any(map(partial(_is_of, url), self.unproxied.lower().split(","))):
+            return None
+        return proxy
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Timeouts and retries of requests to a register."""
+
+    user_agent: str
+    #: Seconds to wait before each retry.
+    waits: Callable[[], Iterator[float]]
+    #: For connecting, and for each part of a response.
+    timeout: timedelta = timedelta(seconds=30)
+    max_attempts: int = 5
+    #: After a longer Retry-After the request is left to the next pass.
+    patience: timedelta = timedelta(minutes=5)
+    #: Other hosts that a file may be redirected to.
+    file_hosts: Collection[str] = ()
+    proxies: Proxies = Proxies()
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A register's response to one request."""
+
+    status: int
+    headers: Mapping[str, str]
+    #: The JSON of the body; None if there is none.
+    content: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request, and the statuses that it accepts."""
+
+    method: str
+    url: URL
+    json: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    accepted: Collection[int] = (200,)
+    #: True if the request may be retried when its effect is unknown.
+    repeatable: bool = True
+    #: Maximum size of the response's JSON.
+    limit: BodyLimit = ENTITY
+
+
+@asynccontextmanager
+async def sessions(
+    retry_policy: RetryPolicy, *, ca_file: Path | None = None
+) -> AsyncIterator[aiohttp.ClientSession]:
+    """Connections to the registers; TLS is verified; `ca_file` adds to the system's CAs."""
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(cafile=ca_file)
+    async with aiohttp.ClientSession(
+        headers={"User-Agent": retry_policy.user_agent},
+        connector=aiohttp.TCPConnector(ssl=context),
+    ) as session:
+        yield session
+
+
+class RegisterClient:
+    """A client of one register for one source, which sends one request at a time."""
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        base: URL,
+        *,
+        register: str,
+        retry_policy: RetryPolicy,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self._session = session
+        self._base = base
+        self._register = register
+        self._retry_policy = retry_policy
+        self._headers = headers or {}
+        self._one_at_a_time = asyncio.Lock()
+
+    def url(self, path: str, parameters: Mapping[str, str] | None = None) -> URL:
+        """Returns a URL below the register's base, or of the host if `path` begins with a slash."""
+        where = self._base.with_path(path) if path.startswith("/") else self._base / path
+        return where.with_query(parameters or {})
+
+    async def ask(self, call: Call) -> Answer:
+        """Sends a request; returns the response, whose status the call accepts.
+
+        Raises RegisterUnavailable when the retry policy allows no further attempt, and
+        RegisterFault for a response that a retry would not change.
+        """
+
+        async def once() -> Answer:
+            async with self._response(call) as response:
+                content = await read_json(response, call.limit)
+                return Answer(response.status, response.headers, content)
+
+        return await self._trying(call, once)
+
+    async def download(self, call: Call, target: Path) -> Answer:
+        """Writes the body of a 200 to `target`; returns the response without it.
+
+        Raises what `ask` does, and RegisterUnavailable if the body cannot be written.
+        """
+
+        async def once() -> Answer:
+            async with self._response(call, is_file=True) as response:
+                if response.status == 200:
+                    is_gzip(response)
+                    await write(response.content, target)
+                return Answer(response.status, response.headers)
+
+        return await self._trying(call, once)
+
+    async def _trying(self, call: Call, once: Callable[[], Awaitable[Answer]]) -> Answer:
+        for number, wait in enumerate(self._retry_policy.waits(), start=1):
+            try:
+                async with self._one_at_a_time:
+                    answer = await once()
+            except TransientError as fault:
+                _REQUESTS.labels(self._register, fault.result).inc()
+                is_last = number >= self._retry_policy.max_attempts
+                given_up = is_last or (fault.done and not call.repeatable)
+                asked_for = fault.wait or timedelta()
+                if given_up or asked_for > self._retry_policy.patience:
+                    what = f"{call.method} {call.url.path}: {fault}"
+                    raise RegisterUnavailable(what, retry_after=fault.wait) from None
+                await self._retry_policy.sleep(max(wait, asked_for.total_seconds()))
+            else:
+                _REQUESTS.labels(self._register, str(answer.status)).inc()
+                return answer
+        raise AssertionError("there is always another wait")
+
+    @asynccontextmanager
+    async def _response(
+        self, call: Call, *, is_file: bool = False
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Makes one attempt; raises TransientError, or RegisterFault if a retry would not help."""
+        url = call.url
+        try:
+            for _ in range(_MAX_REDIRECTS + 1):
+                async with self._request(call, url, is_file=is_file) as response:
+                    if is_file and response.status in _REDIRECTS:
+                        url = self._redirected(call.url, url, response)
+                        continue
+                    self._check_status(call, response)
+                    yield response
+                    return
+            raise RegisterFault(f"{call.url.path}: more than {_MAX_REDIRECTS} redirects")
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise RegisterFault(f"untrusted certificate: {error}") from None
+        except aiohttp.ClientHttpProxyError as error:
+            # Its message has the URL of the proxy, and with it a password.
+            raise TransientError(
+                f"the proxy answered {error.status}", result="no_connection", done=False
+            ) from None
+        except aiohttp.ClientConnectorError as error:
+            raise TransientError(
+                f"no connection ({error})", result="no_connection", done=False
+            ) from None
+        except TimeoutError:
+            raise TransientError("no response in time", result="timeout") from None
+        except aiohttp.ClientError as error:
+            raise TransientError(f"the response broke off ({error})", result="broken_off") from None
+
+    def _request(
+        self, call: Call, url: URL, *, is_file: bool
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        # Credentials are sent to the register's own host only.
+        own = self._headers if url.origin() == call.url.origin() else {}
+        wait = self._retry_policy.timeout
+        whole = _MAX_DOWNLOAD if is_file else wait * _WAITS_OF_AN_ANSWER
+        seconds = wait.total_seconds()
+        return self._session.request(
+            call.method,
+            url,
+            json=call.json,
+            headers={"Accept-Encoding": "gzip", **own, **call.headers},
+            allow_redirects=False,
+            # Responses are decompressed up to their limit. Files stay compressed, so that a
+            # truncated one is detected.
+            auto_decompress=False,
+            # Not by `trust_env`, which would also send passwords of a .netrc.
+            proxy=self._retry_policy.proxies.of(url),
+            timeout=aiohttp.ClientTimeout(
+                total=whole.total_seconds(), sock_connect=seconds, sock_read=seconds
+            ),
+        )
+
+    def _redirected(self, asked: URL, url: URL, response: aiohttp.ClientResponse) -> URL:
+        """Returns the target of a file's redirect: the register's host, or one that is allowed."""
+        try:
+            target = url.join(URL(response.headers.get("Location", "")))
+        except ValueError:
+            raise RegisterFault(f"{asked.path}: a redirect without a valid URL") from None
+        if target.scheme not in ("https", url.scheme):
+            raise RegisterFault(f"{asked.path}: a redirect from HTTPS to {target.scheme}")
+        if target.host is None or target.host not in (asked.host, *self._retry_policy.file_hosts):
+            raise RegisterFault(
+                f"{asked.path}: a redirect to {target.host}, which REGISTER_FILE_HOSTS lacks"
+            )
+        return target
+
+    def _check_status(self, call: Call, response: aiohttp.ClientResponse) -> None:
+        status = response.status
+        if status in call.accepted:
+            return
+        what = f"status {status}"
+        if status in _PASSING:
+            wait = retry_after(response.headers.get("Retry-After"), datetime.now(UTC))
+            raise TransientError(what, result=str(status), wait=wait, done=status != 429)
+        _REQUESTS.labels(self._register, str(status)).inc()
+        raise RegisterFault(f"{call.method} {call.url.path}: {what}")
+
+
+def _is_of(url: URL, name: str) -> bool:
+    """Returns True if a URL's host is of a name of `NO_PROXY`, or of a domain with that name."""
+    domain = name.strip().removeprefix("*.").lstrip(".")
+    hosts = (url.host, f"{url.host}:{url.port}")
+    return domain == "*" or (
+        bool(domain) and any(f".{host}".endswith(f".{domain}") for host in hosts)
+    )
+
+
+def retry_after(text: str | None, now: datetime) -> timedelta | None:
+    """Returns the wait that a Retry-After header requests, at most a day; None if it is invalid.
+
+    The header holds seconds or a date.
+    """
+    if text is None:
+        return None
+    if text.strip().isdecimal():
+        digits = text.strip()
+        wait = timedelta(seconds=int(digits)) if len(digits) <= _MAX_DIGITS else _MAX_WAIT
+        return min(wait, _MAX_WAIT)
+    try:
+        wait = http_date(text) - now
+    except (ValueError, OverflowError):
+        return None
+    return min(max(wait, timedelta()), _MAX_WAIT)
+
+
+def http_date(text: str) -> datetime:
+    """Returns a header's time, in UTC by default; raises ValueError and OverflowError."""
+    at = parsedate_to_datetime(text)
+    return at.replace(tzinfo=at.tzinfo or UTC).astimezone(UTC)

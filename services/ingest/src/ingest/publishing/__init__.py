@@ -1,0 +1,1 @@
+"""The writer of events: outbox, publisher, receipts, notices to owners."""

@@ -1,0 +1,305 @@
+"""Records that importers and feeds read from a register, before they are compared with the store.
+
+The public part of a record is the JSON that is compared, stored and sent: bytes, which cost little
+to hand from one process to another. Code that needs its fields parses it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import Any, Final, NamedTuple, Self
+
+from common.contracts.company import (
+    Company,
+    CompanyKey,
+    Country,
+    EinvoicingEntry,
+    HolderType,
+    Owner,
+    ProductionUnit,
+    Role,
+    RoleCode,
+    UnitKey,
+)
+from register_store.canonical_json import dump, dump_all
+from register_store.ranking import sort_text
+
+#: A document as the register's JSON has it, or a row of its CSV by column.
+Raw = Mapping[str, Any]
+
+
+#: A longer record of a file is not buffered, in bytes.
+MAX_RECORD_SIZE: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record's content, or None and its error."""
+
+    #: `byte 1234` or `line 7`, of the decompressed content.
+    place: str
+    content: dict[str, Any] | None
+    fault: str = ""
+    #: The JSON that the content was parsed from; None if it was not JSON.
+    text: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RawDocument:
+    """A document of a file before parsing."""
+
+    #: From 1.
+    number: int
+    #: `byte 1234` or `line 7`.
+    place: str
+    #: JSON.
+    text: bytes
+    #: The key of its record, if it can be read without parsing the document.
+    key: str | None = None
+    #: See `digests`.
+    digest: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SourceVersion:
+    """The version of a record: its register's, or else its file's time."""
+
+    #: UTC.
+    at: datetime
+    #: Norway's `oppdateringsid`; 0 where there is none.
+    sequence: int = 0
+
+
+def to_milliseconds(moment: datetime) -> datetime:
+    """Returns a time with MongoDB's precision, so that comparisons with stored times hold."""
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+def _distinct(paths: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(paths))
+
+
+class Holder(NamedTuple):
+    """A person or company that owns something or has a role."""
+
+    name: str
+    type: HolderType
+    #: The registration number of a company of the same register.
+    vat: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyRecord:
+    """A company as its register describes it."""
+
+    key: CompanyKey
+    core: bytes
+    #: Sort text of its rank among companies that match equally well (`ranking.sort_text`).
+    rank: str
+    #: Every public phone number of the company: digits without the calling code.
+    phones: tuple[str, ...]
+    #: The units listed in the record itself; Norwegian records list none.
+    units: tuple[UnitKey, ...]
+    #: A JSON list; None if owners come from another file (Norway's roles), or are left unchanged.
+    owner_list: bytes | None
+    #: None if the register has no versions; the file's time counts then.
+    version: SourceVersion | None
+    #: The document's digest (`digests`); None if it is not to be recognised again.
+    digest: bytes | None = field(default=None, compare=False)
+    #: The register's own time of the change; None if the version has it.
+    updated_at: datetime | None = None
+    #: A JSON list; None where `owner_list` is.
+    role_list: bytes | None = None
+    #: The first later day on which the same document would read differently, if there is one.
+    next_day: date | None = None
+    #: The records as which the document reads from each later day on (`records.upcoming`).
+    upcoming: "tuple[tuple[date, CompanyRecord], ...]" = ()
+    #: Fields of `Company` that the source cannot tell: their stored values stay.
+    unknown: frozenset[str] = frozenset()
+    #: The paths of values of the document that were left out, and of words that nobody knows.
+    odd: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(  # noqa: PLR0913 (the parts of a record)
+        cls,
+        company: Company,
+        *,
+        phones: tuple[str, ...],
+        units: tuple[UnitKey, ...],
+        owners: Sequence[Owner] | None,
+        version: SourceVersion | None,
+        updated_at: datetime | None = None,
+        roles: Sequence[Role] | None = None,
+        next_day: date | None = None,
+        unknown: frozenset[str] = frozenset(),
+        odd: Iterable[str] = (),
+    ) -> Self:
+        """Returns the record of a public company, its JSON and its rank written."""
+        return cls(
+            CompanyKey(company.country, company.vat),
+            dump(company),
+            sort_text(company),
+            phones,
+            units,
+            None if owners is None else dump_all(owners),
+            version,
+            updated_at=updated_at,
+            role_list=None if roles is None else dump_all(roles),
+            next_day=next_day,
+            unknown=unknown,
+            odd=_distinct(odd),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersRecord:
+    """Owners and roles that come in a file of their own."""
+
+    key: CompanyKey
+    #: A JSON list; JSON null if the register keeps no owners of the company.
+    owner_list: bytes
+    #: A JSON list.
+    role_list: bytes
+    version: SourceVersion | None
+    digest: bytes | None = field(default=None, compare=False)
+    odd: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        key: CompanyKey,
+        owners: Sequence[Owner] | None,
+        roles: Sequence[Role] = (),
+        *,
+        version: SourceVersion | None,
+        odd: Iterable[str] = (),
+    ) -> Self:
+        """Returns the record of owners and roles; None for unknown owners."""
+        owner_list = b"null" if owners is None else dump_all(owners)
+        return cls(key, owner_list, dump_all(roles), version, odd=_distinct(odd))
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRecord:
+    """A production unit as its register describes it."""
+
+    key: UnitKey
+    #: Its current company; None if the register names none.
+    company: CompanyKey | None
+    core: bytes
+    phones: tuple[str, ...]
+    version: SourceVersion | None
+    digest: bytes | None = field(default=None, compare=False)
+    #: As those of a `CompanyRecord`; `unknown` has fields of `ProductionUnit`, and `company`.
+    next_day: date | None = None
+    upcoming: "tuple[tuple[date, UnitRecord], ...]" = ()
+    unknown: frozenset[str] = frozenset()
+    odd: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(  # noqa: PLR0913 (the parts of a record)
+        cls,
+        unit: ProductionUnit,
+        country: Country,
+        *,
+        company: str | None,
+        phones: tuple[str, ...],
+        version: SourceVersion | None,
+        next_day: date | None = None,
+        unknown: frozenset[str] = frozenset(),
+        odd: Iterable[str] = (),
+    ) -> Self:
+        """Returns the record of a unit; `company` is the registration number of its company."""
+        parent = None if company is None else CompanyKey(country, company)
+        return cls(
+            UnitKey(country, unit.number),
+            parent,
+            dump(unit),
+            phones,
+            version,
+            next_day=next_day,
+            unknown=unknown,
+            odd=_distinct(odd),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ParticipantRecord:
+    """An e-invoicing identifier and its holder."""
+
+    #: The identifier, `<scheme>:<value>`, normalised (`0184:25052943`, `0088:5790000000005`).
+    key: str
+    #: The company or unit it is registered for; None if its card does not state it.
+    holder: CompanyKey | UnitKey | None
+    core: bytes
+    version: SourceVersion | None
+    digest: bytes | None = field(default=None, compare=False)
+    odd: tuple[str, ...] = field(default=(), compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        entry: EinvoicingEntry,
+        holder: CompanyKey | UnitKey | None,
+        *,
+        version: SourceVersion | None,
+        odd: Iterable[str] = (),
+    ) -> Self:
+        """Returns the record of an e-invoicing entry."""
+        return cls(entry.identifier, holder, dump(entry), version, odd=_distinct(odd))
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredInError:
+    """A company or unit whose record its register has withdrawn as an error."""
+
+    key: CompanyKey | UnitKey
+    version: SourceVersion | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfScope:
+    """A valid record outside of this register, such as a participant of another country."""
+
+    reason: str
+
+
+#: The records that are stored.
+Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
+Record = Stored | RegisteredInError | OutOfScope
+
+#: Returns the record as which a document reads on a day: what begins later is not in it, and what
+#: has ended by then is over. A function of a module, because it is called in other processes.
+#: Raises RecordRejected, naming the invalid field.
+Parser = Callable[[Raw, date], Record]
+
+
+_ROLE_CODES: Final = tuple(RoleCode)
+
+
+def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
+    """Returns each role once, by code and name: reordering in the register is no change."""
+    return tuple(
+        sorted(
+            dict.fromkeys(roles),
+            key=lambda one: (_ROLE_CODES.index(one.role), one.name, one.vat or "", one.since or ""),
+        )
+    )
+
+
+class RecordRejected(Exception):
+    """A record that cannot be used; the message names the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A refused record: its number in the file from 1, its position, and the reason."""
+
+    number: int
+    #: `byte 1234` or `line 7`.
+    place: str
+    reason: str
+
+
+class FileBroken(Exception):
+    """A truncated or unreadable file; the message has the position."""

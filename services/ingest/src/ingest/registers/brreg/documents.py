@@ -1,0 +1,331 @@
+"""Common parts of entities and units of the Norwegian register (Brønnøysund).
+
+The same models read the bulk files of 2022 and 2026, the responses of the interface, and the rows
+of the CSV files, whose columns are the dotted paths of the JSON.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from functools import lru_cache
+from itertools import islice
+from typing import Annotated, Any, Final
+
+from pydantic import AliasChoices, BeforeValidator, Field
+
+from common.contracts.company import Address, CodedText, Country, Employees, LegalForm
+from common.domain.countries import FORMATS
+from ingest.records.fields import (
+    Count,
+    Day,
+    Document,
+    Many,
+    Text,
+    cached_property,
+    coded,
+    country_code,
+    digits,
+    each_once,
+    legal_form,
+    none_as_empty,
+    phones,
+)
+from ingest.records.files import Dialect
+from ingest.records.records import Raw, RecordRejected
+from ingest.records.text import care_of, on_one_line, town_abroad, town_line
+
+DIALECT = Dialect(
+    encoding="utf-8",
+    first_column=b"organisasjonsnummer",
+)
+
+#: The organisation forms of units: places of business, and others.
+UNIT_FORMS = {"BEDR", "AAFY"}
+
+#: Codes of organisation forms that people write behind a name; the others are only codes.
+_ABBREVIATIONS: Final = frozenset(
+    (
+        "ANS",
+        "AS",
+        "ASA",
+        "BA",
+        "BBL",
+        "DA",
+        "ENK",
+        "FKF",
+        "IKS",
+        "KF",
+        "KS",
+        "NUF",
+        "SA",
+        "SE",
+        "SF",
+    )
+)
+
+#: Where a line of an address ends in a CSV cell; the files of 2024 have `/n` there.
+_LINE_END: Final = re.compile(r"\n|/n(?=c/o\b|[^a-zæøå\s])|, ")
+
+#: The class of a document in the present format; that of a deleted one has little but its end.
+_CLASS: Final = "respons_klasse"
+_DELETED: Final = "Slettet"
+_REGISTERED: Final = "registreringsdatoEnhetsregisteret"
+#: Members of every JSON document; rows of CSV files have none of them.
+_LINKS: Final = frozenset(("links", "_links"))
+#: Answers in older CSV files.
+_ANSWERS: Final = {"J": "true", "N": "false"}
+#: A cell of the CSV files tells only whether there are remarks.
+_REMARKS: Final = "paategninger"
+
+
+def _split(value: object) -> object:
+    return _LINE_END.split(value) if isinstance(value, str) else none_as_empty(value)
+
+
+_LINE_TYPES: Final = {str, type(None)}
+
+
+def _joined_lines(value: object) -> object:
+    """Returns the lines of a text as one; a CSV cell has them so."""
+    if isinstance(value, list) and {type(line) for line in value} <= _LINE_TYPES:
+        return " ".join(line.strip() for line in value if line)
+    return value
+
+
+OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
+TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split)]
+#: JSON has it as such; CSV as a word (`_ANSWERS`).
+Flag = bool | None
+#: A text of several lines.
+Prose = Annotated[Text, BeforeValidator(_joined_lines)] | None
+
+
+class Coded(Document):
+    """A code of the register with its description."""
+
+    kode: Text = None
+    beskrivelse: Text = None
+
+
+def public_code(given: Coded | None) -> CodedText | None:
+    """Returns the public form of a code; None without one."""
+    return None if given is None else coded(given.kode, given.beskrivelse)
+
+
+class BrregAddress(Document):
+    """An address as the register writes it."""
+
+    adresse: TextLines = ()
+    postnummer: Text = None
+    poststed: Text = None
+    kommune: Text = None
+    kommunenummer: Text = None
+    land: Text = None
+    landkode: Text = None
+
+
+class FormerName(Document):
+    """An earlier name, with its first and last day."""
+
+    navn: Text = None
+    fra_dato: Day = None
+    til_dato: Day = None
+
+
+class BrregDocument(Document):
+    """The common fields of an entity and a unit."""
+
+    organisasjonsnummer: OrganisationNumber
+    navn: Text = None
+    historiske_navn: Many[FormerName] = ()
+    organisasjonsform: Coded | None = None
+    postadresse: BrregAddress | None = None
+    naeringskode1: Coded | None = None
+    naeringskode2: Coded | None = None
+    naeringskode3: Coded | None = None
+    hjelpeenhetskode: Coded | None = None
+    antall_ansatte: Count | None = None
+    har_registrert_antall_ansatte: Flag = None
+    #: The day on which the employees were counted in the register of employment.
+    telt: Annotated[
+        Day,
+        Field(
+            validation_alias=AliasChoices(
+                "registreringsdatoAntallAnsatteNAVAaregisteret",
+                "registreringsdatoantallansatteNAVAaregisteret",
+            )
+        ),
+    ] = None
+    telefon: Text = None
+    mobil: Text = None
+    epostadresse: Text = None
+    hjemmeside: Text = None
+    slettedato: Day = None
+
+    @cached_property
+    def phones(self) -> tuple[str, ...]:
+        """The landline before the mobile: digits without the calling code."""
+        return phones((self.telefon, self.mobil), Country.NO)
+
+    @cached_property
+    def form(self) -> LegalForm | None:
+        """The organisation form, with its code as abbreviation if people write it."""
+        given = self.organisasjonsform
+        if given is None:
+            return None
+        short = given.kode if given.kode in _ABBREVIATIONS else None
+        return legal_form(given.kode, given.beskrivelse, short)
+
+    @property
+    def industry(self) -> CodedText | None:
+        """The main industry."""
+        return public_code(self.naeringskode1)
+
+    @property
+    def secondary_industries(self) -> tuple[CodedText, ...]:
+        """The further industries; that of a unit that serves its own group is one of them."""
+        given = (self.naeringskode2, self.naeringskode3, self.hjelpeenhetskode)
+        return each_once(map(public_code, given)) if any(given) else ()
+
+    @property
+    def employees(self) -> Employees | None:
+        """The exact number; 1 to 4 if the register withholds it, as it does since 2026."""
+        if self.antall_ansatte is not None or self.har_registrert_antall_ansatte:
+            return _employees(self.antall_ansatte, self.telt)
+        return None
+
+    def former_names(self, today: str) -> tuple[str, ...]:
+        """Returns the names that the holder no longer has, newest first, each once."""
+        if not self.historiske_navn:
+            return ()
+        former = [
+            old
+            for old in self.historiske_navn
+            if old.navn != self.navn and (old.til_dato or "") <= today
+        ]
+        former.sort(key=lambda old: (old.til_dato or "", old.fra_dato or ""), reverse=True)
+        return each_once(old.navn for old in former)
+
+
+@lru_cache(8192)
+def _employees(count: int | None, as_of: str | None) -> Employees:
+    if count is None:
+        return Employees(min=1, max=4, as_of=as_of)
+    return Employees(min=count, max=count, exact=count, as_of=as_of)
+
+
+def public_address(given: BrregAddress | None) -> Address | None:
+    """Returns the public form of an address; None if it is missing or empty."""
+    if given is None:
+        return None
+    lines = [line for line in given.adresse if line]
+    with_co = "/" in "".join(lines)
+    co, street = _without_care_of(lines) if with_co else (None, _joined(lines))
+    country = country_code(given.landkode)
+    town = town_line(given.postnummer, given.poststed)
+    abroad = None if country == "NO" else given.land
+    text = on_one_line(co, street, None, town, abroad)
+    if not text:
+        return None
+    postal_code, city = given.postnummer, given.poststed
+    if city and postal_code is None and country and country != "NO":
+        postal_code, city = town_abroad(city, country)
+    return Address(
+        street=street,
+        co=co,
+        postal_code=postal_code,
+        city=city,
+        municipality=given.kommune,
+        municipality_code=given.kommunenummer,
+        country=country,
+        text=text,
+    )
+
+
+def _without_care_of(lines: list[str]) -> tuple[str | None, str | None]:
+    """Returns the addressee, and the lines of the address itself.
+
+    `c/o` may be alone on the line above the name, and the only line may contain name and street.
+    """
+    named: list[str] = []
+    others: list[str] = []
+    rest = iter(lines)
+    for line in rest:
+        name = care_of(line)
+        if name is None:
+            others.append(line)
+        elif name:
+            named.append(name)
+        else:
+            named.extend(islice(rest, 1))
+    if len(lines) == 1 and named:
+        name, _, street = named[0].partition(", ")
+        named, others = [name], [street]
+    return _joined(named), _joined(others)
+
+
+def _joined(lines: list[str]) -> str | None:
+    return ", ".join([line.strip(" ,") for line in lines]) or None
+
+
+def next_day(days: Iterable[str | None], today: str) -> date | None:
+    """Returns the first of the days after today; None if there is none."""
+    later = [day for day in days if day and day > today]
+    return date.fromisoformat(min(later)) if later else None
+
+
+def is_deleted(raw: Raw) -> bool:
+    """Returns True for a deleted entity or unit: little but its name and its end is left.
+
+    Before it was a class of its own, only the members that every other document has were missing.
+    """
+    if str(raw.get(_CLASS)).startswith(_DELETED):
+        return True
+    return bool(raw.get("slettedato")) and _REGISTERED not in raw
+
+
+def untold(
+    raw: Raw, told_by: Mapping[str, Sequence[str]], added: Mapping[str, Sequence[str]]
+) -> frozenset[str]:
+    """Returns the public fields that a document's source cannot tell.
+
+    `told_by` has the members that tell a field. JSON omits an empty member, so its absence tells
+    that it is empty, unless the file is older than the member: `added` has the fields that came
+    after 2022, by a member that every document has since then. A row has every column of its file,
+    and a deleted document lacks what the register still knows.
+    """
+    if is_deleted(raw) or raw.keys().isdisjoint(_LINKS):
+        asked: Iterable[str] = told_by
+    else:
+        asked = [name for marker, names in added.items() if marker not in raw for name in names]
+    return frozenset(name for name in asked if raw.keys().isdisjoint(told_by[name]))
+
+
+@lru_cache(1024)
+def _path_of(column: str) -> tuple[Sequence[str], str]:
+    """Returns the members that a column's cell is in, from without, and its own."""
+    *path, name = column.split(".")
+    return path, name
+
+
+def from_row(row: Raw) -> Raw:
+    """Returns the document of a CSV row, in which the members of empty cells are null.
+
+    Raises RecordRejected.
+    """
+    document: dict[str, Any] = {}
+    for column, cell in row.items():
+        path, name = _path_of(column)
+        if not cell:
+            document.setdefault(path[0] if path else name)
+            continue
+        target = document
+        for step in path:
+            target[step] = target.get(step) or {}
+            target = target[step]
+            if not isinstance(target, dict):
+                raise RecordRejected(f"{column}: another column contradicts it")
+        target[name] = _ANSWERS.get(cell, cell)
+    if document.get(_REMARKS) is not None and document.pop(_REMARKS) == "false":
+        document[_REMARKS] = []
+    return document

@@ -1,0 +1,446 @@
+"""Companies from the entities (`enheter`) of the Norwegian register."""
+
+from datetime import date
+from functools import lru_cache
+from operator import itemgetter
+from typing import Annotated, Final, NamedTuple
+
+from pydantic import AliasChoices, Field
+
+from common.contracts.company import (
+    Capital,
+    CodedText,
+    Company,
+    Country,
+    HomeRegister,
+    RegisterName,
+    Registration,
+    Remark,
+    Status,
+)
+from common.domain.numbers import searchable_phones
+from ingest.records.fields import (
+    MAX_INT64,
+    Amount,
+    Day,
+    Document,
+    Many,
+    Text,
+    Word,
+    coded,
+    country_code,
+    first,
+    read_document,
+    required,
+)
+from ingest.records.records import CompanyRecord, Raw, RecordRejected
+from ingest.records.text import on_one_line
+from ingest.registers.brreg.documents import (
+    UNIT_FORMS,
+    BrregAddress,
+    BrregDocument,
+    Coded,
+    Flag,
+    OrganisationNumber,
+    Prose,
+    is_deleted,
+    next_day,
+    public_address,
+    public_code,
+    untold,
+)
+
+
+class ShareCapital(Document):
+    """The capital of an entity; of some only the paid-in part is registered."""
+
+    belop: Amount = None
+    innbetalt: Amount = None
+    valuta: Text = None
+    antall_aksjer: Annotated[int | None, Field(ge=0, le=MAX_INT64)] = None
+
+
+class FormAbroad(Coded):
+    """The legal form of a foreign enterprise in its own country, also in Norwegian."""
+
+    beskrivelse_bokmaal: Text = None
+
+
+class Annotation(Document):
+    """A remark (`påtegning`) of the register on an entity."""
+
+    infotype: Text = None
+    tekst: Text = None
+    innfoert_dato: Day = None
+
+
+class Entity(BrregDocument):
+    """An entity (`enhet`) as the register's interface and files write it."""
+
+    forretningsadresse: BrregAddress | None = None
+    kapital: ShareCapital | None = None
+    overordnet_enhet: OrganisationNumber | None = None
+    vedtektsfestet_formaal: Prose = None
+    aktivitet: Prose = None
+    vedtektsdato: Day = None
+    fravalg_revisjon_dato: Day = None
+    fravalg_revisjon_beslutnings_dato: Day = None
+    institusjonell_sektorkode: Coded | None = None
+    er_i_konsern: Flag = None
+    maalform: Text = None
+    paategninger: Many[Annotation] = ()
+    stiftelsesdato: Day = None
+    #: The CSV files spell it in lower case.
+    registreringsdato: Annotated[
+        Day,
+        Field(
+            validation_alias=AliasChoices(
+                "registreringsdatoEnhetsregisteret", "registreringsdatoenhetsregisteret"
+            )
+        ),
+    ] = None
+    registrert_i_mvaregisteret: Annotated[
+        Flag,
+        Field(
+            validation_alias=AliasChoices("registrertIMvaregisteret", "registrertIMvaRegisteret")
+        ),
+    ] = None
+    registreringsdato_merverdiavgiftsregisteret: Day = None
+    registreringsdato_frivillig_merverdiavgiftsregisteret: Day = None
+    registreringsdato_merverdiavgiftsregisteret_enhetsregisteret: Day = None
+    registrert_i_foretaksregisteret: Flag = None
+    registreringsdato_foretaksregisteret: Day = None
+    registrert_i_frivillighetsregisteret: Flag = None
+    registreringsdato_frivillighetsregisteret: Day = None
+    registrert_i_stiftelsesregisteret: Flag = None
+    registrert_i_partiregisteret: Flag = None
+    registreringsdato_partiregisteret: Day = None
+    siste_innsendte_aarsregnskap: Word = None
+    utenlandsk_register_navn: Text = None
+    utenlandsk_register_adresse: BrregAddress | None = None
+    registreringsnummer_i_hjemlandet: Text = None
+    underlagt_lovgivning_land_kode: Text = None
+    foretaksform_i_hjemlandet: FormAbroad | None = None
+    konkurs: Flag = None
+    under_avvikling: Flag = None
+    under_tvangsavvikling_eller_tvangsopplosning: Flag = None
+    konkursdato: Day = None
+    under_avvikling_dato: Day = None
+    tvangsavviklet_pga_manglende_sletting_dato: Day = None
+    tvangsopplost_pga_manglende_daglig_leder_dato: Day = None
+    tvangsopplost_pga_manglende_revisor_dato: Day = None
+    tvangsopplost_pga_manglende_regnskap_dato: Day = None
+    tvangsopplost_pga_mangelfullt_styre_dato: Day = None
+    under_rekonstruksjonsforhandling_dato: Day = None
+    under_utenlandsk_insolvensbehandling_dato: Day = None
+
+    @property
+    def conditions(self) -> "list[tuple[_Condition, list[str]]]":
+        """The conditions that apply or will, with their dates, which replace an omitted flag."""
+        fields = vars(self)
+        found: list[tuple[_Condition, list[str]]] = []
+        if not any(_of_conditions(fields)):
+            return found
+        for condition in _CONDITIONS:
+            flag = None if condition.flag is None else fields[condition.flag]
+            if flag is not False:
+                days = [day for name in condition.dates if (day := fields[name]) is not None]
+                if days or flag:
+                    found.append((condition, days))
+        return found
+
+    @property
+    def audit_waived_on(self) -> str | None:
+        """The day from which its accounts are not audited, or on which that was decided."""
+        return self.fravalg_revisjon_dato or self.fravalg_revisjon_beslutnings_dato
+
+    @property
+    def vat_since(self) -> str | None:
+        """The day of its registration for VAT; else that of its entry here."""
+        return (
+            self.registreringsdato_merverdiavgiftsregisteret
+            or self.registreringsdato_frivillig_merverdiavgiftsregisteret
+            or self.registreringsdato_merverdiavgiftsregisteret_enhetsregisteret
+        )
+
+
+class _Condition(NamedTuple):
+    """A status, its word, its flag if it has one, and its dates."""
+
+    status: Status
+    word: str
+    flag: str | None
+    dates: tuple[str, ...]
+
+
+#: The first that applies counts; an entity to which none applies is active.
+_CONDITIONS: Final = (
+    _Condition(Status.ENDED, "Slettet", None, ("slettedato",)),
+    _Condition(Status.BANKRUPT, "Konkurs", "konkurs", ("konkursdato",)),
+    _Condition(
+        Status.BANKRUPT,
+        "Under utenlandsk insolvensbehandling",
+        None,
+        ("under_utenlandsk_insolvensbehandling_dato",),
+    ),
+    _Condition(
+        Status.UNDER_RECONSTRUCTION,
+        "Under rekonstruksjonsforhandling",
+        None,
+        ("under_rekonstruksjonsforhandling_dato",),
+    ),
+    _Condition(
+        Status.UNDER_LIQUIDATION,
+        "Under tvangsavvikling eller tvangsoppløsning",
+        "under_tvangsavvikling_eller_tvangsopplosning",
+        (
+            "tvangsavviklet_pga_manglende_sletting_dato",
+            "tvangsopplost_pga_manglende_daglig_leder_dato",
+            "tvangsopplost_pga_manglende_revisor_dato",
+            "tvangsopplost_pga_manglende_regnskap_dato",
+            "tvangsopplost_pga_mangelfullt_styre_dato",
+        ),
+    ),
+    _Condition(
+        Status.UNDER_LIQUIDATION, "Under avvikling", "under_avvikling", ("under_avvikling_dato",)
+    ),
+)
+#: Of the fields of a document, those that tell whether any condition applies.
+_of_conditions: Final = itemgetter(
+    *(name for one in _CONDITIONS for name in (one.flag, *one.dates) if name is not None)
+)
+#: Of the fields of a document, those of the register of its home country.
+_of_home: Final = itemgetter(
+    "utenlandsk_register_navn",
+    "registreringsnummer_i_hjemlandet",
+    "underlagt_lovgivning_land_kode",
+    "foretaksform_i_hjemlandet",
+    "utenlandsk_register_adresse",
+)
+_LANGUAGES: Final = {"Bokmål": "nb", "Nynorsk": "nn"}
+#: A company of this form is audited unless it has waived that.
+_AUDITED: Final = "AS"
+
+#: The members that tell each field of `Company`.
+_TOLD_BY: Final = {
+    "form": ("organisasjonsform",),
+    "former_names": ("historiskeNavn",),
+    "address": ("forretningsadresse",),
+    "postal_address": ("postadresse",),
+    "phone": ("telefon", "mobil"),
+    "phones": ("telefon", "mobil"),
+    "email": ("epostadresse",),
+    "website": ("hjemmeside",),
+    "industry": ("naeringskode1",),
+    "secondary_industries": ("naeringskode2", "naeringskode3"),
+    "employees": ("antallAnsatte", "harRegistrertAntallAnsatte"),
+    "founded": ("stiftelsesdato",),
+    "registered": ("registreringsdatoEnhetsregisteret", "registreringsdatoenhetsregisteret"),
+    "capital": ("kapital",),
+    "shares": ("kapital",),
+    "purpose": ("vedtektsfestetFormaal",),
+    "activity": ("aktivitet",),
+    "audit_waived": ("fravalgRevisjonDato", "fravalgRevisjonBeslutningsDato"),
+    "articles_dated": ("vedtektsdato",),
+    "vat_registered": ("registrertIMvaregisteret", "registrertIMvaRegisteret"),
+    "vat_registered_since": (
+        "registreringsdatoMerverdiavgiftsregisteret",
+        "registreringsdatoFrivilligMerverdiavgiftsregisteret",
+        "registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret",
+    ),
+    # The flags alone are told by `vat_registered` in part, and would take away the dates.
+    "registrations": (
+        "registreringsdatoForetaksregisteret",
+        "registreringsdatoFrivillighetsregisteret",
+        "registreringsdatoMerverdiavgiftsregisteret",
+    ),
+    "sector": ("institusjonellSektorkode",),
+    "in_group": ("erIKonsern",),
+    "language": ("maalform",),
+    "home_register": ("utenlandskRegisterNavn", "registreringsnummerIHjemlandet"),
+    "remarks": ("paategninger",),
+    "accounts": ("sisteInnsendteAarsregnskap",),
+    "parent": ("overordnetEnhet",),
+}
+#: The fields that came after 2022, by a member that every document has since then.
+_ADDED: Final = {
+    "respons_klasse": (
+        "former_names",
+        "phone",
+        "phones",
+        "email",
+        "purpose",
+        "activity",
+        "audit_waived",
+        "articles_dated",
+        "vat_registered_since",
+        "registrations",
+    ),
+    "erIKonsern": ("capital", "shares", "in_group", "home_register"),
+    "paategninger": ("remarks",),
+}
+
+
+def company_record(raw: Raw, today: date) -> CompanyRecord:
+    """Returns the record of a company's document on a day; raises RecordRejected."""
+    entity = read_document(Entity, raw)
+    if entity.form is not None and entity.form.code in UNIT_FORMS:
+        raise RecordRejected(
+            f"organisasjonsform.kode: {entity.form.code} is a unit's, not an entity's"
+        )
+    day = today.isoformat()
+    unknown = untold(raw, _TOLD_BY, _ADDED)
+    company = _company(entity, day, unknown, deleted=is_deleted(raw))
+    if company.status_since is None and company.status is not Status.ACTIVE:
+        unknown |= {"status_since"}
+    return CompanyRecord.of(
+        company,
+        phones=searchable_phones(entity.phones, Country.NO),
+        units=(),
+        owners=None,
+        version=None,
+        next_day=next_day(_days(entity), day),
+        unknown=unknown,
+        odd=entity.odd,
+    )
+
+
+def _company(entity: Entity, today: str, unknown: frozenset[str], *, deleted: bool) -> Company:
+    status, status_text, since = _status(entity, today)
+    if deleted:
+        status, status_text = Status.ENDED, _CONDITIONS[0].word
+    is_vat_registered = entity.registrert_i_mvaregisteret
+    return Company(
+        country=Country.NO,
+        vat=entity.organisasjonsnummer,
+        name=required(entity.navn, "navn"),
+        former_names=entity.former_names(today),
+        status=status,
+        status_text=status_text,
+        status_since=since,
+        form=entity.form,
+        address=public_address(entity.forretningsadresse),
+        postal_address=public_address(entity.postadresse),
+        phone=first(entity.phones),
+        phones=entity.phones,
+        email=entity.epostadresse,
+        website=entity.hjemmeside,
+        industry=entity.industry,
+        secondary_industries=entity.secondary_industries,
+        employees=entity.employees,
+        founded=entity.stiftelsesdato,
+        registered=entity.registreringsdato,
+        ended=entity.slettedato if status is Status.ENDED else None,
+        capital=_capital(entity.kapital),
+        shares=None if entity.kapital is None else entity.kapital.antall_aksjer,
+        purpose=entity.vedtektsfestet_formaal,
+        activity=entity.aktivitet,
+        audit_waived=None if "audit_waived" in unknown else _audit_waived(entity, today),
+        articles_dated=entity.vedtektsdato,
+        vat_registered=is_vat_registered,
+        vat_registered_since=None if is_vat_registered is False else entity.vat_since,
+        registrations=_registrations(entity),
+        sector=public_code(entity.institusjonell_sektorkode),
+        in_group=entity.er_i_konsern,
+        language=_language(entity),
+        home_register=_home_register(entity),
+        remarks=tuple(
+            Remark(type=one.infotype, text=one.tekst, since=one.innfoert_dato)
+            for one in entity.paategninger
+            if one.tekst is not None
+        ),
+        accounts=entity.siste_innsendte_aarsregnskap,
+        parent=entity.overordnet_enhet,
+    )
+
+
+def _status(entity: Entity, today: str) -> tuple[Status, str | None, str | None]:
+    """Returns the status, its word, and its first day; nothing begins before its date."""
+    for condition, days in entity.conditions:
+        if not days or min(days) <= today:
+            return condition.status, condition.word, min(days, default=None)
+    return Status.ACTIVE, None, None
+
+
+def _days(entity: Entity) -> list[str | None]:
+    """Returns the days on which the document may read differently."""
+    days = [day for _, days in entity.conditions for day in days]
+    return [*days, entity.audit_waived_on, *(name.til_dato for name in entity.historiske_navn)]
+
+
+def _audit_waived(entity: Entity, today: str) -> bool | None:
+    if entity.audit_waived_on is not None and entity.audit_waived_on <= today:
+        return True
+    return False if entity.form is not None and entity.form.code == _AUDITED else None
+
+
+def _language(entity: Entity) -> str | None:
+    language = _LANGUAGES.get(entity.maalform or "")
+    if entity.maalform and language is None:
+        entity.odd.append("maalform")
+    return language
+
+
+def _capital(given: ShareCapital | None) -> Capital | None:
+    amount = None if given is None else given.belop or given.innbetalt
+    if given is None or amount is None:
+        return None
+    return Capital(amount=amount, currency=given.valuta or "NOK")
+
+
+@lru_cache(10_000)
+def _registration(name: RegisterName, since: str | None) -> Registration:
+    return Registration(register=name, since=since)
+
+
+def _registrations(entity: Entity) -> tuple[Registration, ...] | None:
+    """Returns the entity's entries in further registers; None if nothing is said of any."""
+    entered = (
+        (
+            RegisterName.BUSINESS_ENTERPRISES,
+            entity.registrert_i_foretaksregisteret,
+            entity.registreringsdato_foretaksregisteret,
+        ),
+        (RegisterName.VAT, entity.registrert_i_mvaregisteret, entity.vat_since),
+        (
+            RegisterName.VOLUNTARY_ORGANISATIONS,
+            entity.registrert_i_frivillighetsregisteret,
+            entity.registreringsdato_frivillighetsregisteret,
+        ),
+        (RegisterName.FOUNDATIONS, entity.registrert_i_stiftelsesregisteret, None),
+        (
+            RegisterName.POLITICAL_PARTIES,
+            entity.registrert_i_partiregisteret,
+            entity.registreringsdato_partiregisteret,
+        ),
+    )
+    found = [_registration(name, day) for name, flag, day in entered if flag]
+    if not found and all(flag is None for _, flag, _ in entered):
+        return None
+    return tuple(found)
+
+
+def _home_register(entity: Entity) -> HomeRegister | None:
+    if not any(_of_home(vars(entity))):
+        return None
+    home = HomeRegister(
+        name=entity.utenlandsk_register_navn,
+        number=entity.registreringsnummer_i_hjemlandet,
+        country=country_code(entity.underlagt_lovgivning_land_kode),
+        form=_form_abroad(entity.foretaksform_i_hjemlandet),
+        address=_on_one_line(entity.utenlandsk_register_adresse),
+    )
+    return None if home == HomeRegister() else home
+
+
+def _form_abroad(given: FormAbroad | None) -> CodedText | None:
+    if given is None:
+        return None
+    return coded(given.kode, given.beskrivelse or given.beskrivelse_bokmaal)
+
+
+def _on_one_line(given: BrregAddress | None) -> str | None:
+    if given is None:
+        return None
+    street = ", ".join(line for line in given.adresse if line)
+    return on_one_line(None, street, None, given.poststed or "", given.land) or None

@@ -1,0 +1,345 @@
+"""Common parts of companies and production units of the Danish register (CVR).
+
+A CVR document contains the whole history: each value has a period (`periods`).
+"""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from datetime import date
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field
+
+from common.contracts.company import CodedText, Country, Status
+from ingest.records.fields import (
+    Count,
+    Document,
+    Flag,
+    Lines,
+    Many,
+    Moment,
+    Text,
+    cached_property,
+    coded,
+    each_once,
+    first,
+    phones,
+    read_document,
+    required,
+)
+from ingest.records.records import Raw, RecordRejected, SourceVersion
+from ingest.registers.cvr.industries import is_retired
+from ingest.registers.cvr.periods import AsOf, Dated, Value
+from ingest.registers.cvr.status import State, Word, state_of
+
+
+def _industry_code(value: object) -> object:
+    return str(value).zfill(6) if type(value) is int else value
+
+
+def _postal_code(value: object) -> object:
+    return (str(value).zfill(4) if value else None) if type(value) is int else value
+
+
+def _secrecy(value: object) -> object:
+    return value not in (None, False, "N")
+
+
+#: Anything but a clear no is a secret.
+Secret = Annotated[bool, BeforeValidator(_secrecy)]
+
+
+class Name(Dated):
+    """A name, with its period."""
+
+    navn: Text = None
+
+
+class Contact(Dated):
+    """A phone number, mail or web address, which may be secret."""
+
+    kontaktoplysning: Text = None
+    hemmelig: Secret = False
+
+
+class Municipality(Document):
+    """A municipality, by its code and its name."""
+
+    kommune_kode: Text = None
+    kommune_navn: Text = None
+
+
+class CvrAddress(Dated):
+    """An address in the register's parts, with its period."""
+
+    landekode: Text = None
+    fritekst: Lines = None
+    vejnavn: Text = None
+    husnummer_fra: Text = None
+    husnummer_til: Text = None
+    bogstav_fra: Text = None
+    bogstav_til: Text = None
+    etage: Text = None
+    sidedoer: Text = None
+    conavn: Text = None
+    postboks: Text = None
+    bynavn: Text = None
+    postnummer: Annotated[Text, BeforeValidator(_postal_code)] = None
+    postdistrikt: Text = None
+    adresse_id: Text = None
+    kommune: Municipality | None = None
+
+
+class Industry(Dated):
+    """An industry code with its text, and its period."""
+
+    branchekode: Annotated[Text, BeforeValidator(_industry_code)] = None
+    branchetekst: Text = None
+
+    @property
+    def public(self) -> CodedText | None:
+        """The public form of the industry; None without a code."""
+        return coded(self.branchekode, self.branchetekst)
+
+
+class Employment(Document):
+    """Number of employees in a year, quarter or month."""
+
+    aar: Count | None = None
+    kvartal: Count | None = None
+    maaned: Count | None = None
+    antal_ansatte: Count = None
+    interval_kode_antal_ansatte: Text = None
+    antal_aarsvaerk: Annotated[float | None, Field(ge=0)] = None
+    interval_kode_antal_aarsvaerk: Text = None
+
+
+class Insolvency(Dated):
+    """A decree of a court on a company's insolvency, or its end, with its period."""
+
+    statuskode: Text = None
+    kreditoplysningkode: Text = None
+    kreditoplysningtekst: Text = None
+
+
+class Metadata(Document):
+    """The newest values according to CVR; used where the history is empty."""
+
+    nyeste_navn: Name | None = None
+    nyeste_beliggenhedsadresse: CvrAddress | None = None
+    nyeste_hovedbranche: Industry | None = None
+    nyeste_erst_maanedsbeskaeftigelse: Employment | None = None
+    nyeste_maanedsbeskaeftigelse: Employment | None = None
+    nyeste_kvartalsbeskaeftigelse: Employment | None = None
+    nyeste_erst_aarsbeskaeftigelse: Employment | None = None
+    nyeste_aarsbeskaeftigelse: Employment | None = None
+    nyeste_status: Insolvency | None = None
+    sammensat_status: Text = None
+
+    @property
+    def counts(self) -> list[Employment]:
+        """The newest numbers of employees: monthly before quarterly before yearly ones."""
+        given = (
+            self.nyeste_erst_maanedsbeskaeftigelse,
+            self.nyeste_maanedsbeskaeftigelse,
+            self.nyeste_kvartalsbeskaeftigelse,
+            self.nyeste_erst_aarsbeskaeftigelse,
+            self.nyeste_aarsbeskaeftigelse,
+        )
+        return [count for count in given if count is not None]
+
+
+class CvrDocument(Document):
+    """The common fields of a company and a production unit."""
+
+    navne: Many[Name] = ()
+    beliggenhedsadresse: Many[CvrAddress] = ()
+    telefon_nummer: Many[Contact] = ()
+    sekundaert_telefon_nummer: Many[Contact] = ()
+    elektronisk_post: Many[Contact] = ()
+    livsforloeb: Many[Dated] = ()
+    hovedbranche: Many[Industry] = ()
+    bibranche1: Many[Industry] = ()
+    bibranche2: Many[Industry] = ()
+    bibranche3: Many[Industry] = ()
+    postadresse: Many[CvrAddress] = ()
+    aarsbeskaeftigelse: Many[Employment] = ()
+    erst_aarsbeskaeftigelse: Many[Employment] = ()
+    kvartalsbeskaeftigelse: Many[Employment] = ()
+    maanedsbeskaeftigelse: Many[Employment] = ()
+    erst_maanedsbeskaeftigelse: Many[Employment] = ()
+    #: None if the register does not say.
+    reklamebeskyttet: Flag = None
+    #: The register has withdrawn the document as an error.
+    fejl_registreret: Flag = None
+    sidst_opdateret: Moment = None
+    sidst_indlaest: Moment = None
+
+    @classmethod
+    def read(cls, raw: Raw, today: date) -> Self:
+        """Returns the document as of a day; raises RecordRejected."""
+        document = read_document(cls, raw)
+        # Where a cached property keeps its value: a private attribute takes ten times as long.
+        vars(document)["as_of"] = AsOf(today)
+        return document
+
+    @cached_property
+    def as_of(self) -> AsOf:
+        """The day as of which it is read."""
+        raise TypeError("a document without a day")
+
+    @property
+    @abstractmethod
+    def newest(self) -> Metadata:
+        """The metadata, which may be empty."""
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The register's words for the status, the most significant first."""
+        return (Word(self.newest.sammensat_status, "sammensatStatus"),)
+
+    @property
+    def insolvency(self) -> State | None:
+        """The status by the decrees of courts; None without one."""
+        return None
+
+    @cached_property
+    def name(self) -> str:
+        """The current name; raises RecordRejected if there is none."""
+        name = self.as_of.latest(self.navne) or self.newest.nyeste_navn
+        return required(None if name is None else name.navn, "navne")
+
+    @property
+    def former_names(self) -> tuple[str, ...]:
+        """The names before the current one, newest first, each once."""
+        if len(self.navne) < 2:
+            return ()
+        begun = [given for given in self.navne if self.as_of.has_begun(given)]
+        begun.sort(key=lambda given: given.since or "", reverse=True)
+        name = self.name
+        return each_once(given.navn for given in begun if given.navn != name)
+
+    @property
+    def address(self) -> CvrAddress | None:
+        """The current address, or the newest one of the metadata."""
+        found = self.as_of.latest(self.beliggenhedsadresse)
+        return found or self.newest.nyeste_beliggenhedsadresse
+
+    @property
+    def postal_address(self) -> CvrAddress | None:
+        """The current postal address."""
+        return first(self.current_or_last(self.postadresse))
+
+    @property
+    def industry(self) -> CodedText | None:
+        """The current main industry, or the newest one of the metadata."""
+        newest = self.newest.nyeste_hovedbranche
+        given = self._industry(self.hovedbranche, newest) or newest
+        return None if given is None else given.public
+
+    @property
+    def secondary_industries(self) -> tuple[CodedText, ...]:
+        """The current further industries."""
+        given = (self.bibranche1, self.bibranche2, self.bibranche3)
+        industries = (self._industry(self.current_or_last(each)) for each in given if each)
+        return each_once(industry.public for industry in industries if industry is not None)
+
+    def _industry(
+        self, given: Sequence[Industry], newest: Industry | None = None
+    ) -> Industry | None:
+        """Returns the current industry, of codes that begin on one day that of the newer list."""
+        held = self.as_of.current(given)
+        same_day = [one for one in held if one.since == held[0].since]
+        if len(same_day) < 2:
+            return held[0] if held else self.as_of.latest(given)
+        code = None if newest is None else newest.branchekode
+        return max(
+            same_day, key=lambda one: (not is_retired(one.branchekode), one.branchekode == code)
+        )
+
+    @cached_property
+    def state(self) -> State:
+        """The public status, the register's own word for it, and since when it holds."""
+        state = state_of(self.words, ended=self.ended, living_since=self._living_since)
+        if state.status is Status.ACTIVE:
+            state = self.insolvency or state
+        if state.odd is not None:
+            self.odd.append(state.odd)
+        return state
+
+    @property
+    def dead(self) -> bool:
+        """True if the company or unit has ended."""
+        return self.state.status is Status.ENDED
+
+    @property
+    def began(self) -> str | None:
+        """The first day of its life; None if the register has none."""
+        return min((life.since for life in self.livsforloeb if life.since), default=None)
+
+    @property
+    def _living_since(self) -> str | None:
+        """The first day of its present life."""
+        alive = (life.since for life in self.livsforloeb if self.as_of.is_alive(life))
+        return max((since for since in alive if since), default=None)
+
+    @cached_property
+    def ended(self) -> str | None:
+        """The last day of its life; None while it exists."""
+        alive = [life for life in self.livsforloeb if self.as_of.is_alive(life)]
+        ends = (
+            life.until
+            for life in self.livsforloeb
+            if life.until is not None and life.until <= self.as_of.today
+        )
+        return None if alive else max(ends, default=None)
+
+    @property
+    def version(self) -> SourceVersion | None:
+        """The time at which the register loaded the document, or else that of its last change.
+
+        New counts of employees, and new names of participants, do not move the latter.
+        """
+        at = self.sidst_indlaest or self.sidst_opdateret
+        return None if at is None else SourceVersion(at)
+
+    def current_or_last(self, values: Sequence[Value]) -> Sequence[Value]:
+        """Returns the current values, newest first; after its end, the last ones."""
+        if not values:
+            return values
+        held = self.as_of.current(values)
+        if held or not self.dead:
+            return held
+        over = self.as_of.past(values)
+        return [value for value in over if value.until == over[0].until]
+
+    def contacts(self, *given: Sequence[Contact]) -> list[str]:
+        """Returns public values; if the current one is secret, no older one replaces it."""
+        return [
+            contact.kontaktoplysning
+            for contacts in given
+            for contact in self.current_or_last(contacts)
+            if contact.kontaktoplysning and not contact.hemmelig
+        ]
+
+    @cached_property
+    def phones(self) -> tuple[str, ...]:
+        """The public phone numbers, each once, digits without the calling code."""
+        texts = self.contacts(self.telefon_nummer, self.sekundaert_telefon_nummer)
+        return phones(texts, Country.DK)
+
+
+def unwrapped(raw: Raw, document: str, number: str) -> Raw:
+    """Returns the document inside a search hit, or under its own name (`Vrvirksomhed`).
+
+    Raises RecordRejected if there is no such document.
+    """
+    found = raw
+    for wrapping in ("_source", document):
+        inner = found.get(wrapping, found)
+        if not isinstance(inner, dict):
+            raise RecordRejected(f"{wrapping}: not an object")
+        found = inner
+    if number not in found:
+        raise RecordRejected(f"{document}.{number}: missing")
+    return found

@@ -1,0 +1,55 @@
+"""The only list of registers: commands, load states, cursors and metrics use its names."""
+
+from dataclasses import dataclass
+
+from common.contracts.company import Country
+from ingest.following.dependencies import Follow, SyncDependencies
+from ingest.following.passes import Passes
+from ingest.following.settings import RegisterSettings
+from ingest.records.digests import Part
+from ingest.records.source import RegisterSource
+from ingest.registers.brreg import sources as brreg
+from ingest.registers.brreg import sync as brreg_sync
+from ingest.registers.brreg.settings import BrregSettings
+from ingest.registers.cvr import sources as cvr
+from ingest.registers.cvr import sync as cvr_sync
+from ingest.registers.cvr.settings import CvrSettings
+from ingest.registers.peppol import sources as peppol
+from ingest.registers.peppol import sync as peppol_sync
+from ingest.registers.peppol.settings import PeppolSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register, and how its sources are followed."""
+
+    #: Companies come before the records that belong to them.
+    sources: tuple[RegisterSource, ...]
+    #: Returns the pass over a source.
+    follow: Follow
+    settings: type[RegisterSettings] = RegisterSettings
+
+
+#: A new register is added here.
+REGISTERS: tuple[Register, ...] = (
+    Register(brreg.SOURCES, brreg_sync.follow, BrregSettings),
+    Register(cvr.SOURCES, cvr_sync.follow, CvrSettings),
+    Register(peppol.SOURCES, peppol_sync.follow, PeppolSettings),
+)
+
+
+def sources() -> dict[str, RegisterSource]:
+    """Returns all sources by name."""
+    return {source.name: source for register in REGISTERS for source in register.sources}
+
+
+def companies_of(country: Country) -> RegisterSource:
+    """Returns the source of a country's companies."""
+    wanted = (country, Part.COMPANY)
+    return next(s for s in sources().values() if (s.country, s.part) == wanted)
+
+
+def passes(dependencies: SyncDependencies, source: RegisterSource) -> Passes:
+    """Returns the passes over a source, as its register is followed."""
+    register = next(register for register in REGISTERS if source in register.sources)
+    return dependencies.passes(source, register.follow)
