@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 
 from common.contracts.company import CompanyKey
-from common.mongo import Database
-from common.mongo_reads import Reads
+from common.mongo import Database, Reads
 from ingest.loading.batches import Summary
 from ingest.loading.load import LoadFile
 from ingest.loading.progress import FileOrigin

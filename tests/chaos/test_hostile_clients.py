@@ -11,7 +11,7 @@ from functools import partial
 
 import pytest
 
-from common.runtime.files import raise_file_limit
+from common.runtime.processes import raise_file_limit
 from local_stack.ports import free_ports
 from local_stack.processes import wait_for
 from local_stack.system import SOON, Service, System

@@ -14,9 +14,8 @@ from common.contracts.company import CompanyKey
 from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.webhook_api import Operation
 from common.messaging.rpc import RpcFailed
-from common.mongo import connected
+from common.mongo import Reads, connected
 from common.mongo import database as named_database
-from common.mongo_reads import Reads
 from gateway.access.keys import MongoKeys
 from gateway.problems import ServiceUnavailable
 from local_stack.replica_set import ReplicaSet

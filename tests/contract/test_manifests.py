@@ -24,8 +24,7 @@ import yaml
 from kubernetes_validate import utils as schemas
 from yarl import URL
 
-from common.runtime.admin import admin_port
-from common.runtime.health import Health
+from common.runtime.health import Health, admin_port
 from tests.contract.manifests.reading import (
     KUBERNETES,
     ROOT,

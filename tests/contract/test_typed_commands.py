@@ -17,7 +17,7 @@ import pytest
 from pydantic import TypeAdapter
 
 import release
-from common import mongo_clock
+from common import mongo
 from common.messaging import consumer
 from common.runtime.settings import DatabaseSettings
 from dispatcher.settings import Settings
@@ -48,7 +48,7 @@ UNITS |= {"m": 60, "h": 3600, "d": 86400}
 #: Where the runbook's numbers come from that no alert has.
 CONSTANTS = {
     "MessagesAreHeld": {consumer.HOLD_TIMEOUT},
-    "ClockIsWrong": {mongo_clock._WRONG},
+    "ClockIsWrong": {mongo._WRONG},
     "LookupBudgetBurnsFast": {0.25, 0.001},
     "LookupBudgetBurnsSteadily": {0.001},
     "EventBudgetBurnsFast": {30.0},

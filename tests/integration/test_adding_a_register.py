@@ -11,8 +11,7 @@ from pymongo.database import Database
 
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.mongo import connected, database
-from common.mongo_reads import Reads
+from common.mongo import Reads, connected, database
 from ingest import commands, import_commands
 from ingest.following.passes import Outcome
 from ingest.registers import table

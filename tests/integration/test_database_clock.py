@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from common.contracts.failures import Unavailable
-from common.mongo import Client, connected
-from common.mongo_clock import DatabaseClock, database_clock
+from common.mongo import Client, DatabaseClock, connected, database_clock
 
 pytestmark = pytest.mark.integration
 

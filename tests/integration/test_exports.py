@@ -15,8 +15,7 @@ from common.contracts.events import EventType
 from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
-from common.mongo import Database
-from common.mongo_reads import Reads
+from common.mongo import Database, Reads
 from common.runtime.tasks import beside
 from ingest.records.records import CompanyRecord, SourceVersion
 from lookup.answers.exports import AnswerExports

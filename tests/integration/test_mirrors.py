@@ -20,8 +20,7 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
 from common.leases import StoredLeases
-from common.mongo import Database
-from common.mongo_reads import Reads
+from common.mongo import Database, Reads
 from gateway.access.keys import Rate, Scope
 from gateway.http.responses import refusals
 from gateway.routes import application

@@ -14,8 +14,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from common.runtime.admin import admin_port
-from common.runtime.health import Health
+from common.runtime.health import Health, admin_port
 from common.runtime.public_port.connections import ConnectionLimits, ConnectionMetrics
 from common.runtime.public_port.server import public_port
 from gateway.access.keys import Rate, Scope, write_key

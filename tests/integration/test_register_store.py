@@ -8,9 +8,8 @@ import pytest
 from common.contracts.company import CompanyKey, Country, Include, Status, UnitKey
 from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.mongo import connected
+from common.mongo import Reads, connected
 from common.mongo import database as named_database
-from common.mongo_reads import Reads
 from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES
 from ingest.registers.cvr.sources import DK_UNITS
 from ingest.registers.peppol.sources import PEPPOL

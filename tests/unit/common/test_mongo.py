@@ -1,10 +1,108 @@
-"""MongoDB's client, without a server."""
+"""MongoDB's client, without a server: reads while the primary does not answer, and its waits."""
 
 import asyncio
+from dataclasses import dataclass, field
+from typing import Any, Self, cast
 
 import pymongo.lock
+import pytest
+from pymongo import ReadPreference
+from pymongo.errors import AutoReconnect
 
-import common.mongo  # noqa: F401 (mends the driver's waits)
+from common.contracts.failures import Unavailable
+from common.mongo import Database, Reads
+
+PRIMARY, SECONDARY = ReadPreference.PRIMARY_PREFERRED, ReadPreference.SECONDARY_PREFERRED
+PATIENCE = 0.01
+
+
+@dataclass
+class Members:
+    """A database whose members answer by their read preference, or hang."""
+
+    #: Those that hang, and those that are gone.
+    hanging: list[Any]
+    failing: list[Any] = field(default_factory=list)
+    read_preference: Any = None
+    asked: list[Any] = field(default_factory=list)
+
+    def with_options(self, read_preference: Any) -> Self:
+        return type(self)(self.hanging, self.failing, read_preference, self.asked)
+
+    async def command(self, _name: str, *, read_preference: Any) -> None:
+        await self.answer(read_preference)
+
+    async def answer(self, preference: Any) -> None:
+        self.asked.append(preference)
+        if preference in self.failing:
+            raise AutoReconnect("the member is gone")
+        if preference in self.hanging:
+            await asyncio.Event().wait()
+
+    def __getitem__(self, _name: str) -> "Collection":
+        return Collection(self)
+
+
+@dataclass
+class Collection:
+    members: Members
+
+    async def find_one(self, _condition: object) -> dict[str, Any]:
+        await self.members.answer(self.members.read_preference)
+        return {"_id": "dk:12345674"}
+
+
+def reads_of(members: Members) -> Reads:
+    return Reads(cast(Database, members), patience=PATIENCE)
+
+
+async def test_the_primary_is_read_while_it_answers() -> None:
+    members = Members(hanging=[])
+
+    await reads_of(members)["companies"].find_one({})
+
+    assert members.asked == [PRIMARY]
+
+
+async def test_a_secondary_is_read_when_the_primary_hangs_and_then_at_once() -> None:
+    members = Members(hanging=[PRIMARY])
+    companies = reads_of(members)["companies"]
+
+    found = [await companies.find_one({}) for _ in range(2)]
+
+    assert found == [{"_id": "dk:12345674"}] * 2
+    assert members.asked == [PRIMARY, SECONDARY, SECONDARY]
+
+
+async def test_the_primary_is_read_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.mongo._SPARED", 0.0)
+    members = Members(hanging=[PRIMARY])
+    companies = reads_of(members)["companies"]
+    await companies.find_one({})
+    members.hanging.clear()
+
+    await companies.find_one({})
+
+    assert members.asked == [PRIMARY, SECONDARY, PRIMARY]
+
+
+async def test_an_error_of_the_driver_is_unavailable() -> None:
+    members = Members(hanging=[], failing=[PRIMARY])
+
+    with pytest.raises(Unavailable):
+        await reads_of(members).ping()
+
+
+async def test_reads_of_the_primary_alone_wait_for_it() -> None:
+    members = Members(hanging=[ReadPreference.PRIMARY])
+    companies = Reads(cast(Database, members), from_secondaries=False, patience=PATIENCE)[
+        "companies"
+    ]
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(companies.find_one({}), 10 * PATIENCE)
+
+    assert members.asked == [ReadPreference.PRIMARY]
 
 
 async def test_an_operation_cancelled_while_its_wait_times_out_gets_its_lock_back() -> None:

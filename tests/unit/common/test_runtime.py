@@ -23,9 +23,8 @@ from structlog.testing import capture_logs
 
 from common.contracts.failures import Unavailable
 from common.mongo import connected, translated_errors
-from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
-from common.runtime.memory import release_freed_memory
+from common.runtime.processes import raise_file_limit, release_freed_memory
 from common.runtime.tasks import beside, repeat
 
 

@@ -1,21 +1,20 @@
-"""MongoDB: connecting, translating its errors, and measuring its commands.
-
-PyMongo's own asyncio client, see docs/adr/0009.
-"""
+"""MongoDB: connecting, translating its errors, measuring its commands; reads, and its clock."""
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from datetime import timedelta
-from typing import Any, Final
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, TypeVar
 
 import pymongo.errors
 import pymongo.lock
 import structlog
 from bson.codec_options import CodecOptions
 from prometheus_client import Counter, Gauge, Histogram
-from pymongo import AsyncMongoClient
+from pymongo import AsyncMongoClient, ReadPreference
+from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.asynchronous.database import AsyncDatabase
 from pymongo.monitoring import (
     CommandFailedEvent,
@@ -291,3 +290,166 @@ class PoolMetrics(ConnectionPoolListener):
 
     pool_ready = pool_cleared = pool_closed = pool_created
     connection_ready = connection_check_out_started = pool_created
+
+
+T = TypeVar("T")
+M = TypeVar("M")
+Document = dict[str, Any]
+
+#: Seconds that a read waits for the primary; one takes a millisecond.
+PATIENCE = 0.3
+#: Seconds for which the primary is spared reads after one waited for it in vain.
+_SPARED = 1.0
+
+
+class Reads:
+    """Reads of a database; each method of its collections raises Unavailable.
+
+    The driver notices a closed connection at once, but a primary that hangs or is cut off only
+    after timeouts that outlast a lookup. So a read that the primary has not answered within
+    `PATIENCE` is made from a secondary, which may lack the last moments.
+    """
+
+    def __init__(
+        self, database: Database, *, from_secondaries: bool = True, patience: float = PATIENCE
+    ) -> None:
+        """Without `from_secondaries` all reads are the primary's, and wait for it."""
+        preference = (
+            ReadPreference.PRIMARY_PREFERRED if from_secondaries else ReadPreference.PRIMARY
+        )
+        self._first = database.with_options(read_preference=preference)
+        self._second = database.with_options(read_preference=ReadPreference.SECONDARY_PREFERRED)
+        self._patience = patience if from_secondaries else None
+        self._away_until = float("-inf")
+
+    def __getitem__(self, name: str) -> "ReadCollection":
+        return ReadCollection(self, self._first[name], self._second[name])
+
+    async def ping(self) -> None:
+        """Raises Unavailable if no member that reads go to answers."""
+        await self.first(_ping, self._first, self._second)
+
+    async def first(self, read: Callable[[M], Awaitable[T]], primary: M, secondary: M) -> T:
+        """Returns what is read from the primary, or from a secondary if that takes too long."""
+        clock = asyncio.get_running_loop().time
+        with translated_errors():
+            if self._patience is None:
+                return await read(primary)
+            if clock() >= self._away_until:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._patience):
+                        return await read(primary)
+                self._away_until = clock() + _SPARED
+            return await read(secondary)
+
+
+async def _ping(database: Database) -> None:
+    await database.command("ping", read_preference=database.read_preference)
+
+
+class ReadCollection:
+    """A collection that is only read."""
+
+    def __init__(self, reads: Reads, *members: AsyncCollection[Document]) -> None:
+        self._reads = reads
+        self._members = members
+
+    async def find(
+        self, condition: Mapping[str, Any], fields: Mapping[str, Any], **options: Any
+    ) -> list[Document]:
+        """Returns all documents that fit, with these fields; options as the driver's."""
+
+        async def read(collection: AsyncCollection[Document]) -> list[Document]:
+            return await collection.find(condition, fields, **options).to_list(None)
+
+        return await self._reads.first(read, *self._members)
+
+    async def find_one(self, condition: Mapping[str, Any], *fields: Any) -> Document | None:
+        """Returns the first document that fits."""
+
+        async def read(collection: AsyncCollection[Document]) -> Document | None:
+            return await collection.find_one(condition, *fields)
+
+        return await self._reads.first(read, *self._members)
+
+    async def aggregate(self, pipeline: list[Document]) -> list[Document]:
+        """Returns the results of a pipeline."""
+
+        async def read(collection: AsyncCollection[Document]) -> list[Document]:
+            return await (await collection.aggregate(pipeline)).to_list(None)
+
+        return await self._reads.first(read, *self._members)
+
+
+#: Seconds between readings of the database's clock; a monotonic clock drifts little meanwhile.
+_MEASURE_EVERY = 10.0
+_MEASURE_AGAIN = 0.5
+#: Seconds. A slower answer does not replace a known time.
+_SLOW_ANSWER = 1.0
+#: Seconds that a wall clock may be off before the health check reports it.
+_WRONG = 5.0
+
+
+def _since_boot() -> float:
+    """Returns the seconds of a monotonic clock that also counts while the machine sleeps."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+class DatabaseClock:
+    """The database's time, shared by all processes (ADR 0017).
+
+    Between two readings this machine's monotonic clock is used, never its wall clock: that may be
+    wrong, and may jump.
+    """
+
+    def __init__(self, client: Client, *, steady: Callable[[], float] = _since_boot) -> None:
+        self._client = client
+        self._steady = steady
+        #: Seconds since 1970 when the steady clock was 0.
+        self._epoch: float | None = None
+        #: Set once the time is known.
+        self.measured = asyncio.Event()
+
+    def __call__(self) -> datetime:
+        """Returns the time to the millisecond, the database's precision."""
+        if self._epoch is None:
+            raise RuntimeError("the database's clock has not been read")
+        milliseconds = int((self._epoch + self._steady()) * 1000)
+        return datetime.fromtimestamp(milliseconds / 1000, UTC)
+
+    async def measure(self) -> None:
+        """Reads the database's clock. Raises `Unavailable`."""
+        began = self._steady()
+        with translated_errors():
+            hello = await self._client.admin.command("hello")
+        took = self._steady() - began
+        # The clock was read at some moment in between: a slow answer is less precise than the
+        # known time.
+        if took < _SLOW_ANSWER or self._epoch is None:
+            # A command's reply has naive times, in UTC.
+            at: datetime = hello["localTime"].replace(tzinfo=UTC)
+            self._epoch = at.timestamp() - (began + took / 2)
+            self.measured.set()
+
+    async def run(self) -> None:
+        """Measures until cancelled."""
+        while True:
+            with suppress(Unavailable):  # the check of the database reports it
+                await self.measure()
+            await asyncio.sleep(_MEASURE_EVERY if self.measured.is_set() else _MEASURE_AGAIN)
+
+    async def check(self) -> str | None:
+        """Checks the clock; returns a message if this machine's wall clock is wrong, else None."""
+        behind = (self() - datetime.now(UTC)).total_seconds()
+        if abs(behind) < _WRONG:
+            return None
+        return f"{abs(behind):.0f} s {'behind' if behind > 0 else 'ahead of'} the database's clock"
+
+
+@asynccontextmanager
+async def database_clock(client: Client) -> AsyncIterator[DatabaseClock]:
+    """Tracks the database's time during the body, which starts once it is known."""
+    clock = DatabaseClock(client)
+    async with beside(clock.run()):
+        await clock.measured.wait()
+        yield clock

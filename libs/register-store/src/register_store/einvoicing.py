@@ -6,8 +6,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from common.contracts.company import CompanyKey, Country
-from common.mongo import Database, translated_errors
-from common.mongo_reads import Reads
+from common.mongo import Database, Reads, translated_errors
 from register_store.documents import PARTICIPANTS, UNITS
 
 #: Keys of one read.

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.domain.days import day_of
-from common.mongo_reads import Reads
+from common.mongo import Reads
 from register_store.documents import (
     COMPANIES,
     PARTICIPANTS,

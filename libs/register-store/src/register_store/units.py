@@ -16,7 +16,7 @@ import orjson
 
 from common.contracts.company import CompanyKey, Status, UnitKey
 from common.contracts.lookup import MAX_LISTED
-from common.mongo_reads import Reads
+from common.mongo import Reads
 from register_store.documents import COMPANIES, TOMBSTONES, UNITS, Document
 
 #: After every date.

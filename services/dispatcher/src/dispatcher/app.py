@@ -12,10 +12,9 @@ from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.publisher import Publisher
 from common.messaging.queues import QueueDepths, Topology
 from common.messaging.rpc_client import RpcClient
-from common.mongo import connected, database, ping
-from common.mongo_clock import DatabaseClock, database_clock
-from common.runtime.files import raise_file_limit
+from common.mongo import DatabaseClock, connected, database, database_clock, ping
 from common.runtime.health import Health, Required
+from common.runtime.processes import raise_file_limit
 from common.runtime.tasks import beside, repeat
 from dispatcher.attempts import Attempt, Attempts
 from dispatcher.batcher import running

@@ -19,7 +19,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
 from common.runtime import tracing
-from common.runtime.backoff import delays
+from common.runtime.tasks import delays
 from dispatcher.batcher import Batcher
 from webhook_store.deliveries import ClaimedDelivery, Deliveries, DeliveryTimes, NewDelivery
 from webhook_store.events import EventBody, Events, Receipts, StoredEvent

@@ -12,9 +12,8 @@ from common.messaging.connection import health_of, supervised_apart
 from common.messaging.publisher import BroadcastReceiver
 from common.messaging.rpc_client import RpcClient
 from common.mongo import connected, database, ping
-from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
-from common.runtime.processes import workers
+from common.runtime.processes import raise_file_limit, workers
 from common.runtime.public_port.connections import (
     ConnectionLimits,
     ConnectionMetrics,

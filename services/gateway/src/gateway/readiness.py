@@ -13,8 +13,7 @@ from typing import Any, Protocol
 from common.contracts.company import Country
 from common.contracts.failures import Unavailable
 from common.messaging.rpc_servers import Route
-from common.mongo import Database, translated_errors
-from common.mongo_reads import Reads
+from common.mongo import Database, Reads, translated_errors
 from common.runtime.tasks import repeat
 from gateway.rpc import READS
 

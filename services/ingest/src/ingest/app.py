@@ -19,12 +19,10 @@ from common.messaging.connection import health_of, supervised, supervised_apart
 from common.messaging.publisher import Broadcaster, Publisher
 from common.messaging.queues import QueueProbe, Topology
 from common.messaging.rpc_server import RpcServer
-from common.mongo import connected, database, ping
-from common.mongo_clock import database_clock
-from common.runtime.backoff import delays
+from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.settings import shown
-from common.runtime.tasks import beside
+from common.runtime.tasks import beside, delays
 from ingest.following.dependencies import SyncDependencies
 from ingest.following.passes import follow
 from ingest.following.register_client import Proxies, RetryPolicy, sessions

@@ -35,9 +35,7 @@ from common.messaging.connection import (
 )
 from common.messaging.rpc import Result, RpcRequest
 from common.messaging.rpc_server import Dependency, RpcServer
-from common.mongo import Database, connected, database, ping
-from common.mongo_clock import database_clock
-from common.mongo_reads import Reads
+from common.mongo import Database, Reads, connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from lookup.answers.exports import AnswerExports

@@ -6,8 +6,8 @@ from uuid import uuid4
 
 import httpx
 
-from common.runtime.files import raise_file_limit
 from common.runtime.health import Health, Required
+from common.runtime.processes import raise_file_limit
 from common.runtime.public_port.connections import (
     ConnectionLimits,
     ConnectionMetrics,

@@ -16,8 +16,7 @@ from common.messaging.connection import health_of, supervised, supervised_apart
 from common.messaging.publisher import Publisher
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import RpcServer
-from common.mongo import connected, database, ping
-from common.mongo_clock import database_clock
+from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import beside
 from webhook_registry.deliveries import (

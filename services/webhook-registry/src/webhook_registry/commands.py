@@ -11,8 +11,7 @@ from random import Random
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import Webhook
-from common.mongo import Database, connected, database, translated_errors
-from common.mongo_clock import DatabaseClock
+from common.mongo import Database, DatabaseClock, connected, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build

@@ -21,8 +21,7 @@ from prometheus_client import Counter, Gauge
 
 from common.contracts.failures import Unavailable
 from common.messaging.transport import ContentChannel, ContentTransport, Nodes
-from common.runtime.backoff import delays
-from common.runtime.tasks import beside
+from common.runtime.tasks import beside, delays
 
 #: Exceptions of the libraries when the broker is unavailable, refuses, or closes a channel.
 _BROKER_ERRORS = (aiormq.exceptions.AMQPError, OSError, TimeoutError, RuntimeError)

@@ -23,7 +23,7 @@ from common.messaging.connection import (
 )
 from common.messaging.queues import Topology, declare
 from common.runtime import tracing
-from common.runtime.backoff import delays
+from common.runtime.tasks import delays
 
 log = structlog.get_logger()
 

@@ -1,14 +1,20 @@
-"""Readiness for `/readyz` and `/metrics`: named checks of a process's dependencies."""
+"""Readiness for `/readyz`, metrics of every process, and the operational port that serves them."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from importlib.metadata import version
 
+import prometheus_client
 import structlog
-from prometheus_client import Gauge
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, Gauge, Histogram, generate_latest
 
 from common.contracts.failures import Unavailable
+from common.runtime.public_port.server import KEEP_ALIVE, listening, protocol_log
 
 #: Returns None when healthy, else a message for operators, or raises: any exception is a failure.
 Check = Callable[[], Awaitable[str | None]]
@@ -87,3 +93,64 @@ class Health:
         for name, result in results.items():
             _DEPENDENCY_UP.labels(name).set(result == "ok")
         return ready, results
+
+
+#: Seconds between measurements; Prometheus scrapes every 15 to 60 seconds.
+_INTERVAL = 1.0
+
+_BUILD = Gauge("build_info", "Always 1", ["service", "version", "revision"])
+_LAG = Histogram(
+    "event_loop_lag_seconds",
+    "Delay of a timer in the event loop, measured every second",
+    buckets=(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5),
+)
+
+
+def describe_build(service: str) -> None:
+    """Sets `build_info`; images carry the commit in REVISION, and all packages have one version."""
+    # Their time stamps double the series of each counter, and nothing reads them.
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+    _BUILD.labels(service, version("common"), os.environ.get("REVISION", "unknown")).set(1)
+
+
+async def measure_loop_lag() -> None:
+    """Measures until cancelled."""
+    loop = asyncio.get_running_loop()
+    while True:
+        due = loop.time() + _INTERVAL
+        await asyncio.sleep(_INTERVAL)
+        _LAG.observe(max(0.0, loop.time() - due))
+
+
+def admin_port(health: Health, *, host: str, port: int) -> AbstractAsyncContextManager[int]:
+    """Serves the operational paths while the body runs; yields the port (for port 0)."""
+
+    async def alive(_request: web.Request) -> web.Response:
+        return web.json_response({"status": "ok"})
+
+    async def ready(_request: web.Request) -> web.Response:
+        is_ready, checks = await health.report()
+        body = {"status": "ok" if is_ready else "unavailable", "checks": checks}
+        return web.json_response(body, status=200 if is_ready else 503)
+
+    async def metrics(_request: web.Request) -> web.Response:
+        await health.report()  # sets the metrics of readiness
+        return web.Response(
+            body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE_LATEST}
+        )
+
+    app = web.Application()
+    app.router.add_get("/healthz", alive)
+    app.router.add_get("/readyz", ready)
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        logger=protocol_log(),
+        # No path reads a body, so none is awaited or decompressed.
+        auto_decompress=False,
+        lingering_time=0,
+        keepalive_timeout=KEEP_ALIVE,
+        shutdown_timeout=1,
+    )
+    return listening(runner, host=host, port=port)

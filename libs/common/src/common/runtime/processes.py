@@ -1,8 +1,10 @@
-"""Process pool for CPU-bound work, which would block the event loop."""
+"""The process: its open files and freed memory, and worker processes for CPU-bound work."""
 
 import asyncio
+import ctypes
 import multiprocessing
 import os
+import resource
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -11,6 +13,34 @@ from typing import ParamSpec, TypeVar
 
 from common.contracts.failures import Unavailable
 from common.runtime.workers import follow_parent
+
+#: Enough for a busy process; less is used where the hard limit is lower.
+_WANTED = 65_536
+
+
+def raise_file_limit() -> int:
+    """Raises the soft limit as far as the hard one allows; returns the new limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _WANTED if hard == resource.RLIM_INFINITY else min(_WANTED, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return _WANTED if soft == resource.RLIM_INFINITY else soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
+
+
+# glibc's own; other C libraries do not keep as much.
+_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+def release_freed_memory() -> None:
+    """Returns freed memory to the operating system; blocks for some milliseconds.
+
+    Threads that allocate much at long intervals, as the index writer's do for each commit, leave
+    an arena of several megabytes each, which glibc would return only from its end.
+    """
+    if _TRIM is not None:
+        _TRIM(0)
+
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

@@ -15,11 +15,9 @@ import structlog
 import uvloop
 
 from common.runtime import logs, tracing
-from common.runtime.admin import admin_port
-from common.runtime.health import Health
+from common.runtime.health import Health, admin_port, describe_build, measure_loop_lag
 from common.runtime.settings import ProcessSettings, shown
 from common.runtime.tasks import CannotContinue, beside
-from common.runtime.vitals import describe_build, measure_loop_lag
 
 #: Seconds beyond its delay and grace after which a process that was to stop is ended. A task may
 #: hang: drivers have lost cancellations, and a library may wait for a server without a limit.

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
+from random import Random
 from typing import Any, TypeVar
 
 import structlog
@@ -79,3 +80,14 @@ async def wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
     """Returns the result within a time, as `asyncio.wait_for` of Python 3.12 does."""
     async with asyncio.timeout(timeout):
         return await awaitable
+
+
+def delays(random: Random, *, first: float = 0.1, max_delay: float = 5.0) -> Iterator[float]:
+    """Yields the seconds to wait before each try: doubling up to `max_delay`, with full jitter.
+
+    The jitter keeps processes that lost the same server from reconnecting simultaneously.
+    """
+    ceiling = first
+    while True:
+        yield random.uniform(ceiling / 2, ceiling)
+        ceiling = min(ceiling * 2, max_delay)

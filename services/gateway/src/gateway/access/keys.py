@@ -17,8 +17,7 @@ from hmac import compare_digest
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from common.contracts.failures import Unavailable
-from common.mongo import Database, translated_errors
-from common.mongo_reads import Reads
+from common.mongo import Database, Reads, translated_errors
 from gateway.access.single_flight import SingleFlight
 from gateway.problems import ServiceUnavailable
 

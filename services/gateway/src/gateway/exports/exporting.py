@@ -12,8 +12,7 @@ from prometheus_client import Counter, Gauge
 
 from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.failures import Unavailable
-from common.runtime.backoff import delays
-from common.runtime.tasks import beside
+from common.runtime.tasks import beside, delays
 from gateway.access.keys import ApiKey, ApiKeys
 from gateway.problems import LookupTimeout, RateLimited, ServiceUnavailable
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
-from common.runtime.backoff import delays
+from common.runtime.tasks import delays
 from ingest.changes.companies import plan_companies, plan_owners
 from ingest.changes.participants import plan_participants
 from ingest.changes.states import ApplyContext, Conflict, Known, Plan, Verdict

@@ -16,8 +16,7 @@ from common.leases import StoredLeases
 from common.messaging.publisher import Broadcaster, Publisher, Unroutable
 from common.messaging.queues import LONG_QUEUE, QueueProbe
 from common.runtime import tracing
-from common.runtime.backoff import delays
-from common.runtime.tasks import beside, repeat
+from common.runtime.tasks import beside, delays, repeat
 from ingest.publishing.outbox import Depth, WaitingEvent
 from ingest.publishing.publisher import BATCH, PublishOutbox
 from ingest.publishing.receipts import ConfirmEvents

@@ -24,9 +24,8 @@ from pymongo.asynchronous.change_stream import AsyncChangeStream
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
-from common.runtime.backoff import delays
-from common.runtime.memory import release_freed_memory
-from common.runtime.processes import Workers
+from common.runtime.processes import Workers, release_freed_memory
+from common.runtime.tasks import delays
 from lookup.search.index.documents import Batch, StoredParts, indexed, stored_batch
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed_company import searched_core

@@ -1,12 +1,13 @@
 """Public ports."""
 
-from contextlib import AbstractAsyncContextManager
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from aiohttp import web
 
-from common.runtime.http_server import KEEP_ALIVE, listening, protocol_log
 from common.runtime.public_port.connections import (
     ConnectionLimits,
     ConnectionMetrics,
@@ -15,6 +16,38 @@ from common.runtime.public_port.connections import (
 )
 from common.runtime.public_port.reading import DISCARD_TIMEOUT, RequestReader, request_factory
 from common.runtime.public_port.transport import PIECE, Receiver
+
+#: Seconds that an idle connection is kept, longer than a load balancer keeps it (60 s): the side
+#: that closes first must be the one that knows that no request is in flight.
+KEEP_ALIVE: Final = 75
+
+
+def protocol_log() -> logging.Logger:
+    """Returns a logger without aiohttp's errors about invalid HTTP.
+
+    Any client can cause them, and they quote its headers: cookies and keys among them.
+    """
+    log = logging.getLogger("common.http")
+    log.setLevel(logging.CRITICAL)
+    return log
+
+
+@asynccontextmanager
+async def listening(
+    runner: web.BaseRunner, *, host: str, port: int, **options: Any
+) -> AsyncIterator[int]:
+    """Serves while the body runs; yields the port (for port 0). `options` are of a TCPSite.
+
+    Leaving closes the port and the idle connections at once, and the others after their response,
+    at the latest after the runner's `shutdown_timeout`.
+    """
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port, **options).start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
 
 #: Connections that may wait to be accepted.
 BACKLOG = 1024
