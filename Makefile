@@ -61,18 +61,20 @@ up: images ## the system in containers: gateway on 127.0.0.1:8080, Prometheus on
 down: ## ends `make up`, and deletes its data
 	@deploy/compose/compose down --volumes
 
-# Tools that no test needs, in an environment of their own.
-.tools/bin/%:
+# Tools that no test needs, in an environment of their own: what looks up vulnerabilities, and what
+# slows a network down.
+.tools/installed: Makefile
 	@test -x .tools/bin/python || python3 -m venv .tools
-	@.tools/bin/python -m pip --disable-pip-version-check install --quiet pip-audit
+	@.tools/bin/python -m pip --disable-pip-version-check install --quiet pip-audit fnfqueue==1.1.2
+	@touch $@
 
 sbom: images ## a CycloneDX bill of materials of each image, in .run/sbom
 	@deploy/images/sbom
 
-audit: .tools/bin/pip-audit ## known vulnerabilities of what the images contain, as PyPI lists them
+audit: .tools/installed ## known vulnerabilities of what the images contain, as PyPI lists them
 	@for list in services/*/requirements.txt; do .tools/bin/pip-audit --strict --require-hashes --disable-pip -r $$list || exit 1; done
 
-chaos-cluster: install images ## faults in a cluster of containers, for docs/resilience.md; CHAOS=--quick for a few
+chaos-cluster: install images .tools/installed ## faults in a cluster of containers, for docs/resilience.md; CHAOS=--quick for a few
 	@PYTHONPATH=deploy/local $(BIN)/python -m bench.resilience $(CHAOS)
 
 lock: ## resolve constraints.txt and services/*/requirements.txt again

@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable
 from bench import (
     accuracy,
     deliveries,
-    event_feed,
+    events,
     export,
     fairness,
     find,
     footprint,
     ingestion,
     lookups,
-    publishing,
     quotas,
     search,
 )
@@ -34,9 +33,9 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "fairness": fairness.measure,
     "lasting load": lookups.measure_lasting_load,
     "deliveries": deliveries.measure,
-    "publishing": publishing.measure,
+    "publishing": events.measure_publishing,
     "feeds": ingestion.measure_feeds,
-    "event feed": event_feed.measure,
+    "event feed": events.measure_feed,
     "export": export.measure,
 }
 

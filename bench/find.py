@@ -1,36 +1,49 @@
-"""Companies by filters, beside PostgreSQL: `python -m bench.find [--companies N]`.
+"""Companies by filters: pages, their part of an index, and the whole path over HTTP.
 
-Both answer the same seeded filters, one after the other, with the numbers of a page and the total;
-then with the counts of four fields, and with words of a name. PostgreSQL has an index for each
-filter and each order, is analysed, and is a private cluster on a Unix socket.
+Seeded filters are answered one after the other, with the numbers of a page and the total; then with
+the counts of four fields, and with words of a name.
 """
 
-# ruff: noqa: S608 (the values in its SQL are its own)
-
-import argparse
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from random import Random
+from statistics import median
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+from urllib.parse import quote
 
-from bench.figures import Figure, at_most, latencies, table, write
-from bench.find_index import measure_build, measure_http, named_index
-from bench.peers.postgresql import PostgreSql, is_installed
-from bench.scale import FULL, Scale
-from common.contracts.company import Country, Status
+import orjson
+
+from bench.figures import Figure, at_most, latencies
+from bench.processes import Used
+from bench.scale import Scale
+from bench.setup import loaded_system, sample_companies
+from common.contracts.company import CompanyKey, Country, Status
 from common.contracts.find import Between, Facet, FindPosition, FindRequest, FindSort, Has
 from common.domain.known_values import _industries, _municipalities
+from ingest.registers.brreg.entities import company_record
 from lookup.search.find.columns import Segment, Segments, joined, save
 from lookup.search.find.pages import FindPage, find
-from lookup.search.indexed_company import FIELDS, Facts, Flag, employees_text, name_key
+from lookup.search.index.documents import Batch, StoredParts, stored_batch, written
+from lookup.search.index.search_index import SearchIndex
+from lookup.search.indexed_company import (
+    FIELDS,
+    Facts,
+    IndexedCompany,
+    NameType,
+    employees_text,
+    facts_of,
+    name_key,
+)
+from register_store.ranking import Rank
 
-_SEED, _QUERIES, _PEER_QUERIES, _PEER_COUNTS = 20_260_302, 400, 150, 40
+_SEED, _QUERIES = 20_260_302, 400
 #: The least common words of a name, which all are as common as one another.
 _WORDS = 20_000
 #: Companies that are invented; a larger register has each several times.
@@ -57,6 +70,7 @@ def companies(count: int) -> Iterator[Facts]:
         values = (
             industries[int(random.paretovariate(0.5)) % len(industries)] + "0",
             municipalities[place].upper(),
+            f"{place:04d}",
             municipalities[place].upper(),
             f"{(place * 23 + random.randrange(23)) % 10_000:04d}",
             form,
@@ -65,12 +79,10 @@ def companies(count: int) -> Iterator[Facts]:
             _day(random, 1950, 2025),
             _day(random, 2000, 2025) if status == "ended" else "",
         )
-        owner = (
-            (800_000_000 + int(random.paretovariate(0.5)) % count,) if random.random() < 0.1 else ()
-        )
-        yield Facts(
-            800_000_000 + number, name_key(f"{name} {form}"), values, random.randrange(64), owner
-        )
+        owned_by = 800_000_000 + int(random.paretovariate(0.5)) % count
+        owners = (owned_by,) if random.random() < 0.1 else ()
+        flags, key = random.randrange(64), name_key(f"{name} {form}")
+        yield Facts(800_000_000 + number, key, values, flags, owners)
 
 
 def _common(random: Random) -> int:
@@ -120,77 +132,6 @@ def requests(sample: Sequence[Facts]) -> list[FindRequest]:
     return made
 
 
-_FLAGS = {Has.PHONE: Flag.PHONE, Has.EMAIL: Flag.EMAIL, Has.WEBSITE: Flag.WEBSITE}
-_ORDERS = {
-    FindSort.NAME: "name, number",
-    FindSort.FOUNDED: "founded desc nulls last, number",
-    FindSort.EMPLOYEES: "employees desc nulls last, number",
-}
-
-
-def where(request: FindRequest) -> str:
-    """Returns the filters in SQL."""
-    parts = ["true"]
-    parts += [f"industry like '{each}%'" for each in request.industries]
-    parts += [f"municipality = '{each}'" for each in request.municipalities]
-    parts += [f"city = '{each}'" for each in request.cities]
-    parts += [
-        f"postal_code between '{each.first}' and '{each.last}'" for each in request.postal_codes
-    ]
-    parts += [f"form = '{each}'" for each in request.forms]
-    parts += [f"status = '{each}'" for each in request.statuses]
-    if request.min_employees is not None:
-        parts.append(f"employees >= {request.min_employees}")
-    if request.founded is not None:
-        parts.append(f"founded between '{request.founded.first}' and '{request.founded.last}'")
-    parts += [f"has_{each}" for each in request.has]
-    if request.vat_registered:
-        parts.append("vat_registered")
-    if request.owned_by is not None:
-        parts.append(f"number in (select number from owners where owner = {request.owned_by})")
-    if request.words is not None:
-        query = f"plainto_tsquery('simple', '{request.words}')"
-        parts.append(f"to_tsvector('simple', name) @@ {query}")
-    return " and ".join(parts)
-
-
-def _filled(database: PostgreSql, different: Sequence[Facts], times: int) -> None:
-    """Fills the tables, then makes the indexes that the manual suggests for such queries."""
-    columns = "name, " + ", ".join(FIELDS) + ", has_phone, has_email, has_website, vat_registered"
-    singles = ("municipality", "city", "postal_code", "form", "status", "founded", "employees")
-    indexes = [f"create index on companies ({each})" for each in (*singles, *_ORDERS.values())]
-    indexes += [
-        "create index on companies (industry text_pattern_ops)",
-        "create index on companies using gin (to_tsvector('simple', name))",
-        "create index on owners (owner)",
-    ]
-    database.sql(
-        "create table companies (number int, name text, industry text, municipality text, "
-        "city text, postal_code text, form text, status text, employees int, founded date, "
-        "ended date, has_phone bool, has_email bool, has_website bool, vat_registered bool);\n"
-        "create table owners (owner int, number int);"
-    )
-    database.load("companies", map(_row, different))
-    owned = (f"{owner}\t{one.number}\n" for one in different for owner in one.owners)
-    database.load("owners", owned)
-    again = f"generate_series(1, {times - 1}) as time"
-    database.sql(
-        f"insert into companies select number + time * {len(different)}, {columns} "
-        f"from companies, {again};\n"
-        f"insert into owners select owner, number + time * {len(different)} from owners, {again};\n"
-        "alter table companies add primary key (number);\n"
-        + ";\n".join(indexes)
-        + ";\nvacuum analyze;"
-    )
-
-
-def _row(one: Facts) -> str:
-    values = dict(zip(FIELDS, one.values, strict=True))
-    shown = [values[field] or "\\N" for field in FIELDS]
-    flags = [str(bool(one.flags & flag)) for flag in (*_FLAGS.values(), Flag.VAT_REGISTERED)]
-    return "\t".join([str(one.number), one.name.decode(), *shown, *flags]) + "\n"
-
-
 def _repeated(segment: Segment, times: int) -> list[Segment]:
     """Returns a segment of companies so many times, each time with other numbers."""
     step = len(segment)
@@ -198,21 +139,19 @@ def _repeated(segment: Segment, times: int) -> list[Segment]:
 
 
 class Timed(NamedTuple):
-    """Milliseconds of wall clock and of processor time, and the answers."""
+    """Milliseconds of wall clock and of processor time."""
 
     wall: list[float]
     processor: list[float]
-    answers: list[list[str]]
 
 
 def _timed(answer: Callable[[FindRequest], FindPage], asked: Sequence[FindRequest]) -> Timed:
-    timed = Timed([], [], [])
+    timed = Timed([], [])
     for request in asked:
         wall, processor = time.perf_counter(), time.thread_time()
-        found = answer(request)
+        answer(request)
         timed.processor.append((time.thread_time() - processor) * 1000)
         timed.wall.append((time.perf_counter() - wall) * 1000)
-        timed.answers.append([*(str(one.number) for one in found.positions), str(found.total)])
     return timed
 
 
@@ -226,8 +165,6 @@ def measure(scale: Scale) -> Iterator[Figure]:
     for count in scale.listed:
         with TemporaryDirectory(prefix="bench-find-") as folder:
             path = Path(folder)
-            path.chmod(0o755)
-            (path / "postgres").mkdir()
             yield from _measured(count, path)
     yield from measure_build(scale)
     yield from measure_http(scale)
@@ -263,34 +200,6 @@ def _measured(count: int, folder: Path) -> Iterator[Figure]:
         _timed(index.find, worded[:50])
         named = _timed(index.find, worded)
     yield from _latencies(f"words of a name{size}", named, p50=10, p99=60)
-    if is_installed():
-        yield from _peer(folder / "postgres", different, times, (asked, pages), (worded, named))
-
-
-Asked = tuple[Sequence[FindRequest], Timed]
-
-
-def _peer(
-    folder: Path, different: Sequence[Facts], times: int, filtered: Asked, worded: Asked
-) -> Iterator[Figure]:
-    size = f", {len(different) * times:,} companies"
-    database = PostgreSql(folder)
-    try:
-        _filled(database, different, times)
-        yield Figure(
-            f"PostgreSQL's tables and indexes{size}", database.size("companies", "owners"), "MB"
-        )
-        for name, (asked, ours) in (("page and total", filtered), ("words of a name", worded)):
-            some = asked[:_PEER_QUERIES]
-            database.timed([_page(each) for each in some[:10]])
-            milliseconds, answers = database.timed([_page(each) for each in some])
-            same = sum(a == b for a, b in zip(ours.answers, answers, strict=False)) / len(some)
-            yield Figure(f"{name}, same as PostgreSQL{size}", same, "of 1")
-            yield from latencies(f"{name}, PostgreSQL{size}", milliseconds)
-        with_counts = [[*_page(each), *_counts(each)] for each in filtered[0][:_PEER_COUNTS]]
-        yield from latencies(f"with four counts, PostgreSQL{size}", database.timed(with_counts)[0])
-    finally:
-        database.stop()
 
 
 def with_words(sample: Sequence[Facts]) -> list[FindRequest]:
@@ -316,19 +225,6 @@ def with_words(sample: Sequence[Facts]) -> list[FindRequest]:
     return made
 
 
-def _page(request: FindRequest) -> list[str]:
-    fitting = f"from companies where {where(request)}"
-    return [
-        f"select number {fitting} order by {_ORDERS[request.sort]} limit 20",
-        f"select count(*) {fitting}",
-    ]
-
-
-def _counts(request: FindRequest) -> list[str]:
-    fitting = f"from companies where {where(request)}"
-    return [f"select {field}, count(*) {fitting} group by 1" for field in Facet]
-
-
 def _later(segments: Segments, asked: Sequence[FindRequest]) -> list[FindRequest]:
     """Returns the same lists, each from a place in the middle of its order on."""
     segment = segments.parts[0].segment
@@ -343,16 +239,102 @@ def _later(segments: Segments, asked: Sequence[FindRequest]) -> list[FindRequest
     return later
 
 
-def main() -> None:
-    """Measures at each size, and writes the section of the results."""
-    parser = argparse.ArgumentParser(prog="python -m bench.find")
-    parser.add_argument("--companies", type=int, nargs="+", default=FULL.listed)
-    figures: list[Figure] = []
-    for figure in measure(replace(FULL, listed=tuple(parser.parse_args().companies))):
-        figures.append(figure)
-        print(table([figure]).rpartition("\n")[2], flush=True)
-    write("find companies", figures)
+# --- Building an index, and HTTP
+
+T = TypeVar("T")
+
+#: Companies that the builder takes at once, as the follower does.
+_BATCH = 2_000
+_STATUS = FIELDS.index("status")
 
 
-if __name__ == "__main__":
-    main()
+def named_index(folder: Path, different: Sequence[Facts], times: int) -> SearchIndex:
+    """Returns an index of the companies by name, each so many times under other numbers."""
+    folder.mkdir()
+    index = SearchIndex.open(folder, Country.NO)
+    step = len(different)
+
+    def batches() -> Iterator[Batch]:
+        for again in range(times):
+            for some in _batched(different):
+                facts = [one._replace(number=one.number + again * step) for one in some]
+                documents = [each for one in facts for each in written(_named(one), Country.NO)]
+                yield Batch(documents, Segment.of(facts))
+
+    index.rebuild_from(batches(), b"")
+    return index
+
+
+def _named(facts: Facts) -> IndexedCompany:
+    rank = Rank(Status(facts.values[_STATUS]), 0, None, facts.number)
+    name = (facts.name.decode(), NameType.CURRENT)
+    return IndexedCompany(CompanyKey(Country.NO, str(facts.number)), (name,), (), rank, facts)
+
+
+def measure_build(scale: Scale) -> Iterator[Figure]:
+    """Yields the processor time of an index, and the share of it that the columns take."""
+    documents = sample_companies(scale.companies * 10, scale.built)
+    records = (company_record(each, date(2026, 11, 2)) for each in documents)
+    stored = [StoredParts(record.core, b"null") for record in records]
+    size = f", {len(stored):,} companies"
+    with TemporaryDirectory(prefix="bench-find-") as folder:
+        started = time.process_time()
+        with closing(SearchIndex.open(Path(folder), Country.NO)) as index:
+            index.rebuild_from((stored_batch(some, Country.NO) for some in _batched(stored)), b"")
+        whole = time.process_time() - started
+        sizes = {
+            kind: sum(path.stat().st_size for path in paths if path.is_file())
+            for kind, paths in (
+                ("columns", list(Path(folder).rglob("find/*"))),
+                ("all", list(Path(folder).rglob("*"))),
+            )
+        }
+    companies = [orjson.loads(each.core) for each in stored]
+    with TemporaryDirectory(prefix="bench-find-") as folder:
+        started = time.process_time()
+        batches = [Segment.of([facts_of(one) for one in some]) for some in _batched(companies)]
+        save(Path(folder) / "find", joined(batches))
+        columns = time.process_time() - started
+    rest = sizes["all"] - sizes["columns"]
+    yield Figure(f"index built, processor time{size}", whole, "s")
+    yield Figure(f"of it for the columns{size}", columns, "s")
+    over = whole / (whole - columns)
+    yield Figure(f"time to build over that without columns{size}", over, "×")
+    yield at_most(f"size over that without columns{size}", sizes["all"] / rest, "×", 4 / 3)
+
+
+def _batched(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (values[start : start + _BATCH] for start in range(0, len(values), _BATCH))
+
+
+def measure_http(scale: Scale) -> Iterator[Figure]:
+    """Yields the latency of lists through all processes, over one and many connections."""
+    size = f", {scale.companies:,} companies"
+    with loaded_system(scale.companies) as loaded:
+        paths = [f"/api/companies?{each}" for each in _queries(scale)]
+        pids = {name: each.process.pid for name, each in loaded.system.services.items()}
+        for connections in (1, 32):
+            used = Used(pids)
+            loads = [
+                loaded.load(paths, connections=connections, seconds=scale.load_seconds)
+                for _ in range(scale.rounds)
+            ]
+            answered = sum(each.rate for each in loads) * scale.load_seconds
+            name = f"over HTTP, {connections} connections{size}"
+            yield Figure(f"{name}, pages", median(each.rate for each in loads), "/s")
+            yield Figure(f"{name}, p50", median(each.p50_ms for each in loads), "ms")
+            yield Figure(f"{name}, p99", median(each.p99_ms for each in loads), "ms")
+            yield Figure(f"{name}, errors", sum(each.errors for each in loads), "")
+            cost = sum(used.seconds().values()) / answered * 1000
+            yield Figure(f"{name}, processor time of a page", cost, "ms")
+
+
+def _queries(scale: Scale) -> Iterator[str]:
+    """Returns filters with the values of some company of the register, twenty on a page."""
+    for each in sample_companies(scale.companies, scale.queries):
+        place = each.get("forretningsadresse") or {}
+        code = (each.get("naeringskode1") or {}).get("kode", "62")
+        yield f"country=no&industry={code[:2]}"
+        yield f"country=no&form={each['organisasjonsform']['kode']}&sort=-employees"
+        if "kommune" in place:
+            yield f"country=no&municipality={quote(place['kommune'])}&sort=-founded"

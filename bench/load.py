@@ -21,14 +21,11 @@ init = function(args)
   end
 end
 request = function() return requests[math.random(#requests)] end
-if %(pause)d > 0 then
-  delay = function() return math.random(0, 2 * %(pause)d) end
-end
 done = function(summary, latency)
   local e = summary.errors
   print(string.format(
-    '{"rate": %%.1f, "mean_ms": %%.3f, "p50_ms": %%.3f, "p99_ms": %%.3f, "errors": %%d}',
-    summary.requests / (summary.duration / 1e6), latency.mean / 1e3,
+    '{"rate": %%.1f, "p50_ms": %%.3f, "p99_ms": %%.3f, "errors": %%d}',
+    summary.requests / (summary.duration / 1e6),
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3,
     e.connect + e.read + e.write + e.status + e.timeout))
 end
@@ -40,19 +37,9 @@ class Load:
     """wrk's figures: responses a second, latency in milliseconds, responses other than 2xx."""
 
     rate: float
-    mean_ms: float
     p50_ms: float
     p99_ms: float
     errors: int
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """Connections, each with one request after the other."""
-
-    connections: int
-    #: Milliseconds on average between a response and the next request.
-    pause: int = 0
 
 
 def ensure_wrk() -> None:
@@ -72,18 +59,16 @@ def get(url: str, key: str | None = None) -> bytes | None:
 
 
 def load(base_url: str, paths: Sequence[str], *, key: str, connections: int, seconds: int) -> Load:
-    """Returns the figures of random paths over this many connections for this long."""
-    return paced(base_url, paths, key=key, pace=Pace(connections), seconds=seconds)
+    """Returns the figures of random paths over this many connections for this long.
 
-
-def paced(base_url: str, paths: Sequence[str], *, key: str, pace: Pace, seconds: int) -> Load:
-    """Returns the figures of random paths at a pace for this long."""
+    A connection has one request after the other.
+    """
     with NamedTemporaryFile("w") as listed, NamedTemporaryFile("w") as script:
         listed.write("\n".join(paths) + "\n")
         listed.flush()
-        script.write(_SCRIPT % {"paths": listed.name, "key": key, "pause": pace.pause})
+        script.write(_SCRIPT % {"paths": listed.name, "key": key})
         script.flush()
-        command = ["wrk", "-t1", f"-c{pace.connections}", f"-d{seconds}s", "--timeout", "5s"]
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "5s"]
         done = subprocess.run(
             [*command, "-s", script.name, base_url],
             capture_output=True,

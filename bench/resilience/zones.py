@@ -1,7 +1,6 @@
 """A cluster in two zones, with a slow and lossy network between them."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from bench.resilience.slow_network import QUEUE
 
 _DELAY, _LOST = 0.2, 0.02
 _SLOW_NETWORK = Path(__file__).with_name("slow_network.py")
+_PYTHON = Path(__file__).parents[2] / ".tools" / "bin" / "python"
 #: Seconds for the program to listen.
 _START = 10.0
 
@@ -39,7 +39,7 @@ async def _slow(process: int, near: set[str]) -> AsyncIterator[None]:
     table = (*within, "iptables", "-t", "mangle")
     program = await asyncio.create_subprocess_exec(
         *within,
-        *(sys.executable, str(_SLOW_NETWORK), str(_DELAY), str(_LOST), str(process)),
+        *(str(_PYTHON), str(_SLOW_NETWORK), str(_DELAY), str(_LOST), str(process)),
         stdout=asyncio.subprocess.PIPE,
     )
     try:
