@@ -5,10 +5,7 @@ from dataclasses import dataclass, field
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.find import FindPosition, FindRequest
-from common.contracts.match import WeighedCompany
 from lookup.search.find.pages import FindPage
-from lookup.search.index import SearchIndex
-from lookup.search.match.evidence import CandidateCompany
 from lookup.search.match.record import ReadRecord
 from lookup.search.results import SearchHit
 from lookup.search.searcher import IndexSearches
@@ -135,27 +132,3 @@ class FakeSearches(IndexSearches):
         return FindPage(positions, len(owned), len(owned) > len(listed), {})
 
 
-class DirectSearches(IndexSearches):
-    """The matching of records in an index, without threads and without following changes."""
-
-    def __init__(self, index: SearchIndex) -> None:
-        self.index = index
-        #: The client of each search.
-        self.clients: list[str] = []
-
-    async def match_candidates(
-        self, _country: Country, record: ReadRecord, *, client: str = ""
-    ) -> list[CompanyKey]:
-        self.clients.append(client)
-        return self.index.match_candidates(record)
-
-    async def weighed(
-        self,
-        _country: Country,
-        record: ReadRecord,
-        companies: Sequence[CandidateCompany],
-        *,
-        client: str = "",
-    ) -> list[WeighedCompany]:
-        self.clients.append(client)
-        return self.index.weighed(record, companies)

@@ -4,19 +4,17 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from common.contracts.company import Country
 from lookup.search.folding import MAX_FOLDED, fold_text
 from lookup.search.index import SearchIndex
-from lookup.search.scheduling import Budget, search_threads
-from lookup.search.searcher import IndexSearches
+from lookup.search.scheduling import Budget
 from tests.builders.indexed import an_indexed_company, filled
+from tests.unit.lookup.conftest import searching
 
 #: Asks an index every text in each way, in a process of its own, and prints the megabytes it took.
 _ASK_EVERYTHING = """
@@ -139,17 +137,6 @@ class SlowIndex:
             self.ended.set()
 
     suggest = search_names
-
-
-class Ready:
-    can_answer = True
-
-
-@contextmanager
-def searching(index: SlowIndex) -> Iterator[IndexSearches]:
-    with search_threads(1, "search") as threads, search_threads(1, "suggest") as suggest_threads:
-        indexes, followers = {Country.DK: cast(Any, index)}, {Country.DK: cast(Any, Ready())}
-        yield IndexSearches(indexes, followers, threads, suggest_threads)
 
 
 @pytest.mark.parametrize("what", ["name", "suggest"])
