@@ -100,26 +100,29 @@ class FakeSearches(IndexSearches):
     async def by_name(
         self, _country: Country, name: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
-        self.clients.append(client)
-        return self.names.get(name, ())[:limit]
+        return self._hits(self.names, name, limit, client)
 
     async def by_address(
         self, _country: Country, address: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
+        return self._hits(self.addresses, address, limit, client)
+
+    async def by_contact(
+        self, _country: Country, contact: str, limit: int = 1, *, client: str = ""
+    ) -> Sequence[SearchHit]:
+        return self._hits(self.contacts, contact, limit, client)
+
+    def _hits(
+        self, found: Mapping[str, Sequence[SearchHit]], term: str, limit: int, client: str
+    ) -> Sequence[SearchHit]:
         self.clients.append(client)
-        return self.addresses.get(address, ())[:limit]
+        return found.get(term, ())[:limit]
 
     async def match_candidates(
         self, _country: Country, _record: ReadRecord, *, client: str = ""
     ) -> list[CompanyKey]:
         self.clients.append(client)
         return []
-
-    async def by_contact(
-        self, _country: Country, contact: str, limit: int = 1, *, client: str = ""
-    ) -> Sequence[SearchHit]:
-        self.clients.append(client)
-        return self.contacts.get(contact, ())[:limit]
 
     async def find(self, request: FindRequest) -> FindPage:
         self.clients.append(request.client)

@@ -128,52 +128,6 @@ async def test_alternatives_are_those_of_each_request_that_includes_them() -> No
     assert ["alternatives" in body for body in bodies] == [False, True]
 
 
-async def test_a_removed_company_is_neither_match_nor_alternative() -> None:
-    request = asking(Include.ALTERNATIVES, address="prøvevej 1")
-    found = {"prøvevej 1": hits((1, 90), (2, 80), (3, 79), (4, 78))}
-
-    body = await answered(request, FakeRegister(rows(2, 4)), addresses=found)
-
-    assert numbers(body) == [2, 4]
-
-
-async def test_other_companies_with_the_phone_number_are_alternatives() -> None:
-    register = FakeRegister(rows(1, 2), {"dk:33369696": [key(1), key(2)]})
-
-    body = await answered(asking(Include.ALTERNATIVES, phone="33369696"), register)
-
-    assert numbers(body) == [1, 2]
-    assert body["match"]["others"] == 1
-
-
-@pytest.mark.parametrize(
-    "request_,others",
-    [
-        (asking(vat="00000001"), 0),
-        (asking(phone="33369696"), 2),
-        (asking(name="prøven"), 10),
-        (asking(address="prøvevej 1"), 7),
-        (asking(inferred=True, address="prøven", name="prøven"), 10),
-        (asking(inferred=True, name="torggate 16", address="torggate 16"), 5),
-    ],
-    ids=["number", "phone", "name", "address", "second type", "better type"],
-)
-async def test_the_companies_that_match_as_well_are_counted(
-    request_: LookupRequest, others: int
-) -> None:
-    def first(score: float, count: int) -> list[SearchHit]:
-        return [SearchHit(key(1), score, others=count)]
-
-    body = await answered(
-        request_,
-        FakeRegister(rows(1, 2, 3), {"dk:33369696": [key(1), key(2), key(3)]}),
-        names={"prøven": first(100, 10), "torggate 16": first(70, 0)},
-        addresses={"prøvevej 1": first(100, 7), "torggate 16": first(95, 5)},
-    )
-
-    assert body["match"]["others"] == others
-
-
 async def test_the_etag_covers_the_number_of_others() -> None:
     tags = set()
     for others in range(3):
@@ -185,144 +139,114 @@ async def test_the_etag_covers_the_number_of_others() -> None:
     assert len(tags) == 3
 
 
-async def test_a_name_with_another_figure_is_an_alternative_and_never_the_answer() -> None:
-    other = [SearchHit(key(number), 90, is_other=True) for number in (2, 3)]
-    names = {"team 7": [*hits((1, 80)), *other], "team 8": other}
-    lookups = AnswerLookups(FakeRegister(rows(1, 2, 3)), FakeSearches(names))
-    requests = [
-        asking(Include.ALTERNATIVES, name="team 7"),
-        asking(Include.ALTERNATIVES, inferred=True, name="team 8"),
-    ]
-
-    found, missing = await lookups(requests)
-
-    assert isinstance(found, LookupReply)
-    assert numbers(orjson.loads(found.body)) == [1, 2, 3]
-    assert isinstance(missing, Failure)
-    assert missing.code is FailureCode.COMPANY_NOT_FOUND
-    assert "Prøvefabrikken ApS (00000002), Prøvefabrikken ApS (00000003)" in missing.detail
-    assert missing.detail.endswith("; searched as a name")
+def others(*found: int) -> list[SearchHit]:
+    """Names with another figure."""
+    return [SearchHit(key(number), 90, is_other=True) for number in found]
 
 
-async def test_an_address_answers_where_only_a_name_with_another_figure_was_found() -> None:
-    request = asking(Include.ALTERNATIVES, inferred=True, name="sal 8", address="sal 8")
-    both = {
-        "names": {"sal 8": [SearchHit(key(n), 90, is_other=True) for n in (1, 2)]},
-        "addresses": {"sal 8": hits((2, 80))},
-    }
-
-    body = await answered(request, FakeRegister(rows(1, 2)), **both)
-
-    assert (body["match"]["type"], numbers(body)) == ("address", [2, 1])
-
-
-async def test_an_inferred_registration_number_may_also_be_the_phone_number_of_others() -> None:
-    register = FakeRegister(rows(1, 2), {"dk:00000001": [key(2), key(1)]})
-    both = {"vat": "00000001", "phone": "00000001"}
-
-    requested = await answered(asking(Include.ALTERNATIVES, vat="00000001"), register)
-    inferred = await answered(asking(Include.ALTERNATIVES, inferred=True, **both), register)
-
-    assert (numbers(requested), numbers(inferred)) == ([1], [1, 2])
-    assert inferred["match"]["type"] == "vat"
-
-
-async def test_the_next_inferred_type_is_tried_when_the_first_finds_nothing() -> None:
-    term = "prøvevej 1, 5000"
-    register = FakeRegister(rows(1))
-
-    body = await answered(asking(address=term, name=term), register, names={term: hits((1, 95))})
-
-    assert body["match"] == {"type": "name", "score": 95, "matched_name": None, "others": 0}
+ALL = Include.ALTERNATIVES
+NAMES = {
+    "prøven": [SearchHit(key(1), 98.0, matched_name="Prøven", others=10)],
+    "torggate 16": hits((1, 70)),
+    "torggate 17": hits((1, 88)),
+    "torggate 18": hits((1, 85)),
+    "torggate 19": hits((1, 70)),
+    "prøvevej 5": hits((3, 95)),
+    "team 7": [*hits((1, 80)), *others(2, 3)],
+    "team 8": others(2, 3),
+    "sal 8": others(1, 2),
+    "proeven.example": hits((2, 90)),
+}
+ADDRESSES = {
+    "prøvevej 1": hits((9, 90), (2, 80), (8, 79), (4, 78)),
+    "torggate 16": [SearchHit(key(2), 96.5, others=5)],
+    "torggate 17": hits((2, 100)),
+    "torggate 18": hits((2, 80)),
+    "torggate 19": hits((1, 95), (2, 94)),
+    "sal 8": hits((2, 80)),
+}
+PHONES = {"dk:33369696": [key(1), key(2), key(3)], "dk:00000001": [key(2), key(1)]}
 
 
-async def test_the_matched_trade_or_former_name_is_returned() -> None:
-    found = {"prøven": [SearchHit(key(1), 98.0, matched_name="Prøven")]}
-
-    body = await answered(asking(name="prøven"), FakeRegister(rows(1)), names=found)
-
-    assert body["match"] == {"type": "name", "score": 98, "matched_name": "Prøven", "others": 0}
+def both(term: str, *include: Include) -> LookupRequest:
+    return asking(*include, inferred=True, name=term, address=term)
 
 
 @pytest.mark.parametrize(
-    "named,at_address,match,companies",
+    "request_,expected",
     [
-        ([(1, 70)], [(2, 96.5)], ("address", 96.5), [2, 1]),
-        ([(1, 88)], [(2, 100)], ("name", 88), [1]),
-        ([(1, 85)], [(2, 80)], ("name", 85), [1, 2]),
-        ([(1, 70)], [(1, 95), (2, 94)], ("address", 95), [1, 2]),
+        (asking(vat="00000001"), "vat 100 +0: 1"),
+        (asking(vat="00000001", phone="00000001", inferred=True), "vat 100 +0: 1"),
+        (asking(ALL, vat="00000001"), "vat 100 +0: 1"),
+        # An inferred number may also be the phone number of others.
+        (asking(ALL, vat="00000001", phone="00000001", inferred=True), "vat 100 +0: 1 2"),
+        (asking(ALL, phone="33369696"), "phone 100 +2: 1 2 3"),
+        (asking(name="prøven"), "name 98 +10 Prøven: 1"),
+        # Two of the companies were removed.
+        (asking(ALL, address="prøvevej 1"), "address 80 +0: 2 4"),
+        (asking(address="prøvevej 5", name="prøvevej 5"), "name 95 +0: 3"),
+        # A name that matches well, or better, wins against an address.
+        (both("torggate 16", ALL), "address 96.5 +5: 2 1"),
+        (both("torggate 17", ALL), "name 88 +0: 1"),
+        (both("torggate 18", ALL), "name 85 +0: 1 2"),
+        (both("torggate 19", ALL), "address 95 +0: 1 2"),
+        # A name with another figure is an alternative, and never the answer.
+        (asking(ALL, name="team 7"), "name 80 +0: 1 2 3"),
+        (both("sal 8", ALL), "address 80 +0: 2 1"),
+        (asking(domain="a.example", name="a.example"), "domain 100 +0: 1"),
+        (asking(domain="proeven.example", name="proeven.example"), "name 90 +0: 2"),
     ],
-    ids=["no good name", "a good name", "a better name", "the same company"],
 )
-async def test_a_name_that_matches_well_or_better_wins_against_an_address(
-    named: list[Any], at_address: list[Any], match: tuple[str, float], companies: list[int]
+async def test_the_best_company_is_the_answer_with_its_match_and_alternatives(
+    request_: LookupRequest, expected: str
 ) -> None:
-    request = asking(Include.ALTERNATIVES, inferred=True, name="torggate 16", address="torggate 16")
+    register = FakeRegister(rows(1, 2, 3, 4), PHONES)
+    contacts = {"a.example": hits((1, 100))}
 
-    body = await answered(
-        request,
-        FakeRegister(rows(1, 2)),
-        names={"torggate 16": hits(*named)},
-        addresses={"torggate 16": hits(*at_address)},
-    )
+    body = await answered(request_, register, names=NAMES, addresses=ADDRESSES, contacts=contacts)
 
-    assert (body["match"]["type"], body["match"]["score"]) == match
-    assert numbers(body) == companies
+    match = body["match"]
+    name = f" {match['matched_name']}" if match["matched_name"] else ""
+    companies = " ".join(map(str, numbers(body)))
+    assert f"{match['type']} {match['score']} +{match['others']}{name}: {companies}" == expected
+
+
+NONE = "no company in the register matches"
+OTHER = "with another number, numeral or letter in the name"
 
 
 @pytest.mark.parametrize(
-    "request_,ending",
+    "request_,detail",
     [
-        (asking(inferred=True, name="prøven"), "; searched as a name"),
+        (asking(name="andet"), NONE),
+        (asking(inferred=True, name="andet"), f"{NONE}; searched as a name"),
         (
             asking(inferred=True, vat="12345674", phone="12345674"),
-            "; searched as a registration number, then as a phone number",
+            f"{NONE}; searched as a registration number, then as a phone number",
         ),
-        (asking(name="prøven"), ""),
-        (asking(inferred=True, name="holding"), "suggest"),
+        (asking(vat="12345674"), NONE),
+        (
+            asking(vat="99999999"),
+            "this is no valid registration number: its check digit is wrong",
+        ),
+        (
+            asking(vat="99999999", phone="99999999", inferred=True),
+            f"{NONE}; searched as a registration number, then as a phone number",
+        ),
+        (
+            asking(name="holding"),
+            "many companies have these words in their names; GET /api/suggest lists them",
+        ),
+        (
+            asking(ALL, inferred=True, name="team 8"),
+            f"{NONE}; {OTHER}: Prøvefabrikken ApS (00000002), Prøvefabrikken ApS (00000003)"
+            "; searched as a name",
+        ),
     ],
-    ids=["name", "number", "requested type", "shared word"],
 )
-async def test_not_found_names_the_inferred_types_and_suggestions_for_shared_words(
-    request_: LookupRequest, ending: str
-) -> None:
-    lookups = AnswerLookups(FakeRegister(), FakeSearches(shared={"holding"}))
+async def test_not_found_says_why(request_: LookupRequest, detail: str) -> None:
+    searches = FakeSearches(NAMES, shared={"holding"})
 
-    [failure] = await lookups([request_])
+    [failure] = await AnswerLookups(FakeRegister(rows(2, 3)), searches)([request_])
 
-    assert isinstance(failure, Failure)
-    assert failure.code is FailureCode.COMPANY_NOT_FOUND
-    if ending == "suggest":
-        assert "many companies" in failure.detail
-        assert "GET /api/suggest" in failure.detail
-    else:
-        assert failure.detail.endswith(ending)
-        assert ("searched" in failure.detail) == bool(ending)
-        assert "suggest" not in failure.detail
-
-
-async def test_a_number_whose_check_digit_is_wrong_is_said_to_be_none() -> None:
-    wrong, right, either = (
-        asking(vat="99999999"),
-        asking(vat="12345674"),
-        asking(vat="99999999", phone="99999999", inferred=True),
-    )
-
-    failures = await AnswerLookups(FakeRegister(), FakeSearches())([wrong, right, either])
-
-    details = [failure.detail for failure in failures if isinstance(failure, Failure)]
-    assert ["check digit" in detail for detail in details] == [True, False, False]
-
-
-async def test_a_site_is_looked_up_as_a_domain_and_then_as_a_name() -> None:
-    request = asking(domain="proeven.example", name="proeven.example", inferred=True)
-    register = FakeRegister(rows(1, 2))
-    site, name = {"proeven.example": hits((1, 100))}, {"proeven.example": hits((2, 90))}
-
-    found = [await answered(request, register, contacts=site, names=name)]
-    found.append(await answered(request, register, names=name))
-
-    assert [(numbers(body), body["match"]["type"]) for body in found] == [
-        ([1], "domain"),
-        ([2], "name"),
-    ]
+    assert failure == Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)

@@ -13,109 +13,73 @@ class Clients:
     def __init__(self, queue: FairQueue) -> None:
         self.queue = queue
         #: The clients in the order in which their searches began.
-        self.begun: list[str] = []
+        self.begun = ""
         self.tasks: list[asyncio.Task[None]] = []
 
-    async def ask(self, client: str, times: int = 1) -> None:
-        self.tasks += [asyncio.create_task(self._ask(client)) for _ in range(times)]
-        await self.settle()
+    async def follow(self, script: str) -> None:
+        """`a*2` begins two searches of a client, `-a` ends one, and `!1` gives up the second.
+
+        Steps that a comma joins happen at the same moment.
+        """
+        for moment in script.split():
+            for step in moment.split(","):
+                if step[0] == "-":
+                    self.queue.end(step[1], 1.0)
+                elif step[0] == "!":
+                    self.tasks[int(step[1])].cancel()
+                else:
+                    times = int(step[2:] or 1)
+                    self.tasks += [asyncio.create_task(self._ask(step[0])) for _ in range(times)]
+            for _ in range(3):
+                await asyncio.sleep(0)
 
     async def _ask(self, client: str) -> None:
         await self.queue.begin(client)
-        self.begun.append(client)
-
-    async def end(self, client: str, seconds: float = 1.0) -> None:
-        self.queue.end(client, seconds)
-        await self.settle()
-
-    async def settle(self) -> None:
-        for _ in range(3):
-            await asyncio.sleep(0)
-
-    def taken(self) -> str:
-        """The clients that began since the last call."""
-        begun, self.begun = self.begun, []
-        return "".join(begun)
+        self.begun += client
 
 
-async def test_a_second_client_gets_a_place_beyond_those_of_the_first() -> None:
-    clients = Clients(FairQueue(per_client=2))
+@pytest.mark.parametrize(
+    "per_client,others,script,begun",
+    [
+        (2, 1, "a*5 b*2", "aab"),
+        (2, 1, "a*50 b c -a", "aabc"),
+        # A search that is given up takes no turn, and passes on one that just came.
+        (1, 0, "a b*2 !1 -a -b c", "abc"),
+        (1, 0, "a b c -a,!1", "ac"),
+        (1, 0, "a b !1,-a c", "ac"),
+    ],
+    ids=["a place beyond", "a quiet client is next", "given up", "as it came", "just before"],
+)
+async def test_turns_are_given_in_order(
+    per_client: int, others: int, script: str, begun: str
+) -> None:
+    clients = Clients(FairQueue(per_client, others))
 
-    await clients.ask("a", 5)
-    await clients.ask("b", 2)
+    await clients.follow(script)
 
-    assert clients.taken() == "aab"
-
-
-async def test_a_quiet_client_is_next_however_many_searches_of_another_wait() -> None:
-    clients = Clients(FairQueue(per_client=2))
-    await clients.ask("a", 50)
-    await clients.ask("b")
-    await clients.ask("c")
-    clients.taken()
-
-    await clients.end("a")
-
-    assert clients.taken() == "c"
+    assert clients.begun == begun
 
 
 async def test_clients_get_equal_time_and_not_equal_searches() -> None:
     clients = Clients(FairQueue(per_client=1, others=0))
-    seconds = {"a": 4.0, "b": 1.0}
-    await clients.ask("a", 100)
-    await clients.ask("b", 100)
-    running = clients.taken()
+    await clients.follow("a*100 b*100")
 
-    served = [running]
     for _ in range(50):
-        await clients.end(running, seconds[running])
-        running = clients.taken()
-        served.append(running)
+        running = clients.begun[-1]
+        clients.queue.end(running, {"a": 4.0, "b": 1.0}[running])
+        await asyncio.sleep(0)
 
-    assert 4 * served.count("a") == pytest.approx(served.count("b"), abs=4)
+    assert 4 * clients.begun.count("a") == pytest.approx(clients.begun.count("b"), abs=4)
 
 
 async def test_a_client_saves_up_no_time_while_it_is_quiet() -> None:
     clients = Clients(FairQueue(per_client=1, others=0))
-    await clients.ask("a", 100)
-    for _ in range(20):
-        await clients.end("a")
-    await clients.ask("b", 100)
-    clients.taken()
+    await clients.follow("a*100 " + "-a " * 20 + "b*100")
 
-    running = "a"
-    for _ in range(10):
-        await clients.end(running)
-        running = clients.begun[-1]
+    for _ in range(11):
+        await clients.follow(f"-{clients.begun[-1]}")
 
-    assert 4 <= clients.taken().count("a") <= 6
-
-
-async def test_a_search_that_is_given_up_takes_no_turn() -> None:
-    clients = Clients(FairQueue(per_client=1, others=0))
-    await clients.ask("a")
-    await clients.ask("b", 2)
-    clients.tasks[1].cancel()
-    await clients.settle()
-
-    await clients.end("a")
-    await clients.end("b")
-    await clients.ask("c")
-
-    assert clients.taken() == "abc"
-
-
-async def test_a_search_that_is_given_up_as_its_turn_comes_passes_it_on() -> None:
-    clients = Clients(FairQueue(per_client=1, others=0))
-    await clients.ask("a")
-    await clients.ask("b")
-    await clients.ask("c")
-
-    clients.queue.end("a", 1.0)
-    clients.tasks[1].cancel()
-    await clients.settle()
-
-    assert clients.taken() == "ac"
+    assert 4 <= clients.begun[21:].count("a") <= 6
 
 
 async def test_clients_that_have_gone_are_forgotten() -> None:
@@ -129,16 +93,3 @@ async def test_clients_that_have_gone_are_forgotten() -> None:
     assert len(queue._used) <= 1_001
     queue.end("busy", 1.0)
     assert not queue._used
-
-
-async def test_a_turn_is_not_given_to_a_search_that_was_cancelled_in_the_same_moment() -> None:
-    queue = FairQueue(per_client=1, others=0)
-    clients = Clients(queue)
-    await clients.ask("a")
-    await clients.ask("b")
-
-    clients.tasks[1].cancel()
-    await clients.end("a")
-    await clients.ask("c")
-
-    assert clients.taken() == "ac"
