@@ -133,5 +133,3 @@ class FakeSearches(IndexSearches):
             for place, number in enumerate(listed)
         ]
         return FindPage(positions, len(owned), len(owned) > len(listed), {})
-
-
