@@ -210,6 +210,7 @@ def mongo_url(own_servers: OwnServers) -> str:
 def services_selection_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unavailable database is given up as early as a service does it, not after a minute."""
     monkeypatch.setattr(common.mongo, "SELECTION_TIMEOUT", _SELECTION_TIMEOUT)
+    monkeypatch.setattr(common.mongo, "COMMAND_TIMEOUT", _SELECTION_TIMEOUT)
 
 
 @pytest.fixture(scope="session")

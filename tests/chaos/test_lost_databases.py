@@ -81,6 +81,20 @@ async def test_a_failover_of_the_primary_loses_no_event(
     assert await pipe.dead_letters() == 0
 
 
+async def test_a_command_waits_for_the_next_primary(
+    pipe_on_three_members: Pipeline, three_members: ReplicaSet
+) -> None:
+    issue = ("keys", "issue", "--owner", "acme", "--name", "incident", "--scope", "lookup")
+    former = three_members.primary()
+    await asyncio.to_thread(former.kill)
+
+    status, key, said = await asyncio.to_thread(pipe_on_three_members.system.run, "gateway", *issue)
+
+    assert (status, said.splitlines()[-1]) == (0, "Store it now: it is not shown again.")
+    assert key
+    await asyncio.to_thread(three_members.start)
+
+
 async def test_a_database_outage_charges_no_attempt_and_ends_no_process(
     pipe_on_one_member: Pipeline, stoppable_mongo: ReplicaSet
 ) -> None:

@@ -39,6 +39,10 @@ Database = AsyncDatabase[dict[str, Any]]
 #: and each operation end before that.
 SELECTION_TIMEOUT = timedelta(seconds=1)
 OPERATION_TIMEOUT = timedelta(milliseconds=1200)
+#: For a command of an operator: an election takes seconds, and is perhaps why the command is typed.
+COMMAND_TIMEOUT = timedelta(seconds=30)
+#: Seconds without a primary after which a command says that it waits.
+_SAY_AFTER = 2.0
 #: The driver's heartbeats share this timeout, and it drops every connection when one is late: they
 #: run in this event loop, and a busy loop must not look like a dead server. An operation with a
 #: timeout waits no longer than that for a connection.
@@ -124,14 +128,41 @@ async def connected(
 
 
 @asynccontextmanager
+async def connected_for_command(
+    url: str, *, name: str, is_long: bool = False
+) -> AsyncIterator[Client]:
+    """A client for an operator's command, which waits up to 30 s for a primary and says so.
+
+    A command that `is_long`, such as of indexes, may take as long as it needs. Raises `Unavailable`
+    where there is no primary in time.
+    """
+    operation_timeout = None if is_long else COMMAND_TIMEOUT
+    async with _client(
+        url, name=name, operation_timeout=operation_timeout, selection_timeout=COMMAND_TIMEOUT
+    ) as client:
+        said = f"waiting up to {COMMAND_TIMEOUT.total_seconds():.0f} s for a primary of MongoDB\n"
+        saying = asyncio.get_running_loop().call_later(_SAY_AFTER, sys.stderr.write, said)
+        try:
+            with translated_errors():
+                await client.admin.command("ping")
+        finally:
+            saying.cancel()
+        yield client
+
+
+@asynccontextmanager
 async def _client(
-    url: str, *, name: str, operation_timeout: timedelta | None
+    url: str,
+    *,
+    name: str,
+    operation_timeout: timedelta | None,
+    selection_timeout: timedelta | None = None,
 ) -> AsyncIterator[Client]:
     client: Client = AsyncMongoClient(
         url,
         appname=name,
         tz_aware=True,
-        serverSelectionTimeoutMS=SELECTION_TIMEOUT // _MILLISECOND,
+        serverSelectionTimeoutMS=(selection_timeout or SELECTION_TIMEOUT) // _MILLISECOND,
         connectTimeoutMS=_CONNECT_TIMEOUT // _MILLISECOND,
         timeoutMS=None if operation_timeout is None else operation_timeout // _MILLISECOND,
         w="majority",

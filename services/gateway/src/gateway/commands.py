@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from common.contracts.events import rfc3339
 from common.contracts.failures import Unavailable
-from common.mongo import OPERATION_TIMEOUT, connected, database, translated_errors
+from common.mongo import connected_for_command, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from gateway.access.keys import (
@@ -109,9 +109,8 @@ def _moment(text: str) -> datetime:
 
 async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | None:
     url = settings.mongo_url.get_secret_value()
-    # An index may take as long as it needs.
-    timeout = None if chosen.command == "indexes" else OPERATION_TIMEOUT
-    async with connected(url, name="gateway-command", operation_timeout=timeout) as mongo:
+    is_long = chosen.command == "indexes"
+    async with connected_for_command(url, name="gateway-command", is_long=is_long) as mongo:
         access = database(mongo, settings.access_db)
         keys = MongoKeys(access)
         match chosen.command, getattr(chosen, "action", None):

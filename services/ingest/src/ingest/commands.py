@@ -10,7 +10,7 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
 from common.domain.quantities import counted
-from common.mongo import Database, connected, database, translated_errors
+from common.mongo import Database, connected_for_command, database, translated_errors
 from common.runtime.service import chosen_command
 from common.runtime.settings import load
 from ingest.import_commands import MISUSED, SOUND, UNAVAILABLE, add_import, moment, run_import, say
@@ -97,7 +97,7 @@ def _positive(text: str) -> int:
 
 async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
     url = settings.mongo_url.get_secret_value()
-    async with connected(url, name="ingest-command", operation_timeout=None) as client:
+    async with connected_for_command(url, name="ingest-command", is_long=True) as client:
         register = database(client, settings.register_db)
         match chosen.command:
             case "indexes":

@@ -11,7 +11,13 @@ from random import Random
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import Webhook
-from common.mongo import Database, DatabaseClock, connected, database, translated_errors
+from common.mongo import (
+    Database,
+    DatabaseClock,
+    connected_for_command,
+    database,
+    translated_errors,
+)
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build
@@ -63,7 +69,7 @@ async def _command(chosen: argparse.Namespace) -> str | None:
     # Creating indexes decrypts no secret, so that Job needs no keys.
     settings = load(StoreSettings if chosen.command == "indexes" else SealedStoreSettings)
     url = settings.mongo_url.get_secret_value()
-    async with connected(url, name="webhook-registry-command", operation_timeout=None) as mongo:
+    async with connected_for_command(url, name="webhook-registry-command", is_long=True) as mongo:
         webhooks = database(mongo, settings.webhooks_db)
         if not isinstance(settings, SealedStoreSettings):
             await _indexes(webhooks, drop=chosen.drop_replaced)
