@@ -238,7 +238,7 @@ async def test_the_shared_options_stand_before_and_after_the_commands_name(
 
 
 async def test_the_version_is_printed(shell: Shell) -> None:
-    assert await shell.execute("--version") == "company-registry 1.0.0\n"
+    assert await shell.execute("--version") == "company-registry 1.1.0\n"
 
 
 async def test_a_spreadsheet_has_every_row_in_its_result(shell: Shell) -> None:

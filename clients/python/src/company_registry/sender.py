@@ -15,7 +15,7 @@ Http = TypeVar("Http", httpx.Client, httpx.AsyncClient)
 #: Seconds for each wait of a request: to connect, to send, to receive.
 DEFAULT_TIMEOUT: Final = 30.0
 
-_USER_AGENT: Final = "company-registry-python/1.0.0"
+_USER_AGENT: Final = "company-registry-python/1.1.0"
 
 #: The request cannot have reached the service.
 _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
