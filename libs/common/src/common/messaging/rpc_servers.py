@@ -9,6 +9,7 @@ link, and of each server the queue. So messages avoid a node that hangs or is fa
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 from typing import Final
 
 from aio_pika import ExchangeType
@@ -108,10 +109,8 @@ class Server:
         self.answered = 0
         self.asked_at = float("-inf")
 
-    @property
-    def load(self) -> tuple[bool, int]:
-        """The least is the best server for the next message."""
-        return self.is_suspect, self.in_flight
+
+_LOAD = attrgetter("is_suspect", "in_flight")
 
 
 class Servers:
@@ -136,7 +135,7 @@ class Servers:
 
     def best(self) -> Server | None:
         """Returns the server with the fewest messages in flight, a suspect one as the last."""
-        return min(self._servers.values(), key=lambda server: server.load, default=None)
+        return min(self._servers.values(), key=_LOAD, default=None)
 
     def introduced(self, queue: str, name: str, question: int) -> bool:
         """Notes the answer to a question; returns whether the queue is new."""
@@ -163,7 +162,7 @@ class Servers:
     def begin(self, server: Server) -> None:
         """Counts a message to the server, which comes last among equals from now on."""
         server.in_flight += 1
-        if server.name in self._servers:
+        if len(self._servers) > 1 and server.name in self._servers:
             self._servers[server.name] = self._servers.pop(server.name)
 
 
