@@ -10,8 +10,8 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from common.contracts.company import Country
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType, RegistryEvent, event_id
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhooks import DeliveryId, WebhookId
 from common.mongo import Database
 from dispatcher.settings import Settings

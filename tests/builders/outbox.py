@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from common.contracts.feed import FeedFilter, FeedPage, FeedRequest
+from common.contracts.events import FeedFilter, FeedPage, FeedRequest
 from common.mongo import Database
 from ingest.publishing.outbox import StoredOutbox
 from ingest.publishing.publisher import EventBus, PublishOutbox

@@ -9,8 +9,14 @@ import pytest
 from aiohttp import ClientResponse
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.events import EventType
-from common.contracts.feed import MAX_EVENTS, FeedFilter, FeedNotice, FeedRequest, PublishedEvent
+from common.contracts.events import (
+    MAX_EVENTS,
+    EventType,
+    FeedFilter,
+    FeedNotice,
+    FeedRequest,
+    PublishedEvent,
+)
 from gateway.access.keys import Scope
 from gateway.events import feed as usecase
 from gateway.events.feed_api import DEFAULT_LIMIT, MAX_WAIT

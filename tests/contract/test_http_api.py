@@ -10,8 +10,8 @@ import pytest
 from multidict import CIMultiDict
 from structlog.testing import capture_logs
 
+from common.contracts.contract import TraceContext
 from common.contracts.lookup import LookupReply
-from common.contracts.traces import TraceContext
 from gateway.access.keys import Rate, write_key
 from gateway.problems import CompanyRemoved
 from tests.builders.keys import NOON, a_presented_key

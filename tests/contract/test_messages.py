@@ -12,9 +12,15 @@ import pytest
 from pydantic import ValidationError
 
 from common.contracts.contract import Contract
-from common.contracts.deliveries import DeliveryTasks
-from common.contracts.events import RegistryEvent, encode_event
-from common.contracts.feed import EventReply, EventRequest, FeedNotice, FeedPage, FeedRequest
+from common.contracts.events import (
+    EventReply,
+    EventRequest,
+    FeedNotice,
+    FeedPage,
+    FeedRequest,
+    RegistryEvent,
+    encode_event,
+)
 from common.contracts.find import FindReply, FindRequest
 from common.contracts.lookup import (
     LookupReply,
@@ -26,6 +32,7 @@ from common.contracts.lookup import (
     SuggestRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest
+from common.contracts.topology import DeliveryTasks
 from common.contracts.watchlists import KnownReply, KnownRequest, WatchedReply, WatchedRequest
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.contracts.webhooks import (

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Country
 from common.contracts.lookup import SearchType
-from common.domain.participants import SCHEMES
+from common.domain.numbers import SCHEMES
 from gateway.lookups.terms import InvalidTerm, normalise
 from ingest.records.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
 from ingest.registers.brreg.sources import NO_ENTITIES, NO_UNITS

@@ -12,8 +12,8 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-from common.contracts.deliveries import DeliveryTask, DeliveryTasks
 from common.contracts.events import EventType, RegistryEvent, encode_event
+from common.contracts.topology import DeliveryTask, DeliveryTasks
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
 from dispatcher.attempts import Attempt, Attempts

@@ -9,7 +9,7 @@ from typing import Any
 import pymongo
 import pytest
 
-from common.domain.days import day_of
+from common.domain.countries import day_of
 from common.leases import LEASES
 from local_stack.processes import Process, wait_for
 from register_samples.server import Registers, Served, serving

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.failures import Unavailable
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhooks import DeliveryId, WebhookId
 from dispatcher.outcomes import Decision, Outcome, Post, Response
 from dispatcher.store import Store

@@ -15,10 +15,16 @@ from aiohttp.test_utils import TestClient
 from prometheus_client import CollectorRegistry
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.events import EventType
-from common.contracts.export import ExportPage, ExportRequest
-from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
-from common.contracts.find import FindReply, FindRequest
+from common.contracts.contract import TraceContext
+from common.contracts.events import (
+    EventReply,
+    EventRequest,
+    EventType,
+    FeedEvent,
+    FeedPage,
+    FeedRequest,
+)
+from common.contracts.find import ExportPage, ExportRequest, FindReply, FindRequest
 from common.contracts.lookup import (
     ListedPart,
     LookupReply,
@@ -29,7 +35,6 @@ from common.contracts.lookup import (
     SuggestRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
-from common.contracts.traces import TraceContext
 from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.runtime import tracing

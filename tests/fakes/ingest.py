@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from common.contracts.events import FeedNotice
 from common.contracts.failures import Unavailable
-from common.contracts.feed import FeedNotice
 from ingest.publishing.outbox import WaitingEvent
 
 

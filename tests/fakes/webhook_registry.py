@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import SecretStr
 
 from common.contracts.company import CompanyKey
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import RegistryEvent
 from common.contracts.failures import Failure
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
 from common.contracts.webhooks import DeliveryId, WebhookHealth, WebhookId
 from common.mongo import Database

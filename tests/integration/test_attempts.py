@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from common.contracts.deliveries import encode_tasks
 from common.contracts.failures import Unavailable
+from common.contracts.topology import encode_tasks
 from common.contracts.webhooks import DisabledReason, WebhookId
 from common.mongo import Database
 from dispatcher import attempts

@@ -12,9 +12,9 @@ import aio_pika
 import pytest
 import structlog.testing
 
+from common.contracts.contract import TraceContext
 from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_EXCHANGE, EVENTS_QUEUE
-from common.contracts.traces import TraceContext
 from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
 from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer, attached
 from common.messaging.publisher import Publisher, Unroutable

@@ -11,13 +11,15 @@ from random import Random
 import aio_pika
 import pytest
 
-from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask, DeliveryTasks
 from common.contracts.failures import Unavailable
 from common.contracts.topology import (
     DEAD_LETTERS_ARGUMENTS,
     DEAD_LETTERS_QUEUE,
     DELIVERIES_QUEUE,
+    MAX_BATCH_SIZE,
     RETRIES_QUEUE,
+    DeliveryTask,
+    DeliveryTasks,
     delay_queue,
 )
 from common.messaging.connection import SupervisedConnection

@@ -13,8 +13,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from common.contracts.company import CompanyKey
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhook_api import DeliveryQuery
 from common.contracts.webhooks import (
     AttemptCounts,

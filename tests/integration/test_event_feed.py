@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.events import EventType
+from common.contracts.events import EventType, FeedNotice, FeedPage, PublishedEvent
 from common.contracts.failures import Unavailable
-from common.contracts.feed import FeedNotice, FeedPage, PublishedEvent
 from ingest.changes.transaction import StoredRegisterWriter
 from ingest.publishing.outbox import StoredOutbox
 from register_store.documents import EVENT_BATCHES, OUTBOX

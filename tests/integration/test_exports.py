@@ -12,9 +12,8 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country, Include, LegalForm
 from common.contracts.events import EventType
-from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.failures import Unavailable
-from common.contracts.find import FindRequest
+from common.contracts.find import ExportPage, ExportRequest, FindRequest
 from common.mongo import Database, Reads
 from common.runtime.tasks import beside
 from ingest.records.records import CompanyRecord, SourceVersion

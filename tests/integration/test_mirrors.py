@@ -17,8 +17,8 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.export import ExportPage, ExportRequest
-from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
+from common.contracts.events import EventReply, EventRequest, FeedPage, FeedRequest
+from common.contracts.find import ExportPage, ExportRequest
 from common.leases import StoredLeases
 from common.mongo import Database, Reads
 from gateway.access.keys import Rate, Scope

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import orjson
 import pytest
 
-from common.contracts.feed import FeedRequest
+from common.contracts.events import FeedRequest
 from common.mongo import Client, Database
 from register_store.events.feed import StoredFeed
 from tests.builders.webhooks import OWNER

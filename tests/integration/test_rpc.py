@@ -17,10 +17,10 @@ from prometheus_client import REGISTRY
 from yarl import URL
 
 from common.contracts.company import Country
+from common.contracts.contract import TraceContext, parse
 from common.contracts.failures import Failure, FailureCode, Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import lookup_queue
-from common.contracts.traces import TraceContext, parse
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.rpc import Result, RpcFailed, RpcRequest, encode_requests, encode_results
 from common.messaging.rpc_client import RpcClient

@@ -6,8 +6,8 @@ import pytest
 
 import webhook_registry.watchlists as watched_module
 from common.contracts.company import CompanyKey
+from common.contracts.events import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
 from common.contracts.failures import Failure
-from common.contracts.feed import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
 from common.contracts.watchlists import WatchedReply, WatchedRequest, Watchlist, WatchlistId
 from common.mongo import Database
 from gateway.events.feed import WatchedEvents

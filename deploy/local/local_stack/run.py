@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from types import FrameType
 
-from common.domain.quantities import counted
+from common.domain.sentences import counted
 from local_stack import SetupError
 from local_stack.alone import Watch, alone
 from local_stack.registers import make_samples

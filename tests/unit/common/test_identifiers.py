@@ -6,8 +6,14 @@ from hypothesis import strategies as st
 
 from common.domain.countries import FORMATS, Country
 from common.domain.numbers import (
+    MAX_VALUE_LENGTH,
+    SCHEMES,
     InvalidIdentifier,
+    Participant,
+    PersonalIdentifier,
     gln_checks,
+    parse_gln,
+    parse_participant,
     parse_phone_number,
     parse_registration_number,
     parse_unit_number,
@@ -15,15 +21,7 @@ from common.domain.numbers import (
     registration_number_checks,
     searchable_phones,
 )
-from common.domain.participants import (
-    MAX_VALUE_LENGTH,
-    SCHEMES,
-    Participant,
-    PersonalIdentifier,
-    parse_gln,
-    parse_participant,
-)
-from common.domain.quantities import counted
+from common.domain.sentences import counted
 
 DK, NO = Country.DK, Country.NO
 

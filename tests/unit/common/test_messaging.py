@@ -11,18 +11,19 @@ from aio_pika.abc import AbstractIncomingMessage, AbstractQueue
 from aiormq.exceptions import ConnectionClosed
 
 from common.contracts.company import Country
-from common.contracts.contract import Contract
-from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTasks, encode_tasks
+from common.contracts.contract import Contract, TraceContext
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.contracts.topology import (
     DEAD_LETTERS_QUEUE,
+    MAX_BATCH_SIZE,
     RETRIES_QUEUE,
     WORK_ARGUMENTS,
+    DeliveryTasks,
     delay_arguments,
     delay_queue,
+    encode_tasks,
 )
-from common.contracts.traces import TraceContext
 from common.messaging.connection import BrokerUnavailable, broker_calls
 from common.messaging.consumer import InFlightHandlers
 from common.messaging.rpc import (

@@ -9,7 +9,7 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from common.contracts.traces import TraceContext, parse, read
+from common.contracts.contract import TraceContext, parse, read
 from common.runtime import otlp, tracing
 from common.runtime.service import exporting_spans
 from common.runtime.settings import ProcessSettings

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.contracts.company import Company, Status
-from common.domain.days import day_of
+from common.domain.countries import day_of
 from ingest.changes.companies import plan_companies
 from ingest.changes.states import ApplyContext, Known, Plan, Verdict
 from ingest.changes.units import plan_units

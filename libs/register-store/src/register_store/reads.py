@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from common.domain.days import day_of
+from common.domain.countries import day_of
 from common.mongo import Reads
 from register_store.documents import (
     COMPANIES,

@@ -14,8 +14,8 @@ from uuid import UUID, uuid5
 from pydantic import TypeAdapter
 from pymongo import ASCENDING
 
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhooks import DeliveryId, WebhookId
 from common.mongo import Database, translated_errors
 from webhook_store.collections import BY_ID, DELIVERIES, Document, insert_new

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from common.contracts.company import CompanyKey
+from common.contracts.contract import TRACEPARENT, TRACESTATE, TraceContext, read
 from common.contracts.events import RECEIPTS, EventType
-from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, read
 from common.mongo import Database, translated_errors
 from webhook_store.collections import DELIVERIES, EVENTS, Document, insert_new
 from webhook_store.deliveries import DeliveryTimes

@@ -9,8 +9,8 @@ from uuid import UUID
 from pymongo import ASCENDING, DESCENDING
 from pymongo.asynchronous.collection import AsyncCollection
 
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhook_api import DeliveryQuery, ListPosition
 from common.contracts.webhooks import (
     Attempt,

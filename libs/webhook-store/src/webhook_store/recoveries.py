@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from pymongo import DESCENDING
 from pymongo.errors import DuplicateKeyError
 
-from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask
+from common.contracts.topology import MAX_BATCH_SIZE, DeliveryTask
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database, translated_errors
 from webhook_store.collections import BY_ID, DELIVERIES, RECOVERIES, Document

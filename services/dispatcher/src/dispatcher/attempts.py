@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from common.contracts.deliveries import DeliveryTask, DeliveryTasks
 from common.contracts.failures import Unavailable
+from common.contracts.topology import DeliveryTask, DeliveryTasks
 from common.contracts.webhooks import WebhookId
 from dispatcher.outcomes import (
     Cause,

@@ -14,8 +14,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from common.contracts.company import CompanyKey
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.events import EventType
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhooks import AddressedEvent, DeliveryId, decode_addressed
 from dispatcher.attempts import Attempts
 from dispatcher.queues import DeliveryQueue

@@ -24,8 +24,8 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 from yarl import URL
 
+from common.contracts.contract import TRACEPARENT
 from common.contracts.failures import Unavailable
-from common.contracts.traces import TRACEPARENT
 from common.runtime import tracing
 from dispatcher.guard import BlockedAddress, Lookup, SocketGuard, resolving, system_lookup
 from dispatcher.outcomes import Cause, NoResponse, Outcome, Post, Response, cause_of

@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from common.contracts.events import RegistryEvent
+from common.contracts.events import OwnerEvent, OwnerEventStored, RegistryEvent
 from common.contracts.failures import Unavailable
-from common.contracts.feed import OwnerEvent, OwnerEventStored
 from common.contracts.topology import OWNER_EVENTS_QUEUE
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient

@@ -7,7 +7,7 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Protocol
 
-from common.contracts.traces import TraceContext
+from common.contracts.contract import TraceContext
 from common.contracts.webhooks import DisabledReason
 
 

@@ -7,7 +7,6 @@ from datetime import timedelta
 from random import Random
 from typing import Protocol
 
-from common.contracts.deliveries import DeliveryTask, encode_tasks
 from common.contracts.failures import Unavailable
 from common.contracts.topology import (
     DEAD_LETTERS_ARGUMENTS,
@@ -17,8 +16,10 @@ from common.contracts.topology import (
     EVENTS_QUEUE,
     RETRIES_QUEUE,
     WORK_ARGUMENTS,
+    DeliveryTask,
     delay_arguments,
     delay_queue,
+    encode_tasks,
 )
 from common.messaging.connection import SupervisedConnection
 from common.messaging.consumer import Consumer, Handler

@@ -14,8 +14,8 @@ from typing import TypeVar
 import structlog
 
 from common.contracts.company import CompanyKey
-from common.contracts.deliveries import DeliveryTask
 from common.contracts.failures import Unavailable
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
 from common.runtime import tracing

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 from prometheus_client import Counter, Gauge, Histogram
 
-from common.contracts.deliveries import DeliveryTask
+from common.contracts.topology import DeliveryTask
 from common.contracts.webhooks import DeliveryId, DisabledReason, WebhookId
 from dispatcher.outcomes import Cause, Decision
 from webhook_store.deliveries import CancelReason, DeliveryState

@@ -6,9 +6,8 @@ from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.contract import Contract
-from common.contracts.export import ExportPage, ExportRequest
-from common.contracts.feed import EventReply, EventRequest, FeedPage, FeedRequest
-from common.contracts.find import FindReply, FindRequest
+from common.contracts.events import EventReply, EventRequest, FeedPage, FeedRequest
+from common.contracts.find import ExportPage, ExportRequest, FindReply, FindRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,

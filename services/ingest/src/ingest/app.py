@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import structlog
 
-from common.contracts.feed import OwnerEvent
+from common.contracts.events import OwnerEvent
 from common.contracts.topology import EVENTS_EXCHANGE, FEED_EXCHANGE, OWNER_EVENTS_QUEUE
 from common.leases import StoredLeases
 from common.messaging.connection import health_of, supervised, supervised_apart

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
-from common.domain.quantities import counted
+from common.domain.sentences import counted
 from common.mongo import Database, connected_for_command, database, translated_errors
 from common.runtime.service import chosen_command
 from common.runtime.settings import load

@@ -9,10 +9,9 @@ from typing import Any
 import structlog
 
 from common.contracts.company import Country
-from common.contracts.export import ExportRequest
+from common.contracts.events import EventRequest, FeedPage, FeedRequest
 from common.contracts.failures import Failure
-from common.contracts.feed import EventRequest, FeedPage, FeedRequest
-from common.contracts.find import FindRequest
+from common.contracts.find import ExportRequest, FindRequest
 from common.contracts.lookup import LookupRequest, PartRequest, SuggestRequest
 from common.contracts.match import MatchRequest
 from common.contracts.topology import (

@@ -14,10 +14,15 @@ from typing import Protocol
 import structlog
 
 from common.contracts.contract import rfc3339_milliseconds
-from common.contracts.deliveries import MAX_BATCH_SIZE, DeliveryTask, encode_tasks
 from common.contracts.events import EventType, RegistryEvent, routing_key
 from common.contracts.failures import Unavailable
-from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_EXCHANGE
+from common.contracts.topology import (
+    DELIVERIES_QUEUE,
+    EVENTS_EXCHANGE,
+    MAX_BATCH_SIZE,
+    DeliveryTask,
+    encode_tasks,
+)
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.contracts.webhooks import AcceptedDelivery, Recovered, WebhookId, encode_for
 from common.messaging.publisher import Publisher, Unroutable

@@ -9,7 +9,7 @@ import orjson
 from common.contracts.contract import Contract
 from common.contracts.failures import Failure, FailureCode, FieldError
 from common.contracts.webhook_api import WebhookReply
-from common.domain.quantities import counted
+from common.domain.sentences import counted
 
 #: Webhooks that a refusal names.
 MAX_SHOWN: Final = 10

@@ -26,7 +26,7 @@ from common.contracts.watchlists import (
 )
 from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
 from common.domain.countries import Country
-from common.domain.quantities import counted
+from common.domain.sentences import counted
 from common.messaging.rpc import Result, RpcFailed, RpcRequest
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_servers import Route

@@ -13,7 +13,7 @@ from common.contracts.events import EventType
 from common.contracts.failures import FieldError
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
 from common.domain.known_values import is_known, nearest_values
-from common.domain.nearest import did_you_mean, nearest, unknown_names
+from common.domain.sentences import did_you_mean, nearest, unknown_names
 from webhook_registry.replies import InvalidValue, Rejected, invalid_body
 from webhook_registry.urls import Destination, read_destination
 from webhook_store.headers import MAX_HEADERS, comparable, is_reserved

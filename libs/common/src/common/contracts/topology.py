@@ -1,9 +1,14 @@
 """Names of exchanges and queues, and their arguments."""
 
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field
 
 from common.contracts.company import Country
+from common.contracts.contract import Contract
+from common.contracts.webhooks import DeliveryId, WebhookId
 
 #: Topic exchange of registry events; the routing key is `<country>.<event type>`.
 EVENTS_EXCHANGE = "registry.events"
@@ -137,3 +142,33 @@ def delay_arguments(delay: timedelta) -> dict[str, Any]:
 
 def _milliseconds(delay: timedelta) -> int:
     return delay // timedelta(milliseconds=1)
+
+
+#: Deliveries in one message. Batches reduce broker load; small ones are processed quickly.
+MAX_BATCH_SIZE = 16
+
+
+class DeliveryTask(Contract):
+    """Says that a delivery's next attempt is due."""
+
+    delivery_id: DeliveryId
+    webhook_id: WebhookId
+    #: The attempt that is due, counted from 1. Stale once that attempt has been made.
+    attempt: int = Field(ge=1)
+
+
+class DeliveryTasks(Contract):
+    """One message: deliveries that became due at the same time."""
+
+    #: An unknown version fails to decode, and the message ends in the dead letters.
+    v: Literal[1] = 1
+    tasks: tuple[DeliveryTask, ...] = Field(min_length=1)
+    #: True if more deliveries of the same webhooks are due without messages of their own.
+    more: bool = False
+
+
+def encode_tasks(tasks: Sequence[DeliveryTask], *, more: bool = False) -> Iterator[bytes]:
+    """Yields the messages that carry `tasks`, none longer than MAX_BATCH_SIZE."""
+    for first in range(0, len(tasks), MAX_BATCH_SIZE):
+        chunk = tuple(tasks[first : first + MAX_BATCH_SIZE])
+        yield DeliveryTasks(tasks=chunk, more=more).model_dump_json().encode()

@@ -1,8 +1,10 @@
-"""The countries whose registers are served, and how each writes its numbers."""
+"""The countries whose registers are served: how each writes its numbers, when days begin."""
 
 from dataclasses import dataclass
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Final
+from zoneinfo import ZoneInfo
 
 
 class Country(StrEnum):
@@ -45,3 +47,12 @@ FORMATS: Final = {
         calling_code="47",
     ),
 }
+
+
+#: Oslo's clocks are the same.
+_COPENHAGEN: Final = ZoneInfo("Europe/Copenhagen")
+
+
+def day_of(moment: datetime) -> date:
+    """Returns the day in Denmark and Norway at a time."""
+    return moment.astimezone(_COPENHAGEN).date()

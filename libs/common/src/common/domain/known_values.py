@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Final
 
 from common.domain.countries import Country
-from common.domain.nearest import nearest
+from common.domain.sentences import nearest
 
 #: Suggested values in a message.
 MAX_NEAREST: Final = 3

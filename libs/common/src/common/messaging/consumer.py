@@ -12,8 +12,8 @@ from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMe
 from aio_pika.exceptions import ChannelInvalidStateError
 from prometheus_client import Counter, Gauge
 
+from common.contracts.contract import read
 from common.contracts.failures import Unavailable
-from common.contracts.traces import read
 from common.messaging.connection import (
     CONNECT_TIMEOUT,
     Attachment,

@@ -23,9 +23,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import ormsgpack
 from pydantic import ValidationError
 
-from common.contracts.contract import Contract
+from common.contracts.contract import TRACEPARENT, TRACESTATE, Contract, TraceContext, parse
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, parse
 
 C = TypeVar("C", bound=Contract)
 

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.sampling import ParentBased, TraceIdRatioBased
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from common.contracts.traces import TraceContext
+from common.contracts.contract import TraceContext
 from common.runtime.tracing import ERROR, Attributes, Kind
 
 #: Seconds for the last spans of a process that ends. An unavailable collector must not delay it.

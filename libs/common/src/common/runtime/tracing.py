@@ -15,7 +15,7 @@ from aiohttp import hdrs
 from aiohttp.web import BaseRequest
 from multidict import MultiMapping
 
-from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, parse
+from common.contracts.contract import TRACEPARENT, TRACESTATE, TraceContext, parse
 
 Attributes = Mapping[str, str | int]
 

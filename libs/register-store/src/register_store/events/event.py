@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from common.contracts.company import CompanyKey
+from common.contracts.contract import TraceContext
 from common.contracts.events import Change, EventType, event_id, rfc3339
-from common.contracts.traces import TraceContext
 from register_store.documents import Document, completed
 
 

@@ -9,16 +9,16 @@ from typing import Any
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.read_concern import ReadConcern
 
-from common.contracts.events import EventType
-from common.contracts.failures import Failure, FailureCode
-from common.contracts.feed import (
+from common.contracts.events import (
     EventReply,
     EventRequest,
+    EventType,
     FeedEvent,
     FeedFilter,
     FeedPage,
     FeedRequest,
 )
+from common.contracts.failures import Failure, FailureCode
 from common.mongo import Database, translated_errors
 from register_store.documents import EVENT_BATCHES, OUTBOX
 

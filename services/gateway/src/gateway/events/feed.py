@@ -15,9 +15,9 @@ from datetime import datetime
 from typing import Protocol
 
 from common.contracts.company import CompanyKey
-from common.contracts.feed import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
+from common.contracts.events import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
 from common.contracts.watchlists import WatchedReply, WatchedRequest
-from common.domain.quantities import counted
+from common.domain.sentences import counted
 from gateway.access.keys import ApiKey, ApiKeys
 from gateway.events.notices import FeedNotices, Subscription
 from gateway.problems import (

@@ -11,17 +11,17 @@ from aiohttp.typedefs import Handler
 from pydantic import Field, PlainValidator, ValidationInfo
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.events import EventType
-from common.contracts.feed import (
+from common.contracts.events import (
     MAX_EVENTS,
     EventRequest,
+    EventType,
     FeedEvent,
     FeedFilter,
     FeedPage,
     FeedRequest,
 )
 from common.contracts.watchlists import MAX_READ, WatchlistId
-from common.domain.nearest import did_you_mean
+from common.domain.sentences import did_you_mean
 from common.domain.written import read_country
 from gateway.events.feed import Events, ReadEvents, write_cursor
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of

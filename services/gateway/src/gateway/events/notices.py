@@ -8,7 +8,7 @@ import structlog
 from prometheus_client import Gauge
 from pydantic import ValidationError
 
-from common.contracts.feed import FeedFilter, FeedNotice, PublishedEvent
+from common.contracts.events import FeedFilter, FeedNotice, PublishedEvent
 
 _WAITING = Gauge("event_readers", "Requests that wait for events, and open event streams")
 

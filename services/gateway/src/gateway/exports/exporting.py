@@ -10,8 +10,8 @@ from typing import Final, Protocol
 
 from prometheus_client import Counter, Gauge
 
-from common.contracts.export import ExportPage, ExportRequest
 from common.contracts.failures import Unavailable
+from common.contracts.find import ExportPage, ExportRequest
 from common.runtime.tasks import beside, delays
 from gateway.access.keys import ApiKey, ApiKeys
 from gateway.problems import LookupTimeout, RateLimited, ServiceUnavailable

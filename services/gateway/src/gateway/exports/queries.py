@@ -6,8 +6,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, PlainValidator, ValidationInfo
 
 from common.contracts.company import Country, Include
-from common.contracts.export import ExportRequest
-from common.contracts.find import FindRequest, FindSort
+from common.contracts.find import ExportRequest, FindRequest, FindSort
 from common.contracts.lookup import SearchType
 from gateway.http.parameters import REQUIRED, Invalid, Parameters, one_country, single
 from gateway.lookups.codes import Stored

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 
 from common.contracts.company import Country
 from common.contracts.failures import FieldError
-from common.domain.nearest import did_you_mean, unknown_names
+from common.domain.sentences import did_you_mean, unknown_names
 from common.domain.written import read_country
 from gateway.problems import InvalidParameter, MissingParameter, MultipleSearchParameters, Problem
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import LookupReply, LookupRequest
-from common.domain.nearest import unknown_names
+from common.domain.sentences import unknown_names
 from gateway.access.keys import ApiKey
 from gateway.access.quotas import Quota
 from gateway.http.middleware import REQUEST_CONTEXT

@@ -22,7 +22,7 @@ from common.contracts.find import (
 )
 from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
 from common.domain.known_values import forms_named
-from common.domain.nearest import nearest
+from common.domain.sentences import nearest
 from gateway.access.single_flight import SingleFlight
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import Parameters, Query, listed_countries

@@ -30,7 +30,7 @@ from common.contracts.find import (
 from common.contracts.lookup import SearchType
 from common.domain.countries import FORMATS
 from common.domain.known_values import digits, forms_named, is_known, nearest_values, sharing
-from common.domain.nearest import nearest
+from common.domain.sentences import nearest
 from common.domain.written import plain_name, read_country, read_postal_code
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import (

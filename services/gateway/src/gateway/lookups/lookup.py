@@ -15,7 +15,7 @@ from common.contracts.lookup import (
     Question,
     SearchType,
 )
-from common.domain.nearest import did_you_mean
+from common.domain.sentences import did_you_mean
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
 from gateway.http.formats import Format, entity_tag, negotiated
 from gateway.http.middleware import REQUEST_CONTEXT, accept_of, parameters_of

@@ -30,7 +30,7 @@ from common.contracts.match import (
     MatchResult,
     WeighedRecord,
 )
-from common.domain.nearest import unknown_names
+from common.domain.sentences import unknown_names
 from common.domain.written import is_placeholder, plain_name, read_country
 from gateway.http.middleware import REQUEST_CONTEXT
 from gateway.http.parameters import COUNTRY, invalid_parameters

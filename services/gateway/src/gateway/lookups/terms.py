@@ -16,8 +16,8 @@ from common.domain.numbers import (
     parse_phone_number,
     parse_registration_number,
     parse_unit_number,
+    read_participant,
 )
-from common.domain.participants import read_participant
 from common.domain.written import NumberType, ShortenedNumber, plain, plain_name, read_number
 
 #: Answered by a search; every other type is one indexed read.

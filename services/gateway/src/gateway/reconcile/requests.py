@@ -13,8 +13,8 @@ import orjson
 from common.contracts.company import Country
 from common.contracts.lookup import SearchType
 from common.contracts.match import DEFAULT_CANDIDATES, MAX_CANDIDATES, MatchRecord
-from common.domain.nearest import unknown_names
 from common.domain.numbers import InvalidIdentifier
+from common.domain.sentences import unknown_names
 from common.domain.written import NumberType, read_email, read_number
 from gateway.http.parameters import Parameters, invalid_parameters
 from gateway.lookups.match import read_record

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Final, Generic, TypeVar
 
 from common.contracts.company import CompanyKey, UnitKey
-from common.domain.days import day_of
+from common.domain.countries import day_of
 from ingest.records.digests import Part
 from ingest.records.records import CompanyRecord, SourceVersion, UnitRecord
 from register_store.events.event import OutboxEvent, PendingEvent

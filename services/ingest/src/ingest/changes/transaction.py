@@ -12,9 +12,9 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.contract import TraceContext
 from common.contracts.events import EventType
 from common.contracts.lookup import MAX_LISTED
-from common.contracts.traces import TraceContext
 from common.mongo import DUPLICATE_KEY, Database, translated_errors
 from common.runtime import tracing
 from ingest.changes.differences import removal

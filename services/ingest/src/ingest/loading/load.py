@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from common.domain.quantities import counted
+from common.domain.sentences import counted
 from ingest.changes.apply import touched
 from ingest.changes.states import Verdict
 from ingest.loading.batches import Found, Piece, Summary, Writes, distinct, fill, next_batch

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Self
 
 from common.contracts.company import CompanyKey, UnitKey
-from common.domain.days import day_of
+from common.domain.countries import day_of
 from common.mongo import Database
 from ingest.changes.apply import ApplyRecords
 from ingest.changes.parts import StoredParts

@@ -16,8 +16,8 @@ from pymongo import UpdateMany
 from pymongo.asynchronous.collection import AsyncCollection
 
 from common.contracts.company import CompanyKey
+from common.contracts.contract import TRACEPARENT, TRACESTATE, TraceContext, read
 from common.contracts.events import EventType, routing_key
-from common.contracts.traces import TRACEPARENT, TRACESTATE, TraceContext, read
 from common.mongo import Database, translated_errors
 from register_store.documents import EXPIRY_MARGIN, OUTBOX, Document
 from register_store.events.order import Batch, EventLog, Superseded

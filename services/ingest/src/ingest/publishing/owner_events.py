@@ -8,9 +8,8 @@ from datetime import datetime
 import structlog
 from pymongo.errors import DuplicateKeyError
 
-from common.contracts.events import RegistryEvent, encode_event
+from common.contracts.events import OwnerEvent, OwnerEventStored, RegistryEvent, encode_event
 from common.contracts.failures import Failure
-from common.contracts.feed import OwnerEvent, OwnerEventStored
 from common.messaging.rpc import Result, RpcRequest
 from common.mongo import Database, translated_errors
 from common.runtime import tracing

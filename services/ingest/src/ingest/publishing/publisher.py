@@ -10,8 +10,8 @@ from typing import Protocol
 
 from prometheus_client import Counter
 
+from common.contracts.events import FeedNotice, PublishedEvent
 from common.contracts.failures import Unavailable
-from common.contracts.feed import FeedNotice, PublishedEvent
 from ingest.publishing.outbox import Depth, StoredOutbox, WaitingEvent
 
 

@@ -8,8 +8,8 @@ from random import Random
 import structlog
 from prometheus_client import Counter, Gauge
 
+from common.contracts.events import FeedNotice
 from common.contracts.failures import Unavailable
-from common.contracts.feed import FeedNotice
 from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE
 from common.contracts.webhooks import encode_for_owner
 from common.leases import StoredLeases

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 import orjson
 
-from common.domain.quantities import counted
+from common.domain.sentences import counted
 from ingest.records.records import MAX_RECORD_SIZE, FileBroken, Found, Raw, Rejected
 from ingest.records.xml_records import XmlRecords
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from common.contracts.company import CompanyKey
-from common.contracts.export import ExportPage, ExportRequest
-from common.contracts.find import FindRequest
+from common.contracts.find import ExportPage, ExportRequest, FindRequest
 from common.domain.countries import FORMATS
 from lookup.answers.parts import NO_EXTRAS, OF_UNITS, read_units
 from lookup.answers.rendering import Candidate, Extras, line

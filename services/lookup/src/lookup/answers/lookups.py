@@ -9,9 +9,8 @@ from typing import Any, Final
 import structlog
 
 from common.contracts.company import CompanyKey, Country, Include, UnitKey
-from common.contracts.export import ExportRequest
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.find import FindRequest
+from common.contracts.find import ExportRequest, FindRequest
 from common.contracts.lookup import (
     LookupReply,
     LookupRequest,
@@ -21,8 +20,7 @@ from common.contracts.lookup import (
 )
 from common.contracts.match import MatchRequest
 from common.contracts.watchlists import KnownRequest
-from common.domain.numbers import InvalidIdentifier
-from common.domain.participants import parse_participant
+from common.domain.numbers import InvalidIdentifier, parse_participant
 from common.messaging.rpc import Result, RpcRequest
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed

@@ -7,13 +7,13 @@ from typing import Final
 from common.domain import countries
 from common.domain.numbers import (
     InvalidIdentifier,
+    parse_participant,
     parse_phone_number,
     parse_registration_number,
     parse_unit_number,
     read_company,
     registration_number_checks,
 )
-from common.domain.participants import parse_participant
 from company_registry.models import Country
 
 REGISTERS: Final[tuple[Country, ...]] = ("dk", "no")

@@ -10,8 +10,7 @@ from datetime import date
 from typing import Final
 
 from common.contracts.company import CompanyKey, Country, EinvoicingEntry, UnitKey
-from common.domain.numbers import InvalidIdentifier
-from common.domain.participants import Participant, parse_participant
+from common.domain.numbers import InvalidIdentifier, Participant, parse_participant
 from ingest.records.fields import Day, Document, Many, Text, Word, read_document, required
 from ingest.records.files import Dialect, RawRecord
 from ingest.records.records import OutOfScope, ParticipantRecord, Raw, RecordRejected, Rejected

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from common.domain.numbers import InvalidIdentifier
-from common.domain.participants import parse_participant
+from common.domain.numbers import InvalidIdentifier, parse_participant
 from ingest.records.digests import Part
 from ingest.records.records import Raw
 from ingest.records.source import RawRecords, RegisterSource

@@ -1,8 +1,16 @@
-"""Messages about an unknown name or value, with the known one that it is nearest to."""
+"""Sentences for people: counted things, and unknown names with the nearest known one."""
 
 import difflib
 from collections.abc import Collection, Iterable
 from itertools import islice
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns `1 record`, `2,000 records` or `0 companies`; the noun is a regular singular."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun.removesuffix('y') + 'ie' if noun.endswith('y') else noun}s"
+
 
 #: Longer texts are cut: the time of a comparison is the product of both lengths.
 MAX_COMPARED = 60
