@@ -25,8 +25,8 @@ from tests.fakes.webhooks import Registrar
 from webhook_registry.urls import MAX_URL_LENGTH
 from webhook_registry.watchlist_bodies import (
     MAX_NAME_LENGTH,
-    read_list_changes,
-    read_new_list,
+    ListChanges,
+    NewList,
     read_watched,
     read_watched_changes,
 )
@@ -34,9 +34,9 @@ from webhook_registry.webhook_bodies import (
     MAX_COMPANIES,
     MAX_DESCRIPTION_LENGTH,
     PATTERNS,
-    read_changes,
-    read_draft,
-    read_window,
+    NewWebhook,
+    WebhookChanges,
+    Window,
 )
 from webhook_registry.webhooks import stopped_by_operator
 
@@ -339,12 +339,14 @@ def test_the_registry_accepts_the_example_bodies() -> None:
     def body(name: str) -> bytes:
         return orjson.dumps(example(name))
 
-    assert read_draft(body("NewWebhook")).description == NEW_WEBHOOK["description"]
-    assert read_changes(body("WebhookChanges")).given == {"status"}
-    assert read_new_list(body("NewWatchlist")) == example("NewWatchlist")
-    assert read_list_changes(body("WatchlistChanges")) == example("WatchlistChanges")
+    assert NewWebhook.parse(body("NewWebhook")).description == NEW_WEBHOOK["description"]
+    assert WebhookChanges.parse(body("WebhookChanges")).model_fields_set == {"status"}
+    assert dict(NewList.parse(body("NewWatchlist"))) == example("NewWatchlist")
+    assert ListChanges.parse(body("WatchlistChanges")).model_dump(exclude_unset=True) == example(
+        "WatchlistChanges"
+    )
     assert read_watched_changes(body("WatchedChanges")).add == read_watched(body("Watched"))
-    assert read_window(body("RecoverWindow"), now=NOON).until == NOON
+    assert Window.parse(body("RecoverWindow")).until_now(NOON)[1] == NOON
 
 
 def test_limits_are_those_of_the_registry() -> None:

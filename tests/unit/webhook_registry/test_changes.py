@@ -11,14 +11,14 @@ from common.contracts.failures import FailureCode
 from common.contracts.webhooks import DisabledReason, Webhook, WebhookFilter, WebhookStatus
 from tests.builders.webhooks import NOON, a_webhook
 from webhook_registry.replies import Rejected
-from webhook_registry.webhook_bodies import read_changes
+from webhook_registry.webhook_bodies import WebhookChanges
 from webhook_registry.webhooks import changed, disabled, enabled, stopped_by_operator
 
 LATER = NOON + timedelta(hours=1)
 
 
 def after(webhook: Webhook, **fields: Any) -> Webhook:
-    return changed(webhook, read_changes(orjson.dumps(fields)), at=LATER)
+    return changed(webhook, WebhookChanges.parse(orjson.dumps(fields)), at=LATER)
 
 
 def a_disabled_webhook(reason: DisabledReason = DisabledReason.DELIVERY_FAILED) -> Webhook:

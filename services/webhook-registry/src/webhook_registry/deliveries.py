@@ -39,7 +39,7 @@ from webhook_registry.replies import (
     rendered,
     reply,
 )
-from webhook_registry.webhook_bodies import read_test, read_window
+from webhook_registry.webhook_bodies import ExampleRequest, Window
 from webhook_registry.webhooks import enabled_webhook, owned_webhook
 from webhook_store.deliveries import delivery_id
 from webhook_store.owned import OwnedDeliveries, RetryRefusal
@@ -210,11 +210,11 @@ class DeliveryOperations:
     async def recover(self, request: WebhookRequest) -> WebhookReply:
         """Returns 202 with the number of deliveries that restart their schedule."""
         webhook = await owned_webhook(self.registrations, request)
-        window = read_window(request.body, now=self.now())
+        since, until = Window.parse(request.body).until_now(self.now())
         if not webhook.enabled:
             raise Rejected(WEBHOOK_DISABLED)
         count = await self.recoveries.ask(
-            Recovery(request.call_id, webhook.id, webhook.generation, window.since, window.until)
+            Recovery(request.call_id, webhook.id, webhook.generation, since, until)
         )
         return reply(ACCEPTED, Recovered(count=count))
 
@@ -223,7 +223,7 @@ class DeliveryOperations:
         stored = await self.idempotency.repeated(request)
         if stored is not None:
             return stored
-        event_type = read_test(request.body)
+        event_type = ExampleRequest.parse(request.body or b"{}").type
         webhook = await enabled_webhook(self.registrations, request)
         once = await self.idempotency.begin(request)
         if isinstance(once, WebhookReply):

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from pydantic import PlainValidator
 
 from common.contracts.company import CompanyKey
-from common.contracts.failures import FieldError
 from common.contracts.watchlists import MAX_CHANGED, InvalidCompany
 from common.domain.countries import Country
 from common.domain.numbers import InvalidIdentifier, read_company
 from common.domain.written import read_country
 from webhook_registry.replies import InvalidValue, Rejected
-from webhook_registry.webhook_bodies import Reader, faulty, read_description, read_fields
+from webhook_registry.webhook_bodies import Body, Description, invalid_fields, read_object
 
 MAX_NAME_LENGTH: Final = 100
 #: Malformed companies that a refusal names, and characters of each that an answer repeats.
@@ -31,34 +32,32 @@ class WatchedChanges:
     invalid: tuple[InvalidCompany, ...] = ()
 
 
-def read_new_list(body: bytes) -> Mapping[str, Any]:
-    """Returns the name and description of the list to create; raises Rejected with every error."""
-    return {"description": None, **_list_fields(body, required=("name",))}
-
-
-def read_list_changes(body: bytes) -> Mapping[str, Any]:
-    """Returns the fields of a list to change; raises Rejected with every error."""
-    return _list_fields(body, required=())
-
-
-def _list_fields(body: bytes, *, required: tuple[str, ...]) -> Mapping[str, Any]:
-    fields = read_fields(body, required=required, optional=("name", "description"))
-    read = Reader(fields)
-    values = {"name": read("name", _name), "description": read("description", read_description)}
-    if read.faults:
-        raise faulty(read.faults)
-    return {name: values[name] for name in fields}
-
-
-def _name(value: object) -> str:
+def _read_name(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME_LENGTH:
         raise InvalidValue(f"give a name of 1 to {MAX_NAME_LENGTH} characters")
     return value.strip()
 
 
+Name = Annotated[str, PlainValidator(_read_name)]
+
+
+class NewList(Body):
+    """A list to create."""
+
+    name: Name
+    description: Description = None
+
+
+class ListChanges(Body):
+    """Changes of a list; fields that are not set stay unchanged."""
+
+    name: Name = ""
+    description: Description = None
+
+
 def read_watched_changes(body: bytes) -> WatchedChanges:
     """Returns the companies to add and to remove; raises Rejected with the errors."""
-    fields = read_fields(body, required=(), optional=("add", "remove", *_OPTIONS))
+    fields = read_object(body, required=(), known=("add", "remove", *_OPTIONS))
     country, is_lenient = _options(fields)
     lists = {name: value for name, value in fields.items() if name not in _OPTIONS}
     read, invalid = _read(lists, country)
@@ -67,17 +66,17 @@ def read_watched_changes(body: bytes) -> WatchedChanges:
     changes = WatchedChanges(read["add"], read["remove"], tuple(invalid))
     if len(changes.add) + len(changes.remove) > MAX_CHANGED:
         message = f"give at most {MAX_CHANGED} companies in add and remove together"
-        raise faulty([FieldError(parameter="add", message=message)])
+        raise invalid_fields(("add", message))
     both = set(changes.add).intersection(changes.remove)
     if both:
         message = f"{min(both)} is in remove as well; give each company once"
-        raise faulty([FieldError(parameter="add", message=message)])
+        raise invalid_fields(("add", message))
     return changes
 
 
 def read_watched(body: bytes) -> tuple[CompanyKey, ...]:
     """Returns the companies of the list from now on; raises Rejected with the errors."""
-    read, invalid = _read(read_fields(body, required=("companies",), optional=()), None)
+    read, invalid = _read(read_object(body, required=("companies",), known=("companies",)), None)
     if invalid:
         raise _refusal(invalid)
     return read["companies"]
@@ -93,11 +92,11 @@ def _options(fields: Mapping[str, Any]) -> tuple[Country | None, bool]:
     country = read_country(given) if isinstance(given, str) else None
     faults = []
     if given is not None and country is None:
-        faults.append(FieldError(parameter=_COUNTRY, message="must be dk or no"))
+        faults.append((_COUNTRY, "must be dk or no"))
     if not isinstance(is_lenient, bool):
-        faults.append(FieldError(parameter=_SKIP, message="must be true or false"))
+        faults.append((_SKIP, "must be true or false"))
     if faults:
-        raise faulty(faults)
+        raise invalid_fields(*faults)
     return country, is_lenient is True
 
 
@@ -109,18 +108,17 @@ def _read(
     An absent list has none. Raises Rejected for a value that is no list of strings.
     """
     keys: dict[str, tuple[CompanyKey, ...]] = dict.fromkeys(("add", "remove", "companies"), ())
-    faults: list[FieldError] = []
+    faults: list[tuple[str, str]] = []
     invalid: list[InvalidCompany] = []
     for name, value in lists.items():
         if not isinstance(value, list) or len(value) > MAX_CHANGED:
-            message = f"give a list of at most {MAX_CHANGED} companies"
-            faults.append(FieldError(parameter=name, message=message))
+            faults.append((name, f"give a list of at most {MAX_CHANGED} companies"))
             continue
         read: dict[CompanyKey, None] = {}
         for number, one in enumerate(value):
             place = f"{name}[{number}]"
             if not isinstance(one, str):
-                faults.append(FieldError(parameter=place, message=_HINT))
+                faults.append((place, _HINT))
                 continue
             try:
                 read[read_company(one, country)] = None
@@ -129,14 +127,10 @@ def _read(
                 invalid.append(InvalidCompany(parameter=place, value=shown, message=str(error)))
         keys[name] = tuple(read)
     if faults:
-        raise faulty(faults[:_MAX_NAMED])
+        raise invalid_fields(*faults[:_MAX_NAMED])
     return keys, invalid
 
 
 def _refusal(invalid: Sequence[InvalidCompany]) -> Rejected:
-    return faulty(
-        [
-            FieldError(parameter=one.parameter, message=f"{_HINT} ({one.message})")
-            for one in invalid[:_MAX_NAMED]
-        ]
-    )
+    named = invalid[:_MAX_NAMED]
+    return invalid_fields(*((one.parameter, f"{_HINT} ({one.message})") for one in named))

@@ -44,9 +44,9 @@ from webhook_registry.replies import (
     watchlist_limit_reached,
 )
 from webhook_registry.watchlist_bodies import (
+    ListChanges,
+    NewList,
     WatchedChanges,
-    read_list_changes,
-    read_new_list,
     read_watched,
     read_watched_changes,
 )
@@ -106,13 +106,17 @@ class WatchlistOperations:
         stored = await self.idempotency.repeated(request)
         if stored is not None:
             return stored
-        fields = read_new_list(request.body)
+        new_list = NewList.parse(request.body)
         once = await self.idempotency.begin(request)
         if isinstance(once, WebhookReply):
             return once
         now, watchlist_id = self.now(), WatchlistId(f"wl_{once.call_id.hex}")
         new = Watchlist(
-            id=watchlist_id, owner=request.owner, created_at=now, updated_at=now, **fields
+            id=watchlist_id,
+            owner=request.owner,
+            created_at=now,
+            updated_at=now,
+            **dict(new_list),
         )
         made = await self._created(new)
         path = Operation.GET_WATCHLIST.path.format(watchlist_id=made.id)
@@ -142,7 +146,8 @@ class WatchlistOperations:
     async def change(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with the watchlist after a merge patch of its name and description."""
         before = await owned_watchlist(self.lists, request)
-        fields = read_list_changes(request.body)
+        changes = ListChanges.parse(request.body)
+        fields = {name: getattr(changes, name) for name in changes.model_fields_set}
         if fields.items() <= before.model_dump().items():
             return reply(OK, before)
         fields = {**fields, "updated_at": self.now()}

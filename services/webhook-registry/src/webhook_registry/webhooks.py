@@ -4,12 +4,10 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 from pydantic import SecretStr
 
-from common.contracts.failures import FieldError
 from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
 from common.contracts.webhooks import (
     DisabledReason,
@@ -31,18 +29,17 @@ from webhook_registry.replies import (
     WEBHOOK_NOT_FOUND,
     InvalidValue,
     Rejected,
-    invalid_body,
     rendered,
     reply,
     rotation_pending,
     webhook_limit_reached,
 )
 from webhook_registry.webhook_bodies import (
-    Changes,
+    NewWebhook,
+    WebhookChanges,
+    invalid_fields,
     merged_filter,
     merged_headers,
-    read_changes,
-    read_draft,
 )
 from webhook_store.owned import Health
 from webhook_store.watchlists import OwnerLocks, Watchlists
@@ -56,12 +53,27 @@ from webhook_store.webhooks import (
 )
 
 
-def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
-    """Returns the webhook with changes; the same object when nothing changes.
+def changed(webhook: Webhook, changes: WebhookChanges, *, at: datetime) -> Webhook:
+    """Returns the webhook with changes, a merge patch; the same object when nothing changes.
 
-    Raises Rejected for enabling a webhook that an operator disabled, and as `merged` does.
+    Raises Rejected for enabling a webhook that an operator disabled, for a filter that can never
+    match, and for too many headers.
     """
-    after = webhook.model_copy(update=changes.fields | merged(webhook, changes))
+    given = changes.model_fields_set
+    fields = {name: getattr(changes, name) for name in given & {"events", "description"}}
+    if changes.url is not None:
+        fields |= {"url": changes.url.url, "host": changes.url.host}
+    name = "filter"
+    try:
+        if "filter" in given:
+            fields["filter"] = merged_filter(webhook.filter, changes.filter)
+        name = "headers"
+        if "headers" in given and changes.headers != {}:
+            names, new = merged_headers(webhook.headers, changes.headers)
+            fields |= {"headers": names, "new_headers": new}
+    except InvalidValue as wrong:
+        raise invalid_fields((name + wrong.at, str(wrong))) from None
+    after = webhook.model_copy(update=fields)
     match changes.status:
         case WebhookStatus.ENABLED:
             if after.disabled_reason is DisabledReason.OPERATOR:
@@ -72,26 +84,6 @@ def changed(webhook: Webhook, changes: Changes, *, at: datetime) -> Webhook:
         case None:
             pass
     return webhook if after == webhook else after.model_copy(update={"updated_at": at})
-
-
-def merged(before: Webhook | None, changes: Changes) -> dict[str, Any]:
-    """Returns the filter and headers after a merge patch (RFC 7396), as fields of a `Webhook`.
-
-    Raises Rejected for a filter that can never match, and for too many headers.
-    """
-    fields: dict[str, Any] = {}
-    name = "filter"
-    try:
-        if "filter" in changes.given:
-            fields["filter"] = merged_filter(before.filter if before else None, changes.filter)
-        name = "headers"
-        if "headers" in changes.given and changes.headers != {}:
-            names, new = merged_headers(before.headers if before else (), changes.headers)
-            fields |= {"headers": names, "new_headers": new}
-    except InvalidValue as wrong:
-        error = FieldError(parameter=name + wrong.at, message=str(wrong))
-        raise invalid_body("the request body is invalid", error) from None
-    return fields
 
 
 def enabled(webhook: Webhook, *, at: datetime) -> Webhook:
@@ -156,16 +148,10 @@ class FilterWatchlists:
         if limits is None or not limits.watchlists:
             return
         missing = await self.lists.missing(owner, limits.watchlists)
-        errors = [
-            FieldError(
-                parameter=f"filter.watchlists[{number}]",
-                message="you have no watchlist with this id; GET /api/watchlists lists yours",
-            )
-            for number, one in enumerate(limits.watchlists)
-            if one in missing
-        ]
-        if errors:
-            raise invalid_body("the request body is invalid", *errors)
+        if missing:
+            hint = "you have no watchlist with this id; GET /api/watchlists lists yours"
+            places = [number for number, one in enumerate(limits.watchlists) if one in missing]
+            raise invalid_fields(*((f"filter.watchlists[{number}]", hint) for number in places))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +175,8 @@ class WebhookOperations:
         stored = await self.idempotency.repeated(request)
         if stored is not None:
             return stored
-        draft = read_draft(request.body)
-        await self.destinations.check(draft.destination)
+        draft = NewWebhook.parse(request.body)
+        await self.destinations.check(draft.url)
         await self.watchlists.check(request.owner, draft.filter)
         # Stored after the body was validated: a refused body leaves the key unused.
         once = await self.idempotency.begin(request)
@@ -205,14 +191,20 @@ class WebhookOperations:
         answer, without = _answer(made, request.call_id)
         return await self.idempotency.end(once, answer, body=without)
 
-    def _webhook(self, owner: str, call_id: UUID, draft: Changes) -> Webhook:
+    def _webhook(self, owner: str, call_id: UUID, draft: NewWebhook) -> Webhook:
         now = self.now()
+        headers = {"headers": tuple(draft.headers), "new_headers": draft.headers}
         return Webhook(
             id=WebhookId(f"wh_{call_id.hex}"),
             owner=owner,
+            url=draft.url.url,
+            host=draft.url.host,
+            events=draft.events,
+            filter=draft.filter,
+            description=draft.description,
             created_at=now,
             updated_at=now,
-            **{"filter": None, **draft.fields, **merged(None, draft)},
+            **(headers if draft.headers else {}),
         )
 
     async def list(self, request: WebhookRequest) -> WebhookReply:
@@ -231,8 +223,8 @@ class WebhookOperations:
     async def change(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with the webhook after a merge patch, which may enable or disable it."""
         await owned_webhook(self.registrations, request)
-        changes = read_changes(request.body)
-        await self.destinations.check(changes.destination)
+        changes = WebhookChanges.parse(request.body)
+        await self.destinations.check(changes.url)
         async with self.watchlists.usable(request.owner, changes.filter):
             now = self.now()
             webhook = await self.registrations.change(
