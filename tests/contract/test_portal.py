@@ -3,9 +3,11 @@
 import asyncio
 import base64
 import json
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from html import unescape
 
 import pytest
 from aiohttp import ClientPayloadError, ClientSession, DummyCookieJar, StreamReader
@@ -16,7 +18,7 @@ from portal.adapters.http.application import ROUTES
 from portal.adapters.http.views import events
 from tests.builders.answers import a_page, an_event
 from tests.delivery.waiting import SOON, eventually
-from tests.fakes.portal import KEY, OTHER_KEY, SESSION_KEY, Portal
+from tests.fakes.portal import KEY, ME, OTHER_KEY, SESSION_KEY, Portal
 from tests.fakes.portal import portal as a_portal
 
 CHANGES = [{"field": "name", "old": "<b>", "new": "New"}]
@@ -248,6 +250,32 @@ async def test_a_search_that_fails_keeps_its_text_and_is_offered_again(
     assert '<option value="dk" selected>' in text
     assert 'href="/?q=n%C3%B8rre+%26+s%C3%B8n&amp;country=dk">Try again</a>' in text
     assert "Searched as" not in text
+
+
+async def test_a_form_that_fails_for_the_moment_keeps_its_fields_and_is_offered_again(
+    portal: Portal,
+) -> None:
+    portal.api.fail("/api/me", 503, "service_unavailable")
+    of_sign_in = await (await portal.sign_in()).text()
+    portal.api.give("/api/me", ME)
+    await portal.sign_in()
+    portal.api.fail("/api/webhooks", 503, "service_unavailable")
+    fields = {"url": "https://example.com/?a=<b>", "companies": "dk:12345674\nno:1", "once": "k"}
+
+    response = await portal.post("/webhooks/new", {**fields, "types": "company.created"})
+
+    text = await response.text()
+    assert response.status == 503
+    assert '<form method="post" action="/webhooks/new" class="actions">' in text
+    [form] = re.findall(r'<form method="post" action="/webhooks/new".*?</form>', text, re.DOTALL)
+    kept = re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form)
+    assert {name: unescape(value) for name, value in kept} == {
+        **fields,
+        "types": "company.created",
+        "csrf": await portal.token(),
+    }
+    # No page contains the key.
+    assert KEY not in of_sign_in
 
 
 async def test_a_key_that_is_revoked_ends_the_session(signed_in: Portal) -> None:

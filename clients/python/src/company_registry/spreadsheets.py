@@ -66,6 +66,8 @@ _QUOTED: Final = re.compile(r'=?"(.*)"', re.DOTALL)
 _FORMULA: Final = tuple("=+-@＝＋－＠")
 #: Numbers, phone numbers and dashes begin so too, and are nothing to run.
 _HARMLESS: Final = re.compile(r"[-+ ]*([0-9][0-9 .,]*%?)?")
+#: Marks at which spreadsheets split a line: Danish and Norwegian Excel a CSV with commas at `;`.
+_SPLITS: Final = re.compile(r"([;,|\n])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +137,22 @@ def term_of(cell: str) -> str:
 def harmless(cell: str) -> str:
     """Returns the text of a cell that no terminal and no spreadsheet acts on.
 
-    Control characters and direction marks become spaces, and a formula begins with an apostrophe.
+    Control characters and direction marks become spaces, and a formula begins with an apostrophe,
+    also one behind a mark at which a spreadsheet of another country splits the line.
     """
     text = "".join(each if each.isprintable() or each == "\n" else " " for each in cell)
-    begins = text.lstrip()
-    is_formula = begins.startswith(_FORMULA) and not _HARMLESS.fullmatch(begins.rstrip())
-    return f"'{text}" if is_formula else text
+    if _HARMLESS.fullmatch(text.strip()):
+        return text
+    first, *others = _SPLITS.split(text)
+    # Only a part that is split off loses its quotes.
+    parts = [_inert(first, first), *(_inert(part, part.lstrip(' "')) for part in others)]
+    return "".join(parts)
+
+
+def _inert(part: str, content: str) -> str:
+    content = content.strip()
+    is_formula = content.startswith(_FORMULA) and not _HARMLESS.fullmatch(content)
+    return f"'{part}" if is_formula else part
 
 
 def read_sheet(data: bytes, *, sheet: str | None = None, header_row: int | None = None) -> Sheet:

@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler
 from common.runtime.public_port.conditional import fixed
 from company_registry.models import Share
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN
-from portal.adapters.http.sessions import SignedIn, csrf_token, take_notes
+from portal.adapters.http.sessions import CSRF_FIELD, SignedIn, csrf_token, take_notes
 from portal.domain import facts
 from portal.domain.languages import Formats, formats_for
 from portal.domain.wording import cause, without_members
@@ -32,6 +32,8 @@ _MENU: Final = (
     ("/events", "Events", "events"),
     ("/key", "Key", None),
 )
+
+_FORM: Final = "application/x-www-form-urlencoded"
 
 #: The statuses of failures after which the same request may succeed.
 PASSING: Final = (429, 502, 503, 504)
@@ -101,7 +103,14 @@ def page_without_session(
     request: web.Request, status: int, title: str, detail: str
 ) -> web.Response:
     """Returns an error, whose answer leaves the session as it is."""
-    context = {"csrf": "", "notes": [], "title": title, "detail": detail, "again": ""}
+    context: dict[str, Any] = {
+        "csrf": "",
+        "notes": [],
+        "title": title,
+        "detail": detail,
+        "again": "",
+        "kept": None,
+    }
     return _rendered(request, "error.html", status, context)
 
 
@@ -130,9 +139,16 @@ def fragment(request: web.Request, template: str, **context: Any) -> str:
 
 
 async def error_page(request: web.Request, status: int, title: str, detail: str) -> web.Response:
-    """Returns the page of an error, with that status; one that passes offers the page again."""
-    again = request.path_qs if request.method == hdrs.METH_GET and status in PASSING else ""
-    return await page(request, "error.html", status=status, title=title, detail=detail, again=again)
+    """Returns the page of an error; one that passes offers the page, or the form as it was sent."""
+    again, kept = "", None
+    if status in PASSING and request.method == hdrs.METH_GET:
+        again = request.path_qs
+    # The form of a sign-in has the key, which no page contains, and a file cannot be kept.
+    elif status in PASSING and SIGNED_IN in request and request.content_type == _FORM:
+        posted = await request.post()
+        again, kept = request.path_qs, [each for each in posted.items() if each[0] != CSRF_FIELD]
+    context = {"title": title, "detail": detail, "again": again, "kept": kept}
+    return await page(request, "error.html", status=status, **context)
 
 
 def redirect(path: str) -> web.Response:
