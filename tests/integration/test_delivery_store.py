@@ -177,15 +177,17 @@ def _store(empty_webhooks_db: Database) -> Store:
     return Store(empty_webhooks_db)
 
 
-async def test_an_attempt_is_listed_as_it_was_made_and_only_for_its_webhook(store: Store) -> None:
+async def test_an_attempt_is_listed_as_it_was_made_for_its_webhook_alone(store: Store) -> None:
     await store.attempted(error="http_status", response_code=503, next_attempt_at=LATER)
 
     [listed] = (await store.listed()).deliveries
+    [disabled] = (await store.listed(generation=2)).deliveries
 
     assert (listed.delivery_id, listed.event_id) == (a_delivery_id(), "event-1")
     assert (listed.attempt, listed.status) == (1, AttemptStatus.FAILED)
     assert (listed.response_code, listed.error, listed.duration_ms) == (503, "http_status", 40)
     assert (listed.attempted_at, listed.next_attempt_at) == (NOON, LATER)
+    assert disabled.next_attempt_at is None  # such a retry is never made
     assert (await store.listed(id=WebhookId("wh_2"))).deliveries == ()
 
 
@@ -196,14 +198,6 @@ async def test_the_last_50_are_listed_newest_first(store: Store) -> None:
     listed = (await store.listed()).deliveries
 
     assert [number_of(one.delivery_id) for one in listed] == [*range(54, 4, -1)]
-
-
-async def test_an_impossible_retry_is_not_listed(store: Store) -> None:
-    await store.attempted(error="dns", next_attempt_at=LATER)
-
-    [listed] = (await store.listed(generation=2)).deliveries
-
-    assert listed.next_attempt_at is None
 
 
 async def test_deliveries_that_waited_when_it_was_disabled_are_listed_as_cancelled(
@@ -269,38 +263,22 @@ async def test_attempts_are_selected(
     assert [number_of(one.delivery_id) for one in listed.deliveries] == numbers
 
 
-async def test_a_webhook_without_attempts_has_an_empty_health(store: Store) -> None:
-    assert await Health(store.database).of([WEBHOOK], at=NOON) == {WEBHOOK: WebhookHealth()}
-
-
 async def test_it_fails_since_the_first_failure_after_the_last_success(store: Store) -> None:
+    health = Health(store.database)
+    empty = await health.of([WEBHOOK], at=NOON)
     for minute, error in enumerate(("dns", None, "dns", "tls", "dns")):
         await store.attempted(minute, error=error, at=NOON + minute * MINUTE)
 
-    health = await Health(store.database).of([WEBHOOK], at=NOON + 24 * HOUR)
+    failing = await health.of([WEBHOOK], at=NOON + 24 * HOUR)
 
-    assert health[WEBHOOK] == WebhookHealth(
+    assert empty == {WEBHOOK: WebhookHealth()}
+    assert failing[WEBHOOK] == WebhookHealth(
         last_success_at=NOON + MINUTE,
         last_failure_at=NOON + 4 * MINUTE,
         consecutive_failures=3,
         failing_since=NOON + 2 * MINUTE,
         last_24h=AttemptCounts(succeeded=1, failed=4),
     )
-
-
-async def test_a_webhook_that_is_disabled_has_its_notice_at_once(store: Store) -> None:
-    await store.create()
-    await store.attempted(**FOR_GOOD)
-
-    [notice] = await store.notices.due(limit=10)
-    await store.notices.remove(notice)
-
-    [event] = notice.events
-    assert event.data is not None
-    assert event.data.webhook is not None
-    assert (notice.owner, event.type) == (OWNER, EventType.WEBHOOK_DISABLED)
-    assert event.data.webhook.disabled_reason == "delivery_failed"
-    assert await store.notices.due(limit=10) == []
 
 
 async def test_a_failing_webhook_has_one_notice_a_day(store: Store) -> None:
@@ -327,8 +305,14 @@ async def test_a_notice_that_comes_meanwhile_stays(store: Store) -> None:
     await store.notices.remove(notice)
 
     [again] = await store.notices.due(limit=10)
-    types = {event.type for event in again.events}
-    assert types == {EventType.WEBHOOK_FAILING, EventType.WEBHOOK_DISABLED}
+    failing, disabled = again.events
+    assert failing.type is EventType.WEBHOOK_FAILING
+    assert disabled.type is EventType.WEBHOOK_DISABLED
+    assert disabled.data is not None
+    assert disabled.data.webhook is not None
+    assert (again.owner, disabled.data.webhook.disabled_reason) == (OWNER, "delivery_failed")
+    await store.notices.remove(again)
+    assert await store.notices.due(limit=10) == []
 
 
 async def test_a_scheduled_delivery_is_pending_and_cancelled_once_its_webhook_is_disabled(
@@ -380,24 +364,16 @@ async def test_a_scheduled_attempt_is_made_now_and_its_schedule_goes_on(store: S
     assert (row["due_at"], row["retries"], row["by_hand"]) == (LATER, 1, False)
 
 
-@pytest.mark.parametrize("generation", [1, 3])
-async def test_a_delivery_in_flight_is_not_retried(store: Store, generation: int) -> None:
+async def test_a_waiting_delivery_is_retried_unless_it_is_in_flight_or_purged(store: Store) -> None:
     await store.claimed(1)
 
-    assert await store.retry(generation=generation, at=NOON) is RetryRefusal.PENDING
+    in_flight = [await store.retry(generation=generation, at=NOON) for generation in (1, 3)]
+    of_an_earlier_generation = await store.retry(generation=3)
+    await store.deliveries.purge(["event-1"], at=LATER)
 
-
-async def test_a_waiting_delivery_of_an_earlier_generation_counts_as_ended(store: Store) -> None:
-    await store.insert(1)
-
-    assert await store.retry(generation=3) == a_task()
-
-
-async def test_a_delivery_of_a_purged_event_is_not_found(store: Store) -> None:
-    await store.attempted()
-    await store.deliveries.purge(["event-1"], at=NOON)
-
-    assert await store.retry() is RetryRefusal.NOT_FOUND
+    assert in_flight == [RetryRefusal.PENDING] * 2
+    assert of_an_earlier_generation == a_task()
+    assert await store.retry(call=10) is RetryRefusal.NOT_FOUND
 
 
 async def test_a_repeated_retry_returns_the_same_result_and_changes_nothing(store: Store) -> None:
@@ -448,42 +424,27 @@ async def test_waiting_and_purged_deliveries_are_not_recovered(store: Store) -> 
     assert await store.recover() == 0
 
 
-async def test_a_recovery_runs_in_batches_and_returns_their_tasks(store: Store) -> None:
+async def test_a_recovery_runs_in_batches_that_another_process_continues(store: Store) -> None:
     await store.insert(*range(20), **NOT_SENT)
     recovery, recoveries = a_recovery(), Recoveries(store.database, batch=8)
     await recoveries.keep(recovery)
-
-    batches = [batch async for batch in recoveries.begin_anew(recovery, now=lambda: LATER)]
-
-    assert [len(batch) for batch in batches] == [8, 8, 4]
-    assert {task for batch in batches for task in batch} == {a_task(n) for n in range(20)}
-
-
-async def test_another_process_continues_an_interrupted_recovery(store: Store) -> None:
-    await store.insert(*range(20), **NOT_SENT)
-    recovery, recoveries = a_recovery(), Recoveries(store.database, batch=8)
-    await recoveries.keep(recovery)
-    async for _ in recoveries.begin_anew(recovery, now=lambda: LATER):
+    async for batch in recoveries.begin_anew(recovery, now=lambda: LATER):
+        first = batch
         break
-    begun = len(await store.waiting())
+    begun = await store.waiting()
     was_done = await recoveries.finish(recovery, at=LATER)
 
     [left] = await Recoveries(store.database).unfinished()
-    await store.restart(left)
+    rest = [batch async for batch in recoveries.begin_anew(left, now=lambda: LATER)]
+    is_done = await recoveries.finish(left, at=datetime.now(UTC))
+    due = await recoveries.due(recovery, at=LATER, limit=5)
 
-    assert (begun, was_done, left) == (8, False, recovery)
+    assert [len(batch) for batch in (first, *rest)] == [8, 8, 4]
+    assert {task for batch in (first, *rest) for task in batch} == {a_task(n) for n in range(20)}
+    assert (len(begun), was_done, left, is_done) == (8, False, recovery, True)
     assert await store.waiting() == set(range(20))
     assert await recoveries.unfinished() == []
-
-
-async def test_restarted_deliveries_are_due(store: Store) -> None:
-    await store.insert(*range(20), **NOT_SENT)
-    recovery = a_recovery(generation=3)
-    await store.restart(recovery)
-
-    tasks = await Recoveries(store.database).due(recovery, at=LATER, limit=5)
-
-    assert [task.attempt for task in tasks] == [1] * 5
+    assert [task.attempt for task in due] == [1] * 5
 
 
 async def test_a_repeated_recovery_returns_the_same_result(store: Store) -> None:
