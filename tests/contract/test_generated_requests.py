@@ -14,6 +14,7 @@ from requests import Session
 
 from common.contracts.lookup import LookupReply, LookupRequest
 from common.mongo import connected, database
+from gateway.access.clients import Caller
 from gateway.access.keys import Rate
 from gateway.problems import CompanyNotFound
 from tests.builders.openapi import DOCUMENT, operations
@@ -31,10 +32,10 @@ Served = tuple[str, dict[str, str]]
 class FoundOrNot(FakeLookups):
     """Finds a company for every other length of the term."""
 
-    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
         if len(request.questions[0].term) % 2:
             raise CompanyNotFound("no company matches")
-        return await super().look_up(request, request_id=request_id)
+        return await super().look_up(request, caller=caller)
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from common.contracts.lookup import (
     SuggestReply,
     SuggestRequest,
 )
+from gateway.access.clients import Caller
 from gateway.access.keys import Rate, Scope
 from gateway.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
 from gateway.reconcile.service import RECONCILE_PATH
@@ -45,11 +46,11 @@ FAILURES = {
 class ByName(FakeLookups):
     """Answers with the term in odd JSON, or fails as the name says."""
 
-    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
         term = request.questions[0].term
         if term in FAILURES:
             raise FAILURES[term]
-        await super().look_up(request, request_id=request_id)
+        await super().look_up(request, caller=caller)
         return LookupReply(body=b'{"vat" : "%b"}' % term.encode(), tag=term)
 
 

@@ -13,6 +13,7 @@ from aiohttp import ClientResponse
 from common.contracts.company import Country, Include, Status
 from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply
 from common.contracts.match import MatchEvidence, MatchRecord, WeighedCompany, WeighedRecord
+from gateway.access.clients import Caller
 from gateway.access.keys import Rate, Scope
 from gateway.problems import CompanyNotFound, LookupTimeout
 from gateway.reconcile.requests import MAX_QUERIES
@@ -474,8 +475,8 @@ async def test_an_invalid_suggestion_is_refused(
 class Everything(FakeLookups):
     """Finds one company with every part; others do not exist."""
 
-    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
-        await super().look_up(request, request_id=request_id)
+    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
+        await super().look_up(request, caller=caller)
         if request.questions[0].term != "12345674":
             raise CompanyNotFound("none")
         return LookupReply(body=orjson.dumps(example("CompanyWithEverything")), tag="1")

@@ -39,7 +39,7 @@ from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
-from gateway.access import clients
+from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey, Rate, write_key
 from gateway.events.notices import FeedNotices
 from gateway.http.responses import refusals
@@ -99,10 +99,10 @@ class FakeService(Generic[Q, R]):
     #: Whose turn each request takes.
     clients: list[str] = field(default_factory=list)
 
-    async def reply(self, request: Q, request_id: str) -> R:
+    async def reply(self, request: Q, caller: Caller) -> R:
         self.asked.append(request)
-        self.clients.append(clients.CURRENT.get())
-        self.request_ids.append(request_id)
+        self.clients.append(caller.client)
+        self.request_ids.append(caller.request_id)
         if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
@@ -119,11 +119,11 @@ class FakeLookups(FakeService[LookupRequest, LookupReply]):
     #: Set when a request has come.
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
         self.traces.append(tracing.CURRENT.get())
         self.reached.set()
         await self.gate.wait()
-        return await self.reply(request, request_id)
+        return await self.reply(request, caller)
 
     def terms(self) -> list[list[tuple[str, str]]]:
         """The questions of each request."""
@@ -136,8 +136,8 @@ class FakeSuggestions(FakeService[SuggestRequest, SuggestReply]):
 
     answer: SuggestReply | Exception = A_LIST
 
-    async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
-        return await self.reply(request, request_id)
+    async def suggest(self, request: SuggestRequest, *, caller: Caller) -> SuggestReply:
+        return await self.reply(request, caller)
 
 
 @dataclass
@@ -146,8 +146,8 @@ class FakeParts(FakeService[PartRequest, PartReply]):
 
     answer: PartReply | Exception = A_PAGE
 
-    async def part(self, request: PartRequest, *, request_id: str) -> PartReply:
-        reply = await self.reply(request, request_id)
+    async def part(self, request: PartRequest, *, caller: Caller) -> PartReply:
+        reply = await self.reply(request, caller)
         return PartReply(body=PAGES[request.part]) if reply is A_PAGE else reply
 
 
@@ -159,8 +159,8 @@ class FakeFinds(FakeService[FindRequest, FindReply]):
     #: Instead of `answer`.
     of: dict[Country, FindReply] = field(default_factory=dict)
 
-    async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
-        reply = await self.reply(request, request_id)
+    async def companies(self, request: FindRequest, *, caller: Caller) -> FindReply:
+        reply = await self.reply(request, caller)
         return self.of.get(request.country, reply)
 
 
@@ -172,8 +172,8 @@ class FakeMatches(FakeService[MatchRequest, MatchReply]):
     #: By country and the record's id.
     of: dict[tuple[Country, str], WeighedRecord] = field(default_factory=dict)
 
-    async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
-        await self.reply(request, request_id)
+    async def match(self, request: MatchRequest, *, caller: Caller) -> MatchReply:
+        await self.reply(request, caller)
         return MatchReply(
             records=tuple(
                 self.of.get((request.country, record.id), WeighedRecord())
@@ -200,7 +200,7 @@ class FakeExports:
     #: Requests that it holds back.
     waiting: int = 0
 
-    async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:  # noqa: ARG002 (of the port)
+    async def export(self, request: ExportRequest, *, caller: Caller) -> ExportPage:  # noqa: ARG002 (of the port)
         self.asked.append(request)
         if request.after:
             self.waiting += 1
@@ -255,8 +255,8 @@ class FakeWebhooks(FakeService[WebhookRequest, WebhookReply]):
 
     answer: WebhookReply | Exception = AN_ANSWER
 
-    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
-        return await self.reply(request, request_id)
+    async def do(self, request: WebhookRequest, *, caller: Caller) -> WebhookReply:
+        return await self.reply(request, caller)
 
 
 @dataclass
@@ -269,7 +269,7 @@ class FakeWatchlists:
         self,
         request: WatchedRequest,
         *,
-        request_id: str,  # noqa: ARG002
+        caller: Caller,  # noqa: ARG002
     ) -> WatchedReply:
         if not self.lists.keys() >= set(request.watchlists):
             raise WatchlistNotFound("you have no watchlist with this id")
@@ -299,9 +299,9 @@ class FakeEvents:
             event = FeedEvent(position=len(self.stored) + 1, type=kind, body=body)
             self.stored.append(event)
 
-    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+    async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:
         self.asked.append(request)
-        self.request_ids.append(request_id)
+        self.request_ids.append(caller.request_id)
         self.reached.set()
         if self.fault is not None:
             raise self.fault
@@ -319,8 +319,8 @@ class FakeEvents:
         position = after + len(events)
         return FeedPage(events=events, position=position, has_more=position < newest)
 
-    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
-        self.request_ids.append(request_id)
+    async def event(self, request: EventRequest, *, caller: Caller) -> EventReply:
+        self.request_ids.append(caller.request_id)
         if self.fault is not None:
             raise self.fault
         return EventReply(body=b'{"id": "' + request.id.encode() + b'"}')

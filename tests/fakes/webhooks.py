@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from common.contracts.failures import Failure
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
+from gateway.access.clients import Caller
 from gateway.problems import problem_of
 from tests.fakes.webhook_registry import World
 
@@ -18,7 +19,7 @@ class Registrar:
         self,
         request: WebhookRequest,
         *,
-        request_id: str,  # noqa: ARG002
+        caller: Caller,  # noqa: ARG002
     ) -> WebhookReply:
         result = await self.world.ask(request)
         if isinstance(result, Failure):

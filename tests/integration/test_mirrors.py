@@ -21,6 +21,7 @@ from common.contracts.events import EventReply, EventRequest, FeedPage, FeedRequ
 from common.contracts.find import ExportPage, ExportRequest
 from common.leases import StoredLeases
 from common.mongo import Database, Reads
+from gateway.access.clients import Caller
 from gateway.access.keys import Rate, Scope
 from gateway.http.responses import refusals
 from gateway.routes import application
@@ -66,17 +67,17 @@ class Direct:
         self.asked += 1
         self.was_asked.set()
 
-    async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:  # noqa: ARG002
+    async def export(self, request: ExportRequest, *, caller: Caller) -> ExportPage:  # noqa: ARG002
         self.count()
         await asyncio.sleep(0.02)  # so that processes are killed within a copy
         [page] = await self.answers([request.model_copy(update={"limit": 100})])
         return page
 
-    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:  # noqa: ARG002
+    async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:  # noqa: ARG002
         self.count()
         return await self.outbox.feed.read(request)
 
-    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+    async def event(self, request: EventRequest, *, caller: Caller) -> EventReply:
         raise NotImplementedError
 
 

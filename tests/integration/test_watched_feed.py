@@ -10,6 +10,7 @@ from common.contracts.events import EventReply, EventRequest, FeedFilter, FeedPa
 from common.contracts.failures import Failure
 from common.contracts.watchlists import WatchedReply, WatchedRequest, Watchlist, WatchlistId
 from common.mongo import Database
+from gateway.access.clients import Caller
 from gateway.events.feed import WatchedEvents
 from gateway.problems import WatchlistNotFound, problem_of
 from register_store.events import feed as feed_module
@@ -30,17 +31,17 @@ class Feed:
     outbox: Outbox
     webhooks: Database
 
-    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:  # noqa: ARG002
+    async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:  # noqa: ARG002
         return await self.outbox.feed.read(request)
 
-    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+    async def event(self, request: EventRequest, *, caller: Caller) -> EventReply:
         raise NotImplementedError
 
     async def watched(
         self,
         request: WatchedRequest,
         *,
-        request_id: str,  # noqa: ARG002
+        caller: Caller,  # noqa: ARG002
     ) -> WatchedReply:
         answer = AnswerWatched(Watchlists(self.webhooks), Members(self.webhooks))
         [reply] = await answer([request])
@@ -72,7 +73,7 @@ class Feed:
     ) -> FeedPage:
         limits = FeedFilter(watchlists=lists, companies=companies)
         request = FeedRequest(owner="acme", after=after, recent=recent, filter=limits, limit=limit)
-        return await WatchedEvents(self, self).page(request, request_id="1")
+        return await WatchedEvents(self, self).page(request, caller=Caller("1", "key"))
 
 
 @pytest.fixture(name="feed", params=[0, 200], ids=["compared", "whole"])

@@ -1,7 +1,6 @@
 """Batch lookups, and the route of each request to the lookup service."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 from uuid import UUID
@@ -23,7 +22,7 @@ from common.contracts.webhook_api import Operation, WebhookRequest
 from common.messaging.rpc import RpcFailed, unavailable
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_servers import CLIENT_OVERLOAD, Route
-from gateway.access import clients
+from gateway.access.clients import Caller, short_name
 from gateway.lookups import batch as batches
 from gateway.lookups.batch import SEARCHES_AT_ONCE, LookUpAll
 from gateway.problems import CompanyNotFound, InvalidParameter, Problem, RateLimited
@@ -41,6 +40,10 @@ def number(term: str) -> LookupRequest:
     return asking(VAT, term=term)
 
 
+CALLER = Caller("r", "192.0.2.7")
+NAME_OF_CALLER = short_name(CALLER.client)
+
+
 @dataclass
 class Echo:
     """`Lookups` that answers with the term; `unknown` is not found, and `never` not answered."""
@@ -49,9 +52,9 @@ class Echo:
     most_under_way: int = 0
     request_ids: set[str] = field(default_factory=set)
 
-    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
         term = request.questions[0].term
-        self.request_ids.add(request_id)
+        self.request_ids.add(caller.request_id)
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
@@ -68,7 +71,7 @@ async def results_of(
 ) -> list[str]:
     """The tag or the problem's code of each lookup of a batch."""
     look_up_all = LookUpAll(of or Echo(), timeout=timeout)
-    results = await look_up_all(lookups, request_id="r")
+    results = await look_up_all(lookups, caller=CALLER)
     return [one.tag if isinstance(one, LookupReply) else one.code for one in results]
 
 
@@ -148,14 +151,6 @@ class FakeRpc:
         return RpcServices(cast(RpcClient, self))
 
 
-@pytest.fixture(autouse=True)
-def current() -> Iterator[str]:
-    """The name of the current client."""
-    token = clients.CURRENT.set("192.0.2.7")
-    yield clients.short_name("192.0.2.7")
-    clients.CURRENT.reset(token)
-
-
 @pytest.mark.parametrize(
     "request_",
     [
@@ -166,36 +161,39 @@ def current() -> Iterator[str]:
     ],
 )
 async def test_lookups_that_take_long_go_with_the_searches_in_turns(
-    request_: LookupRequest, current: str
+    request_: LookupRequest,
 ) -> None:
     rpc = FakeRpc()
 
-    await rpc.services.look_up(request_, request_id="r")
+    await rpc.services.look_up(request_, caller=CALLER)
 
-    assert rpc.calls == [("rpc.search.dk", current, current)]
+    assert rpc.calls == [("rpc.search.dk", NAME_OF_CALLER, NAME_OF_CALLER)]
 
 
 async def test_other_lookups_share_messages_without_turns() -> None:
     rpc = FakeRpc()
 
-    await rpc.services.look_up(asking(VAT, Include.OWNERS), request_id="r")
+    await rpc.services.look_up(asking(VAT, Include.OWNERS), caller=CALLER)
 
     assert rpc.calls == [("rpc.lookup.dk", "", "")]
 
 
-async def test_suggestions_and_units_are_served_in_turns(current: str) -> None:
+async def test_suggestions_and_units_are_served_in_turns() -> None:
     rpc = FakeRpc()
 
-    await rpc.services.suggest(SuggestRequest(country=DK, text="x", limit=1), request_id="r")
-    await rpc.services.part(PartRequest(country=DK, vat="1", limit=1), request_id="r")
+    await rpc.services.suggest(SuggestRequest(country=DK, text="x", limit=1), caller=CALLER)
+    await rpc.services.part(PartRequest(country=DK, vat="1", limit=1), caller=CALLER)
 
-    assert rpc.calls == [("rpc.suggest.dk", current, current), ("rpc.units.dk", current, current)]
+    assert rpc.calls == [
+        ("rpc.suggest.dk", NAME_OF_CALLER, NAME_OF_CALLER),
+        ("rpc.units.dk", NAME_OF_CALLER, NAME_OF_CALLER),
+    ]
 
 
 async def test_a_lookup_without_room_in_its_batch_is_sent_again_in_a_small_one() -> None:
     rpc = FakeRpc([RpcFailed(Failure(code=FailureCode.BATCH_TOO_LARGE))])
 
-    reply = await rpc.services.look_up(asking(VAT, Include.ROLES), request_id="r")
+    reply = await rpc.services.look_up(asking(VAT, Include.ROLES), caller=CALLER)
 
     assert isinstance(reply, LookupReply)
     assert [queue for queue, *_ in rpc.calls] == ["rpc.lookup.dk", "rpc.search.dk"]
@@ -205,16 +203,16 @@ async def test_too_many_waiting_searches_of_a_client_are_rate_limited() -> None:
     rpc = FakeRpc([unavailable(CLIENT_OVERLOAD)])
 
     with pytest.raises(RateLimited) as limited:
-        await rpc.services.look_up(asking(NAME), request_id="r")
+        await rpc.services.look_up(asking(NAME), caller=CALLER)
 
     assert "too many" in limited.value.detail
     assert limited.value.retry_after == 1
 
 
 def test_a_short_name_is_the_same_everywhere_and_shared_by_many() -> None:
-    assert clients.short_name("192.0.2.7") == clients.short_name("192.0.2.7")
-    assert clients.short_name("192.0.2.7") != clients.short_name("192.0.2.8")
-    assert len(bytes.fromhex(clients.short_name("192.0.2.7"))) == 3
+    assert short_name("192.0.2.7") == short_name("192.0.2.7")
+    assert short_name("192.0.2.7") != short_name("192.0.2.8")
+    assert len(bytes.fromhex(short_name("192.0.2.7"))) == 3
 
 
 @pytest.mark.parametrize(
@@ -232,6 +230,6 @@ async def test_an_operation_that_changes_something_is_never_sent_twice(
     rpc = FakeRpc()
     request = WebhookRequest(operation=operation, call_id=UUID(int=1), idempotency_key=key)
 
-    await rpc.services.do(request, request_id="r")
+    await rpc.services.do(request, caller=CALLER)
 
     assert rpc.are_repeatable == [is_repeatable]

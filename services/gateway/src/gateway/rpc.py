@@ -41,8 +41,7 @@ from common.contracts.webhook_api import (
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_servers import CLIENT_OVERLOAD, Route
-from gateway.access import clients
-from gateway.access.clients import short_name
+from gateway.access.clients import Caller, short_name
 from gateway.lookups.terms import takes_long
 from gateway.problems import (
     BatchTooLarge,
@@ -105,7 +104,7 @@ class RpcServices:
 
     client: RpcClient
 
-    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
         """Returns the lookup service's reply; a lookup that takes long waits for its client's turn.
 
         A company too large for its shared message is requested again in a smaller one.
@@ -114,40 +113,40 @@ class RpcServices:
         if not takes_long(request):
             # With others' large companies in its message, it is asked in a small one.
             with suppress(BatchTooLarge):
-                return await self._call(READS[country], request, LookupReply, request_id)
-        return await self._in_turn(_SEARCHES[country], request, LookupReply, request_id)
+                return await self._call(READS[country], request, LookupReply, caller)
+        return await self._in_turn(_SEARCHES[country], request, LookupReply, caller)
 
-    async def part(self, request: PartRequest, *, request_id: str) -> PartReply:
+    async def part(self, request: PartRequest, *, caller: Caller) -> PartReply:
         """Returns a page of a list; raises RateLimited if too many of the client's calls wait."""
-        return await self._in_turn(_PARTS[request.country], request, PartReply, request_id)
+        return await self._in_turn(_PARTS[request.country], request, PartReply, caller)
 
-    async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
+    async def companies(self, request: FindRequest, *, caller: Caller) -> FindReply:
         """Returns a page of one country's companies, in turn like `part`."""
-        return await self._in_turn(_FINDS[request.country], request, FindReply, request_id)
+        return await self._in_turn(_FINDS[request.country], request, FindReply, caller)
 
-    async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
+    async def match(self, request: MatchRequest, *, caller: Caller) -> MatchReply:
         """Returns the candidates of records in one country's register, in turn like `part`."""
-        return await self._in_turn(_MATCHES[request.country], request, MatchReply, request_id)
+        return await self._in_turn(_MATCHES[request.country], request, MatchReply, caller)
 
-    async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:
+    async def export(self, request: ExportRequest, *, caller: Caller) -> ExportPage:
         """Returns the next page of a copy of a register."""
-        named = request.model_copy(update={"client": short_name(clients.CURRENT.get())})
+        named = request.model_copy(update={"client": short_name(caller.client)})
         route = _EXPORTS[request.country]
-        return await self._call(route, named, ExportPage, request_id, timeout=EXPORT_TIMEOUT)
+        return await self._call(route, named, ExportPage, caller, timeout=EXPORT_TIMEOUT)
 
-    async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
+    async def suggest(self, request: SuggestRequest, *, caller: Caller) -> SuggestReply:
         """Returns suggestions; raises RateLimited if too many of the client's calls wait."""
-        return await self._in_turn(_SUGGESTIONS[request.country], request, SuggestReply, request_id)
+        return await self._in_turn(_SUGGESTIONS[request.country], request, SuggestReply, caller)
 
-    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+    async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:
         """Returns a page of the feed from the lookup service, which stores the events."""
-        return await self._call(_PAGES, request, FeedPage, request_id)
+        return await self._call(_PAGES, request, FeedPage, caller)
 
-    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+    async def event(self, request: EventRequest, *, caller: Caller) -> EventReply:
         """Returns an event from the lookup service, which checks that the owner may see it."""
-        return await self._call(_EVENTS, request, EventReply, request_id)
+        return await self._call(_EVENTS, request, EventReply, caller)
 
-    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
+    async def do(self, request: WebhookRequest, *, caller: Caller) -> WebhookReply:
         """Returns the registry's answer; no reply in time is a 503, not a 504 as for a lookup."""
         is_read = request.operation.method == "GET"
         is_list = request.operation in WATCHLIST_OPERATIONS
@@ -159,33 +158,33 @@ class RpcServices:
             repeated if is_read else once,
             request,
             WebhookReply,
-            request_id,
+            caller,
             deadline=ServiceUnavailable,
             client=request.owner if is_list else "",
             timeout=LONG_TIMEOUT if request.operation in LONG_OPERATIONS else TIMEOUT,
         )
 
-    async def watched(self, request: WatchedRequest, *, request_id: str) -> WatchedReply:
+    async def watched(self, request: WatchedRequest, *, caller: Caller) -> WatchedReply:
         """Returns the companies of watchlists from the webhook registry."""
-        return await self._call(_WATCHED, request, WatchedReply, request_id)
+        return await self._call(_WATCHED, request, WatchedReply, caller)
 
     async def _in_turn(
         self,
         route: Route,
         request: LookupRequest | SuggestRequest | PartRequest | FindRequest | MatchRequest,
         reply: type[R],
-        request_id: str,
+        caller: Caller,
     ) -> R:
-        client = short_name(clients.CURRENT.get())
+        client = short_name(caller.client)
         named = request.model_copy(update={"client": client})
-        return await self._call(route, named, reply, request_id, client=client)
+        return await self._call(route, named, reply, caller, client=client)
 
     async def _call(  # noqa: PLR0913 (the options of a call)
         self,
         route: Route,
         request: Contract,
         reply: type[R],
-        request_id: str,
+        caller: Caller,
         *,
         deadline: type[Problem] = LookupTimeout,
         client: str = "",
@@ -194,7 +193,7 @@ class RpcServices:
         """The reply; raises the client's problem, `deadline` if there was no reply in time."""
         try:
             return await self.client.call(
-                route, request, reply, timeout=timeout, request_id=request_id, client=client
+                route, request, reply, timeout=timeout, request_id=caller.request_id, client=client
             )
         except RpcFailed as failed:
             if failed.cause == CLIENT_OVERLOAD:

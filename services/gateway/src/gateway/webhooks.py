@@ -25,7 +25,7 @@ from common.contracts.webhook_api import (
     WebhookRequest,
 )
 from common.contracts.webhooks import AttemptStatus
-from gateway.access.clients import Network
+from gateway.access.clients import Caller, Network
 from gateway.http.formats import JSON
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import Invalid, Parameters, Query, choice, number, once, read_moment
@@ -46,7 +46,7 @@ IDEMPOTENCY_REPLAYED = "Idempotency-Replayed"
 class Webhooks(Protocol):
     """Carries out operations on webhooks; the registry checks the body and the owner."""
 
-    async def do(self, request: WebhookRequest, *, request_id: str) -> WebhookReply:
+    async def do(self, request: WebhookRequest, *, caller: Caller) -> WebhookReply:
         """Returns the answer to one operation.
 
         Raises the Problem that the registry reports, ServiceUnavailable (broker, database or
@@ -174,7 +174,7 @@ def webhook_handler(
             if endpoint.watched
             else WatchedQuery(),
         )
-        reply = await webhooks.do(webhook_request, request_id=context.request_id)
+        reply = await webhooks.do(webhook_request, caller=context.caller)
         return web.Response(
             status=reply.status, body=reply.body or None, headers=_headers(reply, endpoint)
         )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import structlog
 from aiohttp import hdrs, web
 
-from gateway.access.clients import CURRENT, Network, client_of
+from gateway.access.clients import Network, client_of
 from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Rate, Scope, parse_key
 from gateway.access.quotas import Quota, RateLimiter
 from gateway.access.single_flight import SingleFlight
@@ -56,6 +56,8 @@ class AuthResult(NamedTuple):
     key: ApiKey | None = None
     #: The reason to reject the request.
     refusal: Problem | None = None
+    #: The client of a counted request: the id of its key, or its address.
+    client: str = ""
 
 
 class Authenticator:
@@ -170,21 +172,19 @@ class Authenticator:
 
     def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
         client = self._client(request)
-        CURRENT.set(client)
         quota = self._anonymous.take(client)
         if not quota.allowed:
             refusal = _too_many(quota)
-        return AuthResult(quota, refusal=refusal)
+        return AuthResult(quota, refusal=refusal, client=client)
 
     def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
-        CURRENT.set(key.id)
         quota = self._keyed(key.rate).take(key.id)
         refusal: Problem | None = None
         if not quota.allowed:
             refusal = _too_many(quota)
         elif access.scope is not None and access.scope not in key.scopes:
             refusal = Forbidden(f"the API key lacks the scope {access.scope}")
-        return AuthResult(quota, key, refusal)
+        return AuthResult(quota, key, refusal, key.id)
 
 
 def _bad_key() -> Unauthorized:

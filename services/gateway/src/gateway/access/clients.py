@@ -3,8 +3,8 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from contextvars import ContextVar
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import NamedTuple
 
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
@@ -19,8 +19,11 @@ NO_ADDRESS = "local"
 _WITH_PORT = re.compile(r"\[(?P<v6>[^\]]+)\](?::[0-9]+)?|(?P<v4>[0-9.]+):[0-9]+")
 
 
-#: The client of the current request: the id of its key, or its address.
-CURRENT: ContextVar[str] = ContextVar("client", default="")
+class Caller(NamedTuple):
+    """A request, and its client: the id of its key, or its address."""
+
+    request_id: str
+    client: str
 
 
 def short_name(client: str) -> str:

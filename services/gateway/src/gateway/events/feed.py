@@ -18,6 +18,7 @@ from common.contracts.company import CompanyKey
 from common.contracts.events import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
 from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.domain.sentences import counted
+from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey, ApiKeys
 from gateway.events.notices import FeedNotices, Subscription
 from gateway.problems import (
@@ -46,10 +47,10 @@ class Events(Protocol):
     InternalError, and are bounded by a timeout.
     """
 
-    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+    async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:
         """Returns the events that follow a position; may be empty."""
 
-    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+    async def event(self, request: EventRequest, *, caller: Caller) -> EventReply:
         """Returns one event; raises EventNotFound, too."""
 
 
@@ -61,7 +62,7 @@ def write_cursor(position: int) -> str:
 class Watchlists(Protocol):
     """The companies of watchlists, which the webhook registry has."""
 
-    async def watched(self, request: WatchedRequest, *, request_id: str) -> WatchedReply:
+    async def watched(self, request: WatchedRequest, *, caller: Caller) -> WatchedReply:
         """Returns the companies that one of the lists has.
 
         Raises WatchlistNotFound, ServiceUnavailable, LookupTimeout or InternalError; bounded by a
@@ -76,37 +77,37 @@ class WatchedEvents:
     events: Events
     watchlists: Watchlists
 
-    async def page(self, request: FeedRequest, *, request_id: str) -> FeedPage:
+    async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:
         """Returns the next page; with watchlists, of the companies that they have now."""
         if not request.filter.watchlists:
-            return await self.events.page(request, request_id=request_id)
-        whole = await self.watchlists.watched(_watched(request), request_id=request_id)
+            return await self.events.page(request, caller=caller)
+        whole = await self.watchlists.watched(_watched(request), caller=caller)
         if whole.companies:
             known = _of_companies(request, whole.companies)
-            return await self.events.page(known, request_id=request_id)
-        return await self._compared(request, request_id)
+            return await self.events.page(known, caller=caller)
+        return await self._compared(request, caller)
 
-    async def _compared(self, request: FeedRequest, request_id: str) -> FeedPage:
+    async def _compared(self, request: FeedRequest, caller: Caller) -> FeedPage:
         everyones = _of_companies(request, ()).filter.model_copy(update={"companies": ()})
         asked = request.model_copy(update={"filter": everyones, "companies_only": True})
-        near = await self.events.page(asked, request_id=request_id)
+        near = await self.events.page(asked, caller=caller)
         if request.latest or near.expired:
             return near
         if near.companies is None:
             raise ServiceUnavailable("the lookup service is of an earlier release")
         watched = _watched(request).model_copy(update={"companies": near.companies})
-        found = await self.watchlists.watched(watched, request_id=request_id)
+        found = await self.watchlists.watched(watched, caller=caller)
         companies = {*(found.companies or ()), *request.filter.companies}.intersection(
             near.companies
         )
         if not companies:
             return FeedPage(position=near.position, has_more=near.has_more)
         bounded = _of_companies(request, companies).model_copy(update={"until": near.position})
-        return await self.events.page(bounded, request_id=request_id)
+        return await self.events.page(bounded, caller=caller)
 
-    async def event(self, request: EventRequest, *, request_id: str) -> EventReply:
+    async def event(self, request: EventRequest, *, caller: Caller) -> EventReply:
         """Returns one event."""
-        return await self.events.event(request, request_id=request_id)
+        return await self.events.event(request, caller=caller)
 
 
 def _watched(request: FeedRequest) -> WatchedRequest:
@@ -138,7 +139,7 @@ class ReadEvents:
         key: ApiKey,
         *,
         wait: float,
-        request_id: str,
+        caller: Caller,
         is_abandoned: Callable[[], bool],
     ) -> FeedPage:
         """Returns the next page; one without events comes after `wait` seconds. Raises a Problem.
@@ -146,13 +147,13 @@ class ReadEvents:
         The wait of a client that has disconnected ends, so that it leaves room for its next one.
         """
         if not wait:
-            return await self._read(request, request_id)
+            return await self._read(request, caller)
         clock = asyncio.get_running_loop().time
         deadline = clock() + wait
         # Subscribed before the first read: no event falls between the two.
         with self._reader(key), self.signals.subscribe(key.owner, request.filter) as signal:
             while True:
-                page = await self._read(request, request_id)
+                page = await self._read(request, caller)
                 is_over = signal.closed or is_abandoned() or clock() >= deadline
                 # A filter that matches nothing may have more to read than fits the wait.
                 if page.events or (page.has_more and is_over):
@@ -164,21 +165,21 @@ class ReadEvents:
                     return page
 
     async def stream(
-        self, request: FeedRequest, key: ApiKey, *, request_id: str
+        self, request: FeedRequest, key: ApiKey, *, caller: Caller
     ) -> AsyncGenerator[Sequence[FeedEvent]]:
         """Yields the events of each page; none, first of all and at intervals, as a sign of life.
 
         Ends at shutdown and when the key is revoked. Raises a Problem before the first item only.
         """
         with self._reader(key), self.signals.subscribe(key.owner, request.filter) as signal:
-            page = await self._read(request, request_id)
+            page = await self._read(request, caller)
             yield ()
             while not signal.closed and await self._is_valid(key):
                 yield page.events
                 request = _behind(request, page)
                 if page.has_more or await signal.wait(INTERVAL):
                     try:
-                        page = await self._next(request, request_id)
+                        page = await self._next(request, caller)
                     except (CursorExpired, WatchlistNotFound):
                         return
                 else:
@@ -200,8 +201,8 @@ class ReadEvents:
                 return True
         return False
 
-    async def _read(self, request: FeedRequest, request_id: str) -> FeedPage:
-        page = await self.events.page(request, request_id=request_id)
+    async def _read(self, request: FeedRequest, caller: Caller) -> FeedPage:
+        page = await self.events.page(request, caller=caller)
         if page.expired:
             raise CursorExpired(
                 "events after this cursor have expired; continue with the cursor in oldest",
@@ -209,9 +210,9 @@ class ReadEvents:
             )
         return page
 
-    async def _next(self, request: FeedRequest, request_id: str) -> FeedPage:
+    async def _next(self, request: FeedRequest, caller: Caller) -> FeedPage:
         try:
-            return await self._read(request, request_id)
+            return await self._read(request, caller)
         except _FAILURES:
             await asyncio.sleep(AFTER_FAILURE)
             return FeedPage(position=request.after or 0, has_more=True)

@@ -199,7 +199,7 @@ def events_handler(read: ReadEvents) -> Handler:
             feed_request,
             key,
             wait=wait,
-            request_id=context.request_id,
+            caller=context.caller,
             is_abandoned=lambda: request.transport is None,
         )
         return json_response(_document(page))
@@ -213,7 +213,7 @@ def event_handler(events: Events) -> Handler:
     async def event(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
         event_request = EventRequest(owner=context.required_key.owner, id=request.match_info["id"])
-        reply = await events.event(event_request, request_id=context.request_id)
+        reply = await events.event(event_request, caller=context.caller)
         return json_response(reply.body)
 
     return event
@@ -230,7 +230,7 @@ def stream_handler(read: ReadEvents) -> Handler:
             last_event_id=request.headers.get(LAST_EVENT_ID),
             owner=key.owner,
         )
-        pages = read.stream(feed_request, key, request_id=context.request_id)
+        pages = read.stream(feed_request, key, caller=context.caller)
         await anext(pages)
         return ServerSentEvents(pages)
 

@@ -13,6 +13,7 @@ from prometheus_client import Counter, Gauge
 from common.contracts.failures import Unavailable
 from common.contracts.find import ExportPage, ExportRequest
 from common.runtime.tasks import beside, delays
+from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey, ApiKeys
 from gateway.problems import LookupTimeout, RateLimited, ServiceUnavailable
 
@@ -37,7 +38,7 @@ _FAILURES = (ServiceUnavailable, LookupTimeout)
 class Exports(Protocol):
     """The companies of a register, in pages."""
 
-    async def export(self, request: ExportRequest, *, request_id: str) -> ExportPage:
+    async def export(self, request: ExportRequest, *, caller: Caller) -> ExportPage:
         """Returns the next page; raises ServiceUnavailable, LookupTimeout or InternalError."""
 
 
@@ -67,7 +68,7 @@ class ExportCompanies:
     random: Random = field(default_factory=Random)
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def begin(self, request: ExportRequest, key: ApiKey, request_id: str) -> "Export":
+    async def begin(self, request: ExportRequest, key: ApiKey, caller: Caller) -> "Export":
         """Reads the first page; raises a Problem, RateLimited while the key has an export."""
         lease, job = self.new_lease(), f"export {key.id}"
         try:
@@ -78,7 +79,7 @@ class ExportCompanies:
             raise RateLimited(
                 "another export of this key is in progress; one at a time", retry_after=_RETRY_AFTER
             )
-        export = Export(self, request, key, request_id, lease, job)
+        export = Export(self, request, key, caller, lease, job)
         try:
             await export.read_first()
         except BaseException:
@@ -113,7 +114,7 @@ class Export:
     companies: ExportCompanies
     request: ExportRequest
     key: ApiKey
-    request_id: str
+    caller: Caller
     lease: Lease
     job: str
     #: Companies sent so far.
@@ -123,7 +124,7 @@ class Export:
 
     async def read_first(self) -> None:
         """Reads the first page, and with it the place in the event feed."""
-        self._page = await self.companies.exports.export(self.request, request_id=self.request_id)
+        self._page = await self.companies.exports.export(self.request, caller=self.caller)
         self.position = self._page.position
 
     @asynccontextmanager
@@ -175,7 +176,7 @@ class Export:
         request = self.request.model_copy(update={"after": number})
         for delay in delays(self.companies.random):
             try:
-                return await self.companies.exports.export(request, request_id=self.request_id)
+                return await self.companies.exports.export(request, caller=self.caller)
             except _FAILURES as problem:
                 if clock() + delay > deadline:
                     raise ExportEnded(problem.code) from problem

@@ -34,15 +34,13 @@ def export_handler(companies: ExportCompanies, codes: StoredCodes) -> Handler:
     async def export(request: web.Request) -> web.StreamResponse:
         context = request[REQUEST_CONTEXT]
         parameters = parameters_of(request)
-        stored = await codes.explaining(
-            parameters, countries_of(parameters), request_id=context.request_id
-        )
+        stored = await codes.explaining(parameters, countries_of(parameters), caller=context.caller)
         asked = parse_export(parameters, stored)
         if request.version < HttpVersion11:
             # HTTP/1.0 ends a response by closing the connection, as a failure does.
             raise InvalidParameter("an export needs HTTP/1.1, which marks its end")
         key = context.required_key
-        begun = await companies.begin(asked, key, context.request_id)
+        begun = await companies.begin(asked, key, context.caller)
         return ExportResponse(begun, is_compressed=takes_gzip(request))
 
     return export
@@ -87,7 +85,7 @@ class ExportResponse(web.StreamResponse):
         finally:
             log.info(
                 "export.done",
-                request_id=self._export.request_id,
+                request_id=self._export.caller.request_id,
                 key_id=self._export.key.id,
                 country=self._export.request.country,
                 companies=self._export.count,

@@ -19,6 +19,7 @@ from common.contracts.events import rfc3339
 from common.runtime import tracing
 from common.runtime.public_port.conditional import compress
 from gateway.access.authentication import Access, Authenticator
+from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey
 from gateway.access.quotas import Quota
 from gateway.http.formats import Format, wanted_format
@@ -97,13 +98,18 @@ log = structlog.get_logger()
 class RequestContext:
     """Context of an admitted request."""
 
-    request_id: str
+    caller: Caller
     #: The remaining quota of the client.
     quota: Quota
     #: The verified key; None in anonymous requests.
     key: ApiKey | None = None
     #: The requested search, once the query is read.
     search_type: str = "none"
+
+    @property
+    def request_id(self) -> str:
+        """The id of the request."""
+        return self.caller.request_id
 
     @property
     def required_key(self) -> ApiKey:
@@ -177,11 +183,13 @@ class RequestMiddleware:
             path = _path_of(request)
             facts = self.routes.get(path, self.others)
             access = UNCOUNTED if request.method == hdrs.METH_OPTIONS else facts.access
-            quota, key, refusal = await self.authenticator.admit(request, access)
+            quota, key, refusal, client = await self.authenticator.admit(request, access)
             if path is UNMATCHED:
                 # A known path that does not allow the method responds in its own format.
                 facts = self.routes.get(request.path, self.others)
-            context = request[REQUEST_CONTEXT] = RequestContext(request_id, quota, key)
+            context = request[REQUEST_CONTEXT] = RequestContext(
+                Caller(request_id, client), quota, key
+            )
             try:
                 _check_encoding(request)
                 if refusal is not None:

@@ -16,6 +16,7 @@ from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import LookupReply, LookupRequest
 from common.domain.sentences import unknown_names
+from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey
 from gateway.access.quotas import Quota
 from gateway.http.middleware import REQUEST_CONTEXT
@@ -92,7 +93,7 @@ class LookUpAll:
     timeout: float = 1.8
 
     async def __call__(
-        self, requests: Sequence[LookupRequest | Problem], *, request_id: str
+        self, requests: Sequence[LookupRequest | Problem], *, caller: Caller
     ) -> list[LookupReply | Problem]:
         """Returns the result or problem of each lookup, in order and independent of the others."""
         turns = asyncio.Semaphore(SEARCHES_AT_ONCE)
@@ -109,7 +110,7 @@ class LookUpAll:
                 async with asyncio.timeout_at(deadline), turn:
                     if size > MAX_SIZE:
                         return BatchTooLarge()
-                    reply = await self.lookups.look_up(request, request_id=request_id)
+                    reply = await self.lookups.look_up(request, caller=caller)
                     size += len(reply.body)
                     return reply
             except TimeoutError:
@@ -130,7 +131,7 @@ def batch_handler(look_up_all: LookUpAll, charge: Charge) -> Handler:
         context = request[REQUEST_CONTEXT]
         if context.key is not None:
             context.quota = charge(context.key, len(lookups) - 1)
-        results = await look_up_all(lookups, request_id=context.request_id)
+        results = await look_up_all(lookups, caller=context.caller)
         members = b",".join(_member(result, context.request_id) for result in results)
         return json_response(b'{"results":[%b]}' % members)
 

@@ -23,6 +23,7 @@ from common.contracts.find import (
 from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
 from common.domain.known_values import forms_named
 from common.domain.sentences import nearest
+from gateway.access.clients import Caller
 from gateway.access.single_flight import SingleFlight
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import Parameters, Query, listed_countries
@@ -159,7 +160,7 @@ def _words(text: str) -> list[str]:
 class Finds(Protocol):
     """Finds the companies of one country that fit filters."""
 
-    async def companies(self, request: FindRequest, *, request_id: str) -> FindReply:
+    async def companies(self, request: FindRequest, *, caller: Caller) -> FindReply:
         """Returns a page of one country's companies; raises as `Lookups.look_up`."""
 
 
@@ -174,27 +175,27 @@ class StoredCodes:
     _reads: SingleFlight[FindReply] = field(default_factory=SingleFlight)
 
     async def of(
-        self, countries: Iterable[Country], *, request_id: str
+        self, countries: Iterable[Country], *, caller: Caller
     ) -> Mapping[Country, FindReply]:
         """Returns the codes of registers; raises as `Finds.companies`."""
-        return {country: await self._of(country, request_id) for country in countries}
+        return {country: await self._of(country, caller) for country in countries}
 
     async def explaining(
-        self, parameters: Parameters, countries: Iterable[Country], *, request_id: str
+        self, parameters: Parameters, countries: Iterable[Country], *, caller: Caller
     ) -> Mapping[Country, FindReply]:
         """Returns the codes that the words of filters may mean; none without words."""
         if not takes_words(parameters):
             return {}
-        return await self.of(countries, request_id=request_id)
+        return await self.of(countries, caller=caller)
 
-    async def _of(self, country: Country, request_id: str) -> FindReply:
+    async def _of(self, country: Country, caller: Caller) -> FindReply:
         at, reply = self._kept.get(country, (0.0, None))
         if reply is not None and self.clock() - at < _KEPT:
             return reply
 
         async def read() -> FindReply:
             counted = FindRequest(country=country, limit=0, facets=tuple(Facet))
-            return await self.finds.companies(counted, request_id=request_id)
+            return await self.finds.companies(counted, caller=caller)
 
         reply = await self._reads(country, read)
         self._kept[country] = self.clock(), reply
@@ -211,7 +212,7 @@ def codes_handler(stored: StoredCodes) -> Handler:
     async def codes(request: web.Request) -> web.Response:
         query = _CodesQuery.parse(parameters_of(request))
         name = CodeList(request.match_info["list"])
-        known = await stored.of(query.country, request_id=request[REQUEST_CONTEXT].request_id)
+        known = await stored.of(query.country, caller=request[REQUEST_CONTEXT].caller)
         body = Codes(codes=tuple(codes_of(name, known))).model_dump_json().encode()
         return json_response(body, cache_control=CACHE_CONTROL)
 

@@ -360,13 +360,11 @@ def find_handler(finds: Finds, codes: StoredCodes) -> Handler:
     """Returns the handler of lists; a client may reuse a page for a minute, as a company."""
 
     async def find(request: web.Request) -> web.Response:
-        request_id, parameters = request[REQUEST_CONTEXT].request_id, parameters_of(request)
+        caller, parameters = request[REQUEST_CONTEXT].caller, parameters_of(request)
         countries = countries_of(parameters)
-        stored = await codes.explaining(parameters, countries, request_id=request_id)
+        stored = await codes.explaining(parameters, countries, caller=caller)
         requests = parse_find(parameters, stored)
-        replies = await asyncio.gather(
-            *(finds.companies(each, request_id=request_id) for each in requests)
-        )
+        replies = await asyncio.gather(*(finds.companies(each, caller=caller) for each in requests))
         return json_response(document(requests, replies), cache_control=CACHE_CONTROL)
 
     return find

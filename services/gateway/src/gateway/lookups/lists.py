@@ -20,6 +20,7 @@ from common.contracts.lookup import (
     SuggestRequest,
 )
 from common.domain.written import plain_name
+from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import (
     COUNTRY,
@@ -51,7 +52,7 @@ DEFAULT_LIMIT = 10
 class Suggestions(Protocol):
     """Completes partly typed company names."""
 
-    async def suggest(self, request: SuggestRequest, *, request_id: str) -> SuggestReply:
+    async def suggest(self, request: SuggestRequest, *, caller: Caller) -> SuggestReply:
         """Returns companies whose names complete the text, best first; may be empty.
 
         Raises ServiceUnavailable (broker, database or lookup service, or its index is still
@@ -62,7 +63,7 @@ class Suggestions(Protocol):
 class Parts(Protocol):
     """Reads the lists of a company page by page."""
 
-    async def part(self, request: PartRequest, *, request_id: str) -> PartReply:
+    async def part(self, request: PartRequest, *, caller: Caller) -> PartReply:
         """Returns a page of a list of a company; raises as `Lookups.look_up`."""
 
 
@@ -130,8 +131,8 @@ def suggest_handler(suggestions: Suggestions) -> Handler:
 
     async def suggest(request: web.Request) -> web.Response:
         suggestion = parse_suggestion(parameters_of(request))
-        request_id = request[REQUEST_CONTEXT].request_id
-        reply = await suggestions.suggest(suggestion, request_id=request_id)
+        caller = request[REQUEST_CONTEXT].caller
+        reply = await suggestions.suggest(suggestion, caller=caller)
         return json_response(reply.body, cache_control=CACHE_CONTROL)
 
     return suggest
@@ -143,7 +144,7 @@ def part_handler(parts: Parts, part: ListedPart) -> Handler:
     async def page(request: web.Request) -> web.Response:
         path = request.match_info
         query = parse_part(part, path["country"], path["vat"], parameters_of(request))
-        reply = await parts.part(query, request_id=request[REQUEST_CONTEXT].request_id)
+        reply = await parts.part(query, caller=request[REQUEST_CONTEXT].caller)
         return json_response(reply.body, cache_control=CACHE_CONTROL)
 
     return page

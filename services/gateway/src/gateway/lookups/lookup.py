@@ -17,6 +17,7 @@ from common.contracts.lookup import (
 )
 from common.domain.sentences import did_you_mean
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
+from gateway.access.clients import Caller
 from gateway.http.formats import Format, entity_tag, negotiated
 from gateway.http.middleware import REQUEST_CONTEXT, accept_of, parameters_of
 from gateway.http.parameters import (
@@ -48,7 +49,7 @@ SEARCH_PARAMETERS: Final = (*(each.value for each in TYPED_SEARCHES), SEARCH)
 class Lookups(Protocol):
     """Looks up one company by any search type, such as a number, a name or an address."""
 
-    async def look_up(self, request: LookupRequest, *, request_id: str) -> LookupReply:
+    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
         """Returns the one company that answers the request.
 
         Raises CompanyNotFound, ServiceUnavailable (broker, database or lookup service),
@@ -169,7 +170,7 @@ def lookup_handler(
             parameters |= {name: [value] for name, value in request.match_info.items()}
         lookup, format_ = parse_lookup(parameters, typed=typed, accept=accept_of(request))
         context.search_type = requested_search(lookup)
-        reply = await lookups.look_up(lookup, request_id=context.request_id)
+        reply = await lookups.look_up(lookup, caller=context.caller)
         headers = {
             ETAG: entity_tag(reply.tag, format_),
             hdrs.CACHE_CONTROL: CACHE_CONTROL,

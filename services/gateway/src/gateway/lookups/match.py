@@ -32,6 +32,7 @@ from common.contracts.match import (
 )
 from common.domain.sentences import unknown_names
 from common.domain.written import is_placeholder, plain_name, read_country
+from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT
 from gateway.http.parameters import COUNTRY, invalid_parameters
 from gateway.http.responses import (
@@ -137,7 +138,7 @@ def read_record(record_id: str, fields: Mapping[str, str]) -> MatchRecord | Matc
 class Matches(Protocol):
     """Weighs the companies of one country that records may be."""
 
-    async def match(self, request: MatchRequest, *, request_id: str) -> MatchReply:
+    async def match(self, request: MatchRequest, *, caller: Caller) -> MatchReply:
         """Returns the candidates of each record, in order; raises as `Lookups.look_up`."""
 
 
@@ -148,12 +149,12 @@ class MatchAll:
     matches: Matches
 
     async def __call__(
-        self, query: MatchQuery, *, request_id: str
+        self, query: MatchQuery, *, caller: Caller
     ) -> list[MatchResult | RejectedRecord]:
         """Returns the result or problem of each record, in order and independent of the others."""
         asked = [record for record in query.records if isinstance(record, MatchRecord)]
         weighed = await asyncio.gather(
-            *(self._weighed(country, asked, query.limit, request_id) for country in Country)
+            *(self._weighed(country, asked, query.limit, caller) for country in Country)
         )
         results = iter(
             [
@@ -166,7 +167,7 @@ class MatchAll:
         ]
 
     async def _weighed(
-        self, country: Country, records: Sequence[MatchRecord], limit: int, request_id: str
+        self, country: Country, records: Sequence[MatchRecord], limit: int, caller: Caller
     ) -> list[WeighedRecord | Problem | None]:
         places = [n for n, each in enumerate(records) if each.country in (None, country)]
         starts = range(0, len(places), RECORDS_AT_ONCE)
@@ -175,7 +176,7 @@ class MatchAll:
             MatchRequest(country=country, records=tuple(records[n] for n in part), limit=limit)
             for part in parts
         )
-        replies = await asyncio.gather(*(self._reply(each, request_id) for each in requests))
+        replies = await asyncio.gather(*(self._reply(each, caller) for each in requests))
         found: list[WeighedRecord | Problem | None] = [None] * len(records)
         for part, reply in zip(parts, replies, strict=True):
             for place, answer in zip(part, reply, strict=True):
@@ -183,10 +184,10 @@ class MatchAll:
         return found
 
     async def _reply(
-        self, request: MatchRequest, request_id: str
+        self, request: MatchRequest, caller: Caller
     ) -> Sequence[WeighedRecord | Problem]:
         try:
-            reply = await self.matches.match(request, request_id=request_id)
+            reply = await self.matches.match(request, caller=caller)
         except Problem as problem:
             return [problem] * len(request.records)
         return [
@@ -269,7 +270,7 @@ def match_handler(match_all: MatchAll, charge: Charge) -> Handler:
         context = request[REQUEST_CONTEXT]
         if context.key is not None:
             context.quota = charge(context.key, len(query.records) - 1)
-        results = await match_all(query, request_id=context.request_id)
+        results = await match_all(query, caller=context.caller)
         return json_response(document(results, context.request_id))
 
     return match

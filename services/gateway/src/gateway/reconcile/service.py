@@ -242,7 +242,7 @@ class Reconciliation:
         if number is None:
             raise CompanyNotFound("this is no registration number of the register")
         reply = await self.lookups.look_up(
-            lookup_of(country, number), request_id=request[REQUEST_CONTEXT].request_id
+            lookup_of(country, number), caller=request[REQUEST_CONTEXT].caller
         )
         # Without a portal the view of a company is this page.
         view = self.portal_url and self._links(request).view(country).replace("{{id}}", number)
@@ -278,7 +278,7 @@ class Reconciliation:
         results: dict[str, MatchResult] = {}
         if records:
             asked = MatchQuery(records, limit)
-            for result in await self.match_all(asked, request_id=context.request_id):
+            for result in await self.match_all(asked, caller=context.caller):
                 if not isinstance(result, MatchResult):
                     # The protocol has no errors for single queries: the whole batch fails.
                     raise result.problem
@@ -295,7 +295,7 @@ class Reconciliation:
         known = {each: number for each, number in numbers.items() if number is not None}
         replies = await self.look_up_all(
             [lookup_of(country, number, *sorted(include)) for number in known.values()],
-            request_id=context.request_id,
+            caller=context.caller,
         )
         rows: dict[str, dict[str, list[Any]]] = {
             each: {name: [] for name in extension.properties} for each in extension.ids
@@ -375,7 +375,7 @@ class Completions:
             return []
         try:
             reply = await self.lookups.look_up(
-                lookup_of(country, number), request_id=request[REQUEST_CONTEXT].request_id
+                lookup_of(country, number), caller=request[REQUEST_CONTEXT].caller
             )
         except CompanyNotFound:
             return []
@@ -396,8 +396,8 @@ class Completions:
             asked = SuggestRequest(
                 country=country, text=text[:longest], limit=MAX_SUGGESTIONS, after=after
             )
-            request_id = request[REQUEST_CONTEXT].request_id
-            page = orjson.loads((await self.suggestions.suggest(asked, request_id=request_id)).body)
+            caller = request[REQUEST_CONTEXT].caller
+            page = orjson.loads((await self.suggestions.suggest(asked, caller=caller)).body)
             found += page["suggestions"]
             after = page["cursor"]
             if after is None:
