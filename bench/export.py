@@ -1,4 +1,4 @@
-"""Copies of a register: the rate of one reader, lookups beside it, and memory for slow readers."""
+"""Copies of a register: the rate of one reader, concurrent lookups, and memory for slow readers."""
 
 import os
 import shutil

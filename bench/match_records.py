@@ -4,7 +4,7 @@ The companies are the real ones of the folder SHARED_DATA among invented ones. A
 the real samples lack: contacts, ended namesakes, chains of subsidiaries, differences of customers'
 data, and Danish addresses from a list of real ones. One company in eight is held out of the
 register, unless another has its name, so that its records mean none; nor do those of the other
-country's companies. A foreign company that is registered beside its branch has no records: the
+country's companies. A foreign company that is registered like its branch has no records: the
 branch is meant.
 """
 
@@ -32,7 +32,7 @@ SEED: Final = 20_261_125
 #: The day on which documents are read.
 _DAY: Final = date(2026, 11, 2)
 _HELD_OUT: Final = 8
-#: The fields of a record beside its id; a type with `country` names the register.
+#: The fields of a record except its id; a type with `country` names the register.
 KINDS: Final = {
     "name": ("name", "country"),
     "name, postal code": ("name", "postal_code", "country"),
@@ -260,7 +260,7 @@ def _record(
 
 
 def _other(company: Company, field: str, kind: str, made: World, random: Random) -> str:
-    """Returns the company's contact, or an unregistered one; never beside a weak name."""
+    """Returns the company's contact, or an unregistered one; never with a weak name."""
     share = 0.3 if kind.startswith(("name", "all")) else 0.0
     return _else(company, field, share, made, random) or ""
 

@@ -250,7 +250,7 @@ def _stored_companies(client: MongoClient[dict[str, Any]]) -> Iterator[IndexedCo
 
 
 def _interference(loaded: LoadedSystem, names: Sequence[str], scale: Scale) -> Iterator[Figure]:
-    """Yields the latency of lookups over one connection, alone and beside searches by name."""
+    """Yields the latency of lookups over one connection, alone and during searches by name."""
     for module in ("lookup", "gateway"):
         loaded.system.start(module).wait_until_ready()
     searches = Beside([f"/api/name?country=no&q={quote(name)}" for name in names], loaded.key)

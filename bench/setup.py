@@ -127,7 +127,7 @@ class LoadedSystem:
         seconds: int,
         beside: Beside | None = None,
     ) -> Load:
-        """Returns the figures of paths, by default lookups by number, perhaps beside another."""
+        """Returns the figures of paths, by default lookups by number, perhaps during other load."""
         url = self.system.base_url
         measure = partial(load, url, paths or self.paths, key=self.key, connections=connections)
         if beside is None:

@@ -1,6 +1,6 @@
 """The time to find an event's webhooks, by the number of webhooks.
 
-With webhooks that follow companies, with webhooks of every type of filter, and with these beside
+With webhooks that follow companies, with webhooks of every type of filter, and with these next to
 webhooks that follow watchlists.
 """
 

@@ -106,7 +106,7 @@ def _built(images: Sequence[str]) -> set[str]:
 
 
 def _output(*command: str) -> str:
-    """What a command prints; empty if it fails."""
+    """Returns the output of a command, or an empty text if it fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_COMMAND)
     return done.stdout.strip() if done.returncode == 0 else ""
 

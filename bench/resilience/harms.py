@@ -1,4 +1,4 @@
-"""What a fault does to a container; each function returns when that is over."""
+"""The effects of faults on containers; each function returns when its effect is over."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

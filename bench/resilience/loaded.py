@@ -64,7 +64,7 @@ class LoadedCluster:
                 print(f"not at every webhook: {event}", flush=True)
 
     def outcome(self, run: Run) -> Outcome:
-        """What became of the events and lookups of a run by now."""
+        """Returns the outcome of the events and lookups of a run until now."""
         completed = self.received.completed
         waits = [
             completed[event] - self.events.at[event] for event in run.events if event in completed

@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def missed(self) -> list[str]:
-        """What did not hold; empty if the goal was met."""
+        """The missed goals; empty if all were met."""
         failed = [one for one in self.failed if not self._may_fail(one)]
         return [
             reason

@@ -63,7 +63,7 @@ def the_record(form: Form) -> dict[str, str]:
 
 
 def read_value(record: MatchRecord, form: Form) -> str:
-    """What the lookup service reads of the field of a form."""
+    """The value that the lookup service reads from the field of a form."""
     read = read_record(record, Country(form.country))
     assert read.unread == ()
     return {

@@ -146,7 +146,7 @@ BUILT_HERE = f"images: {TAG} was built on this machine and has no digest\n"
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """What a build of images reads of a checkout."""
+    """The files of a checkout that a build of images reads."""
     shutil.copytree(IMAGES, tmp_path / "checkout" / "deploy" / "images")
     packages = tmp_path / "checkout" / "services" / "gateway"
     packages.mkdir(parents=True)

@@ -41,7 +41,7 @@ def test_the_order_of_a_release_is_one() -> None:
 
 
 def typed(folder: Path, *words: str) -> list[str]:
-    """What kubectl was told; `#` and an error, if the command failed."""
+    """The calls of kubectl, then `#` and an error if the command failed."""
     done = subprocess.run(
         [KUBERNETES / "run", words[0], "--look-every=0", *words[1:]],
         env=kubectl.install(folder),

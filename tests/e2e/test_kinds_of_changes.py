@@ -74,7 +74,7 @@ def syncing(running: Running, served: Served, command: str, **settings: str) -> 
 
 
 def the_next_day(register: Any, subjects: Subjects) -> None:
-    """What is upcoming tomorrow comes today, as if a day had passed.
+    """Upcoming records of tomorrow come today, as if a day had passed.
 
     The documents say tomorrow still, so the sync is to read others from here on.
     """

@@ -1,4 +1,4 @@
-"""What the guides say about RabbitMQ, asked of one: its programs and its metrics."""
+"""The guides name programs and metrics that RabbitMQ has."""
 
 import asyncio
 import re

@@ -129,7 +129,7 @@ def in_a_shell(system: System, line: str) -> None:
 
 
 async def done(system: System, line: str, settings: Mapping[str, str]) -> str:
-    """What the command prints; it has to succeed."""
+    """The output of the command, which has to succeed."""
     _python, _m, module, *arguments = shlex.split(line)
     own = System(
         system.folder, system.amqp_url, system.mongo_url, {**system.environment, **settings}

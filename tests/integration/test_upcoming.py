@@ -1,4 +1,4 @@
-"""What is upcoming is applied on its day, by a pass over its source or an import."""
+"""Upcoming records are applied on their day, by a pass over their source or an import."""
 
 from dataclasses import replace
 from datetime import date, timedelta

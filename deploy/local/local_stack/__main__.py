@@ -29,7 +29,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("stop", help="end a run that is in the background")
     commands.add_parser("install", help="install the servers' programs where they are missing")
     beside = commands.add_parser(
-        "with-servers", help="run a command beside servers of its own, unless they are given"
+        "with-servers", help="run a command with servers of its own, unless they are given"
     )
     beside.add_argument("words", nargs=argparse.REMAINDER, metavar="command")
     receiver = commands.add_parser(

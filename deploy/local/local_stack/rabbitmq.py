@@ -129,7 +129,7 @@ class RabbitMQ(Server):
         self.control("rabbitmqctl", "set_vm_memory_high_watermark", watermark)
 
     def control(self, program: str, *arguments: str) -> str:
-        """What a program of RabbitMQ prints about this node; SetupError if it fails."""
+        """Returns the output of a program of RabbitMQ about this node, or raises SetupError."""
         command = [str(_PROGRAMS / program), *arguments]
         return complete(command, self._environment(), seconds=_CONTROL_TIMEOUT)
 

@@ -1,4 +1,4 @@
-"""What a fault's row says, and when it meets its goal."""
+"""The row of a fault, and when it meets its goal."""
 
 import pytest
 

@@ -99,7 +99,7 @@ class CompanyNotFound(ApiError):
 
 
 class CompanyRemoved(ApiError):
-    """The company was removed by order of its register, and nothing of it is told."""
+    """The company was removed by order of its register."""
 
     code = "company_removed"
 

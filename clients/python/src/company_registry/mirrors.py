@@ -128,7 +128,7 @@ class Verified(NamedTuple):
 
 
 def verify(client: Client, path: Path, country: Country) -> Verified:
-    """Compares a mirror with a new copy, which needs as much space beside it for the time.
+    """Compares a mirror with a new copy, which needs as much space meanwhile.
 
     Both are compared after the same events, so that a register may change meanwhile. A change that
     the new copy already has may not be an event yet: after 20 s they are found different.

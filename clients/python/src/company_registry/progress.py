@@ -67,7 +67,7 @@ class Progress:
 
     @property
     def waiting(self) -> str:
-        """The reason for waiting, `waiting 41 s for the key's rate (1,200 rows a minute)`, or empty."""
+        """The reason for waiting: `waiting 41 s for the key's rate (1,200 rows a minute)`."""
         seconds = math.ceil(self._resumes - self.clock())
         if seconds <= 0:
             return ""

@@ -160,7 +160,7 @@ def _touches(changed: str, field: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The parts of a stored filter that are compared with an event beside the keys."""
+    """The parts of a stored filter that are compared with an event in addition to the keys."""
 
     forms: frozenset[str] = frozenset()
     #: As the municipality is compared.
@@ -205,7 +205,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The conditions of an event beside a key of the webhook."""
+    """The conditions of an event in addition to a key of the webhook."""
 
     event_types: frozenset[EventType]
     limits: Limits

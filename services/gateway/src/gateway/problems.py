@@ -60,7 +60,7 @@ class CompanyNotFound(Problem, status=HTTPStatus.NOT_FOUND):
 
 
 class CompanyRemoved(Problem, status=HTTPStatus.GONE):
-    """The company was removed by order of its register, and only the day is told; 410."""
+    """The company was removed by order of its register; 410 with the day alone."""
 
     def __init__(self, detail: str, *, removed_on: str) -> None:
         """`removed_on` is the day of the removal, `YYYY-MM-DD`."""

@@ -28,7 +28,7 @@ MAX_COMPANIES = 1000
 #: Maximum entries of each other part of a filter.
 MAX_TEXTS = 100
 
-#: Fields that changes may have: of companies and their production units, and lists beside them.
+#: Fields that changes may have: of companies, their production units and their lists.
 FIELDS: Final = frozenset(
     {
         *Company.model_fields,

@@ -26,7 +26,7 @@ _ADDED: Final = (
 )  # fmt: skip
 _MATCH, _NONE, _ERROR = "match", "none", "error"
 
-#: What a result may have beside its decision and candidates.
+#: Fields of a result in addition to its decision and candidates.
 _MORE: Final = ("reason", "unread", "assumed")
 
 #: A result as it is kept: what the service said of a row.

@@ -1,4 +1,4 @@
-"""What every command has: options, a service with its key, and the output of errors."""
+"""Common to all commands: options, a service with its key, and the output of errors."""
 
 import inspect
 import json

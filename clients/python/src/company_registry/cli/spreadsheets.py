@@ -1,4 +1,4 @@
-"""What commands over files share: reading, progress, and a journal to go on from."""
+"""Common to commands over files: reading, progress, and a journal to continue from."""
 
 import json
 import sys
@@ -124,7 +124,7 @@ def _path(out: Path) -> Path:
     return out.with_name(f"{out.name}.journal")
 
 
-#: Seconds of a job that is told beforehand how long it takes.
+#: Seconds of a job from which its duration is printed beforehand.
 _LONG: Final = 60
 
 

@@ -108,7 +108,7 @@ class Capital(Contract):
 
 
 class RegisterName(StrEnum):
-    """A Norwegian register in which an entity may be entered beside the main one."""
+    """A Norwegian register in which an entity may be entered in addition to the main one."""
 
     BUSINESS_ENTERPRISES = "business_enterprises"
     VAT = "vat"

@@ -24,7 +24,7 @@ class ShortenedNumber(InvalidIdentifier):
 
 
 class NumberType(StrEnum):
-    """What the words around a number say that it is."""
+    """The type of a number, by the words around it."""
 
     REGISTRATION = "registration"
     UNIT = "unit"

@@ -220,7 +220,7 @@ class ContentProtocol(asyncio.StreamReaderProtocol):
             super().data_received(others)
 
 
-#: Seconds until the next address of a host is tried beside those that have not answered: one of a
+#: Seconds until the next address of a host is tried as well, if none has answered: one of a
 #: cluster's nodes may be dead and still be named.
 _NEXT_ADDRESS = 0.25
 #: A host that neither acknowledges what was sent nor a probe within 3 s is gone. AMQP's heartbeats

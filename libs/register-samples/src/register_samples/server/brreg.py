@@ -122,7 +122,7 @@ class Section:
         return None
 
     def _remains(self, document: Document) -> Document:
-        """Returns what is told of a deleted entry, or a whole one."""
+        """Returns the answer for a deleted entry, or a whole entry."""
         if "slettedato" not in document:
             return document
         told = (_NUMBER, "navn", "organisasjonsform", "slettedato")

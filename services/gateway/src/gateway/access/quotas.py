@@ -117,7 +117,7 @@ class RateLimiter:
         return self._quota(window, allowed=allowed)
 
     def give_back(self, client: str) -> None:
-        """Uncounts one request that no other gateway knows of, if its window has not ended."""
+        """Uncounts one request that is not reported yet, if its window has not ended."""
         window = self._known(client)
         if window is not None and window.used > window.reported:
             window.used -= 1

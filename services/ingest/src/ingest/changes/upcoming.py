@@ -1,8 +1,8 @@
-"""What is to come of companies and units, stored until its day (ADR 0068).
+"""Upcoming records of companies and units, stored until their day (ADR 0068).
 
 One document per company or unit: the records of all of its later days. It is written in the
-transaction that stores the record, and the record's state has a hash of it, so it is never read
-until its day has come.
+transaction that stores the record, and the record's state has a hash of it, so it is not read
+before its day.
 """
 
 from collections.abc import Sequence

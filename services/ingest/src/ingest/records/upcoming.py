@@ -1,4 +1,4 @@
-"""What a document says about later days: the records as which it will read then (ADR 0068)."""
+"""Upcoming records: a document read as of the later days that it names (ADR 0068)."""
 
 import hashlib
 from collections.abc import Iterator, Sequence

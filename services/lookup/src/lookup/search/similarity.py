@@ -152,7 +152,7 @@ def figure_places(words: Sequence[str]) -> tuple[int, ...]:
 def lacks_figure(query: Words, name: Words, written: Collection[str], form: str) -> bool:
     """Returns True if a figure of the query makes it another name: the name lacks it.
 
-    A number that is `written` as a word is one only beside another number (`Back to Nature`). An
+    A number that is `written` as a word is one only next to another number (`Back to Nature`). An
     initial within a name may be one of its words, or be left out (`Jens P Prøve`), and a letter at
     the end may be what is left of the name's `form` (`Nordlys S`). A department of which the
     name says nothing has a number of its own (`Nordlys afd. 2`).

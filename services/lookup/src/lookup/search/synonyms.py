@@ -79,7 +79,7 @@ OWNER_MARK: Final = "ved"
 #: names in both registers, and their branches of foreign companies.
 CONNECTORS: Final = frozenset({"og", "and", "und", "et"})
 
-#: Equivalent words beside abbreviations.
+#: Equivalent words, abbreviations included.
 SAME_WORD: Final = {
     **FULL_WORD,
     # Numbers up to twelve are written as words or digits; `en` is also an article.

@@ -1,1 +1,1 @@
-"""Companies by filters, with totals, counts and orders: arrays beside the index (ADR 0049)."""
+"""Companies by filters, with totals, counts and orders: arrays next to the index (ADR 0049)."""

@@ -62,7 +62,7 @@ class NumberMatches(NamedTuple):
     has_unit: bool = False
 
 
-#: Nothing beside the company's JSON.
+#: No numbers match.
 NO_NUMBERS: Final = NumberMatches()
 
 
@@ -327,7 +327,7 @@ def log_odds(features: Features) -> float:
 
 
 class CandidateCompany(NamedTuple):
-    """A company's stored JSON, and what is numbers of it beside that."""
+    """A company's stored JSON, and its numbers that match the record."""
 
     core: bytes
     numbers: NumberMatches = NO_NUMBERS

@@ -1,6 +1,6 @@
 """A customer's record, read as the register of one country would have it.
 
-Spreadsheets mix up their columns: a postal code is read beside its town or in its place, and an
+Spreadsheets mix up their columns: a postal code is read next to its town or in its place, and an
 invalid number as a phone number.
 """
 
@@ -52,7 +52,7 @@ class ReadRecord(NamedTuple):
 
 
 class _Numbers(NamedTuple):
-    """What a record's number and phone number are, also if they changed places."""
+    """The numbers of a record; its number and its phone number may have changed places."""
 
     number: str
     unit: str

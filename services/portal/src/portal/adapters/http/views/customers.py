@@ -131,7 +131,7 @@ async def match(request: web.Request) -> web.Response:
 
 
 async def review(request: web.Request) -> web.Response:
-    """Shows a row beside its candidates."""
+    """Shows a row next to its candidates."""
     held = await _held(request)
     row = int(request.match_info["row"])
     if held is None or row >= len(held.outcomes.piles):
