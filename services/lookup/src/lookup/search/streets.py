@@ -27,8 +27,8 @@ KINDS = {
 ENDINGS = ("gade", "gaden", "gate", "gata", "gaten", "gt", "vej", "vejen", "vei", "veien", "veg",
            "vegen", "vn", "plads", "pladsen", "plass", "plassen", "torv", "torvet", "torg",
            "torget")  # fmt: skip
-#: Words before the kind that are one only in streets; the abbreviations of all names apply, too. "St." is
-#: Sankt and Store.
+#: Words before the kind that are one only in streets; the abbreviations of all names apply, too.
+#: "St." is Sankt and Store.
 STREET_FORMS = {
     "sankt": ("store", "sant"),
     "nedre": ("ned",),
