@@ -459,6 +459,20 @@ async def test_a_body_that_does_not_arrive_is_refused(framing: str) -> None:
     assert b"within 0.05 s" in answered
 
 
+async def test_a_body_may_arrive_for_longer_than_a_head() -> None:
+    half = bytes(32 * 1024)
+
+    async def read(request: web.Request) -> web.Response:
+        return web.Response(text=str(len(await request.read())))
+
+    async with serving(head=0.05, app=answering(read)) as server, server.client() as uploading:
+        uploading.writer.write(a_head("POST /", f"Content-Length: {2 * len(half)}") + half)
+        # Another connection that sends nothing has been closed by then.
+        assert await server.exchange(b"") == b""
+
+        assert await uploading.ask(half) == 200
+
+
 async def test_a_connection_may_be_idle_longer_than_the_head_timeout() -> None:
     async with serving(head=0.05) as server, server.client() as idle:
         first = await idle.ask(NOT_FOUND)

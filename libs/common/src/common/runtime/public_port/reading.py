@@ -212,8 +212,9 @@ class RequestReader(Connection):
         is_following = self._is_busy and self._body is None
         if is_following and self._socket and (has_head or len(self._unparsed) > MAX_HEAD):
             self._socket.pause_reading()
-        is_partial = self._unparsed.strip(_NEWLINES) if is_following else self._head_size
-        if is_partial and not (is_following and has_head):
+        # A body that arrives has a time of its own.
+        is_partial = self._unparsed.strip(_NEWLINES) if self._is_busy else self._head_size
+        if is_partial and self._body is None and not (is_following and has_head):
             self._expect("head_timeout", self._shared.limits.head)
         elif self._is_busy:
             self._stop("head_timeout")
