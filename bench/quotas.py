@@ -19,7 +19,7 @@ from bench.processes import family, processor_seconds
 from bench.scale import Scale
 from bench.setup import servers
 from common.mongo import Client, connected, database
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from gateway.access.keys import Rate
 from gateway.access.quotas import RateLimiter, SharedQuotas
 
@@ -98,7 +98,7 @@ async def _cost(load: _Load, gateways: int, mongod: int, client: Client | None) 
     for each in [*quotas, *quotas]:
         await each.count_gateways()
     limiters = [each.limiter("bench", load.rate) for each in quotas]
-    async with beside(*(each.run() for each in quotas)):
+    async with background(*(each.run() for each in quotas)):
         return await _processor_time(load, limiters, mongod)
 
 

@@ -28,7 +28,7 @@ from bench.resilience.loaded import LoadedCluster, Run
 from bench.resilience.random_faults import RandomFaults
 from bench.resilience.receiver import receiving
 from bench.resilience.report import table, written
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from local_stack import ports
 from register_samples import companies_no
 
@@ -202,7 +202,7 @@ async def _loaded_cluster(
             await _webhook(base_url, key, f"https://{address}:{webhooks}/{owner}")
         lookups = Lookups(base_url, await _key(cluster, "lookups"), _paths(), load.lookups)
         events = await stack.enter_async_context(storing_events(load.events))
-        await stack.enter_async_context(beside(lookups.run()))
+        await stack.enter_async_context(background(lookups.run()))
         await events.until_first()
         yield LoadedCluster(cluster, lookups, events, received, load)
 

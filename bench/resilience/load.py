@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 
 from bench.resilience.cluster import PROJECT, run
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 
 #: Seconds until a client gives up, and for the first event.
 _CLIENT_TIMEOUT, _FIRST_EVENT = 10.0, 60.0
@@ -125,7 +125,7 @@ async def storing_events(rate: float) -> AsyncIterator[Events]:
     assert process.stdout is not None
     events = Events()
     try:
-        async with beside(events.read(process.stdout)):
+        async with background(events.read(process.stdout)):
             yield events
     finally:
         await run("docker", "rm", "--force", _CONTAINER)

@@ -14,7 +14,7 @@ from bench.resilience.faults import RANDOM
 from bench.resilience.harms import Fault
 from bench.resilience.load import Lookup
 from bench.resilience.loaded import LoadedCluster, Run, error_of
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 
 #: Seconds between two faults, between two looks at the memory, and at each end of the run for the
 #: comparison of memory.
@@ -39,7 +39,7 @@ class RandomFaults:
 
     async def run(self) -> None:
         """Causes the faults, and looks at the memory of each service meanwhile."""
-        async with beside(self._look()):
+        async with background(self._look()):
             started, recovered = time.monotonic(), True
             while time.monotonic() - started < self.duration:
                 if not recovered:

@@ -15,7 +15,7 @@ from common.contracts.events import EventType
 from common.contracts.failures import Unavailable
 from common.contracts.find import ExportPage, ExportRequest, FindRequest
 from common.mongo import Database, Reads
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from ingest.records.records import CompanyRecord, SourceVersion
 from lookup.answers.exports import AnswerExports
 from lookup.search.searcher import IndexSearches, followed_indexes
@@ -262,7 +262,7 @@ async def test_constant_writes_do_not_delay_an_export_with_filters(
             version += 1
             await store.load(a_record(version % 30, version))
 
-    async with beside(write()):
+    async with background(write()):
         page = await first_page(exports(register_db, outbox, searches), filter=wanted)
 
     assert page.count == 0

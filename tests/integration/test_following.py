@@ -16,7 +16,7 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
 from common.mongo import Database
 from common.runtime.processes import Workers, workers
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from ingest.changes.companies import plan_companies
 from ingest.changes.states import ApplyContext
 from ingest.changes.transaction import StoredRegisterWriter
@@ -66,7 +66,7 @@ class Register:
         index = await asyncio.to_thread(SearchIndex.open, self.folder, Country.DK)
         follower = self.follower(index, builders)
         try:
-            async with beside(follower.run()):
+            async with background(follower.run()):
                 await eventually(lambda: follower.can_answer)
                 yield index, follower
         finally:

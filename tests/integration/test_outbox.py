@@ -18,7 +18,7 @@ from common.leases import StoredLeases
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.publisher import Broadcaster, Publisher
 from common.messaging.queues import LONG_QUEUE, QueueProbe, Topology
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from dispatcher.queues import delivery_topology
 from ingest.publishing.outbox import MAX_UNREADABLE, Depth, StoredOutbox
 from ingest.publishing.publisher import BATCH
@@ -140,8 +140,8 @@ async def test_of_two_processes_one_publishes_and_the_other_takes_over(outbox: O
             await outbox.store(f"{mark}{n}", company=f"dk:{n}", revision=revision)
         await eventually(outbox.unpublished, lambda left: not left)
 
-    async with beside(workers[1].run()):
-        async with beside(workers[0].run()):
+    async with background(workers[1].run()):
+        async with background(workers[0].run()):
             await published("a", 1)
         first = [len(process.bus.taken) for process in processes]
         await published("b", 2)
@@ -179,7 +179,7 @@ async def test_a_process_that_lost_the_lease_measures_an_empty_outbox(outbox: Ou
     await outbox.store("a", company="dk:1")
     lease = ShortLease()
 
-    async with beside(working(outbox, lease).run()), asyncio.timeout(SOON):
+    async with background(working(outbox, lease).run()), asyncio.timeout(SOON):
         await lease.lost.wait()
         # By now it stands by: between the two it waits for nothing.
         told = [
@@ -207,7 +207,7 @@ async def test_publishing_waits_for_no_count_of_the_outbox(outbox: Outbox) -> No
         outbox.publisher(uncounted), outbox.confirm, leases, random=Random(1), now=outbox.clock
     )
 
-    async with beside(worker.run()):
+    async with background(worker.run()):
         await eventually(outbox.unpublished, lambda events: events == [])
 
     assert outbox.bus.taken == ["a"]

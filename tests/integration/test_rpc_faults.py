@@ -22,7 +22,7 @@ from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import Dependency, RpcServer
 from common.messaging.rpc_servers import Route
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from tests.delivery.waiting import SOON, eventually, until_connected
 
 pytestmark = pytest.mark.integration
@@ -403,7 +403,7 @@ async def test_a_server_without_its_database_gets_no_calls_until_a_check_succeed
 
     dependency = Dependency(check)
     async with (
-        beside(dependency.run()),
+        background(dependency.run()),
         a_server(away, amqp_url, dependencies=[dependency]),
         a_server(other, amqp_url),
         an_asker(amqp_url) as asker,
@@ -439,8 +439,8 @@ async def test_a_server_that_cannot_answer_yet_gets_no_calls(
 
     database, index = Dependency(answers), Dependency(check)
     async with (
-        beside(database.run()),
-        beside(index.run()),
+        background(database.run()),
+        background(index.run()),
         a_server(starting, amqp_url, dependencies=[database, index]),
         an_asker(amqp_url) as asker,
     ):
@@ -469,7 +469,7 @@ async def test_a_dependency_is_checked_although_nothing_suspects_it() -> None:
         raise Unavailable("the database cannot be reached")
 
     dependency = Dependency(check, interval=0.0)
-    async with beside(dependency.run()), asyncio.timeout(SOON):
+    async with background(dependency.run()), asyncio.timeout(SOON):
         await checked.wait()
         while not dependency.is_lost:  # noqa: ASYNC110 (polled)
             await asyncio.sleep(0)

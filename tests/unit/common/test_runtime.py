@@ -25,7 +25,7 @@ from common.contracts.failures import Unavailable
 from common.mongo import connected, translated_errors
 from common.runtime.health import Health, Required
 from common.runtime.processes import raise_file_limit, release_freed_memory
-from common.runtime.tasks import beside, repeat
+from common.runtime.tasks import background, repeat
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ async def deaf(begun: asyncio.Event, ended: asyncio.Event) -> None:
 
 async def test_a_background_task_ends_with_the_body() -> None:
     ended = [asyncio.Event(), asyncio.Event()]
-    async with asyncio.timeout(5), beside(*map(for_ever, ended)):
+    async with asyncio.timeout(5), background(*map(for_ever, ended)):
         await asyncio.sleep(0)
 
     assert all(each.is_set() for each in ended)
@@ -179,7 +179,7 @@ async def test_a_background_task_ends_with_the_body() -> None:
 async def test_a_task_that_lost_its_cancellation_is_cancelled_again() -> None:
     begun, ended = asyncio.Event(), asyncio.Event()
 
-    async with asyncio.timeout(5), beside(deaf(begun, ended), patience=0.01):
+    async with asyncio.timeout(5), background(deaf(begun, ended), patience=0.01):
         await begun.wait()
 
     assert ended.is_set()
@@ -190,7 +190,7 @@ async def test_a_failure_ends_the_body() -> None:
         raise ValueError("failed")
 
     with pytest.raises(ExceptionGroup):
-        async with asyncio.timeout(5), beside(fail(), for_ever()):
+        async with asyncio.timeout(5), background(fail(), for_ever()):
             await for_ever()
 
 
@@ -205,7 +205,7 @@ async def test_a_job_is_repeated_whatever_comes_of_a_run() -> None:
 
     with capture_logs() as logs:
         repeated = repeat(job, every=0.001, unavailable="job.waiting", failed="job.failed")
-        async with asyncio.timeout(5), beside(repeated):
+        async with asyncio.timeout(5), background(repeated):
             await done.wait()
 
     assert [line["event"] for line in logs] == ["job.waiting", "job.failed"]
@@ -246,13 +246,13 @@ from contextlib import suppress
 
 from common.runtime.service import run
 from common.runtime.settings import ProcessSettings
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 
 async def fail():
     raise ValueError("a fault")
 
 async def build(settings, stack, health):
-    await stack.enter_async_context(beside(fail()))
+    await stack.enter_async_context(background(fail()))
     with suppress(asyncio.CancelledError):
         await asyncio.Event().wait()
 

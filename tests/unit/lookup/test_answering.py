@@ -10,7 +10,7 @@ import pytest
 from common.contracts.company import Alternative, CompanyKey, Country, Include, UnitKey
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from lookup.answers.lookups import MAX_SIZE, AnswerLookups
 from lookup.search.results import SearchHit
 from register_store.canonical_json import dump
@@ -99,7 +99,7 @@ async def test_other_lookups_go_on_between_long_companies() -> None:
             turns += 1
             await asyncio.sleep(0)
 
-    async with beside(others()):
+    async with background(others()):
         before = turns
         await lookups([request] * 20)
         during = turns - before

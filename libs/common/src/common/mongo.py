@@ -30,7 +30,7 @@ from pymongo.monitoring import (
 )
 
 from common.contracts.failures import Unavailable
-from common.runtime.tasks import CannotContinue, beside, wait_for
+from common.runtime.tasks import CannotContinue, background, wait_for
 
 Client = AsyncMongoClient[dict[str, Any]]
 Database = AsyncDatabase[dict[str, Any]]
@@ -123,7 +123,7 @@ async def connected(
         if primary_timeout is None:
             yield client
         else:
-            async with beside(_end_when_replaced(client, url, primary_timeout)):
+            async with background(_end_when_replaced(client, url, primary_timeout)):
                 yield client
 
 
@@ -481,6 +481,6 @@ class DatabaseClock:
 async def database_clock(client: Client) -> AsyncIterator[DatabaseClock]:
     """Tracks the database's time during the body, which starts once it is known."""
     clock = DatabaseClock(client)
-    async with beside(clock.run()):
+    async with background(clock.run()):
         await clock.measured.wait()
         yield clock

@@ -15,7 +15,7 @@ from common.messaging.rpc_client import RpcClient
 from common.mongo import DatabaseClock, connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.processes import raise_file_limit
-from common.runtime.tasks import beside, repeat
+from common.runtime.tasks import background, repeat
 from dispatcher.attempts import Attempt, Attempts
 from dispatcher.batcher import running
 from dispatcher.fan_out import FanOut, FirstAttempts, NewAttempts
@@ -113,7 +113,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         unavailable="expiry.unavailable",
         failed="expiry.failed",
     )
-    await stack.enter_async_context(beside(requeue.run(), survey.run(), notify, expiry))
+    await stack.enter_async_context(background(requeue.run(), survey.run(), notify, expiry))
     await store.index_webhooks()
     await stack.enter_async_context(
         consumers(

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Generic, TypeVar
 
 from common.contracts.failures import Unavailable
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -75,5 +75,5 @@ async def running(*batchers: Batcher[Any, Any]) -> AsyncIterator[None]:
 
     Two concurrent batches are no faster: each is half as long and costs nearly as much.
     """
-    async with beside(*(one.run() for one in batchers)):
+    async with background(*(one.run() for one in batchers)):
         yield

@@ -20,7 +20,7 @@ from common.runtime.public_port.connections import (
     connections_within,
 )
 from common.runtime.public_port.server import public_port
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from common.runtime.tracing import request_ids
 from gateway.access.keys import CachedApiKeys, MongoKeys
 from gateway.access.quotas import SharedQuotas
@@ -65,9 +65,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     keys = MongoKeys(access)
     instance = new_id()
     quotas = SharedQuotas(access, instance=instance)
-    await stack.enter_async_context(beside(quotas.run()))
+    await stack.enter_async_context(background(quotas.run()))
     readiness = LookupReadiness(access, client, instance=instance)
-    await stack.enter_async_context(beside(readiness.run()))
+    await stack.enter_async_context(background(readiness.run()))
     health.add("lookups", readiness.check)
     dependencies = Dependencies(
         lookups=services,

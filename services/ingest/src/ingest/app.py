@@ -22,7 +22,7 @@ from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.settings import shown
-from common.runtime.tasks import beside, delays
+from common.runtime.tasks import background, delays
 from ingest.following.dependencies import SyncDependencies
 from ingest.following.passes import follow
 from ingest.following.register_client import Proxies, RetryPolicy, sessions
@@ -77,7 +77,7 @@ async def build(
         random=Random(),  # noqa: S311 (spreads retries, guards nothing)
         now=now,
     )
-    await stack.enter_async_context(beside(worker.run()))
+    await stack.enter_async_context(background(worker.run()))
     connections = await stack.enter_async_context(
         supervised_apart(settings.amqp_url.get_secret_value(), name="ingest", random=Random())  # noqa: S311
     )
@@ -109,7 +109,7 @@ async def _follow(
         )
         for chain in chains
     ]
-    await stack.enter_async_context(beside(*loops))
+    await stack.enter_async_context(background(*loops))
 
 
 async def _bus(settings: Settings, stack: AsyncExitStack, health: Health) -> BrokerBus:

@@ -36,7 +36,7 @@ from common.messaging.rpc import Result, RpcRequest
 from common.messaging.rpc_server import Dependency, RpcServer
 from common.mongo import Database, Reads, connected, database, database_clock, ping
 from common.runtime.health import Health, Required
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from lookup.answers.exports import AnswerExports
 from lookup.answers.lookups import AnswerLookups, report
 from lookup.answers.parts import AnswerPages
@@ -98,7 +98,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 
 async def _checked(stack: AsyncExitStack, check: Callable[[], Awaitable[None]]) -> Dependency:
     dependency = Dependency(check)
-    await stack.enter_async_context(beside(dependency.run()))
+    await stack.enter_async_context(background(dependency.run()))
     return dependency
 
 

@@ -18,7 +18,7 @@ from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from webhook_registry.deliveries import (
     TOPOLOGY,
     BrokerDeliveryQueue,
@@ -89,7 +89,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     recovering = RecoveryJob(Recoveries(webhooks), delivery_queue, now=now)
     lists, members = Watchlists(webhooks), Members(webhooks)
     removing, locks = RemovalJob(lists, members), OwnerLocks(webhooks, now)
-    await stack.enter_async_context(beside(recovering.run(), removing.run()))
+    await stack.enter_async_context(background(recovering.run(), removing.run()))
     rpc = await stack.enter_async_context(
         RpcClient(publishing, queues=[known_queue(country) for country in Country])
     )

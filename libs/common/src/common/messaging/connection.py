@@ -21,7 +21,7 @@ from prometheus_client import Counter, Gauge
 
 from common.contracts.failures import Unavailable
 from common.messaging.transport import ContentChannel, ContentTransport, Nodes
-from common.runtime.tasks import beside, delays
+from common.runtime.tasks import background, delays
 
 #: Exceptions of the libraries when the broker is unavailable, refuses, or closes a channel.
 _BROKER_ERRORS = (aiormq.exceptions.AMQPError, OSError, TimeoutError, RuntimeError)
@@ -259,7 +259,7 @@ class SupervisedConnection:
 
         A connection blocked by the broker, as under a resource alarm, counts as lost.
         """
-        async with beside(
+        async with background(
             _repeat(QUEUE_INTERVAL, self._check_own_queue, lost),
             _repeat(DECLARE_INTERVAL, self._declare_again, lost),
         ):
@@ -358,7 +358,7 @@ async def supervised(
     """A supervised connection during the body; it may not be connected when the body starts."""
     connection = SupervisedConnection(url, name=name, random=random, nodes=nodes)
     _UP.labels(name).set(0)
-    async with beside(connection.run()):
+    async with background(connection.run()):
         yield connection
 
 

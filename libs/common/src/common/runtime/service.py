@@ -17,7 +17,7 @@ import uvloop
 from common.runtime import logs, tracing
 from common.runtime.health import Health, admin_port, describe_build, measure_loop_lag
 from common.runtime.settings import ProcessSettings, shown
-from common.runtime.tasks import CannotContinue, beside
+from common.runtime.tasks import CannotContinue, background
 
 #: Seconds beyond its delay and grace after which a process that was to stop is ended. A task may
 #: hang: drivers have lost cancellations, and a library may wait for a server without a limit.
@@ -122,7 +122,7 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
             await build(settings, stack, health)
         except OSError as error:
             raise _CannotStart(str(error)) from error
-        await stack.enter_async_context(beside(measure_loop_lag()))
+        await stack.enter_async_context(background(measure_loop_lag()))
         # A side task that failed has cancelled this one, and a driver may have lost that.
         if (serving := asyncio.current_task()) is not None and serving.cancelling():
             raise asyncio.CancelledError

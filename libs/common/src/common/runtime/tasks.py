@@ -24,7 +24,7 @@ class CannotContinue(Exception):
 
 
 @asynccontextmanager
-async def beside(
+async def background(
     *work: Coroutine[Any, Any, None], patience: float = PATIENCE
 ) -> AsyncIterator[None]:
     """Runs `work` during the body; leaving the body cancels it, its failure ends the body."""

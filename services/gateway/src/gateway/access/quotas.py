@@ -20,7 +20,7 @@ from pymongo import UpdateOne, WriteConcern
 
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
-from common.runtime.tasks import beside, repeat
+from common.runtime.tasks import background, repeat
 from gateway.access.keys import Rate
 
 #: Maximum clients per rate, about 20 MB; beyond, the oldest window is dropped.
@@ -205,7 +205,7 @@ class SharedQuotas:
             unavailable="quotas.gateways_not_counted",
             failed="quotas.counting_failed",
         )
-        async with beside(counting):
+        async with background(counting):
             await repeat(
                 self.report,
                 every=REPORT_EVERY,

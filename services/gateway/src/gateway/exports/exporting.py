@@ -12,7 +12,7 @@ from prometheus_client import Counter, Gauge
 
 from common.contracts.failures import Unavailable
 from common.contracts.find import ExportPage, ExportRequest
-from common.runtime.tasks import beside, delays
+from common.runtime.tasks import background, delays
 from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey, ApiKeys
 from gateway.problems import LookupTimeout, RateLimited, ServiceUnavailable
@@ -136,7 +136,7 @@ class Export:
         outcome = "broken"
         _RUNNING.inc()
         try:
-            async with beside(self.companies.watch(self)), aclosing(self._pages()) as pages:
+            async with background(self.companies.watch(self)), aclosing(self._pages()) as pages:
                 yield pages
             outcome = "complete"
         finally:

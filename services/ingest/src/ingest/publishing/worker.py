@@ -16,7 +16,7 @@ from common.leases import StoredLeases
 from common.messaging.publisher import Broadcaster, Publisher, Unroutable
 from common.messaging.queues import LONG_QUEUE, QueueProbe
 from common.runtime import tracing
-from common.runtime.tasks import beside, delays, repeat
+from common.runtime.tasks import background, delays, repeat
 from ingest.publishing.outbox import Depth, WaitingEvent
 from ingest.publishing.publisher import BATCH, PublishOutbox
 from ingest.publishing.receipts import ConfirmEvents
@@ -115,7 +115,7 @@ class OutboxWorker:
         """Publishes while it holds the lease, until cancelled; waits during outages."""
         try:
             # Receipts must keep up with events. Neither they nor a count may delay them.
-            async with beside(self._confirming(), self._measuring()):
+            async with background(self._confirming(), self._measuring()):
                 await self._publishing()
         finally:
             await self._give_up()

@@ -19,7 +19,7 @@ from common.contracts.match import WeighedCompany
 from common.domain.countries import FORMATS
 from common.mongo import Database
 from common.runtime.processes import processors, workers
-from common.runtime.tasks import beside
+from common.runtime.tasks import background
 from lookup.search.find.pages import FindPage
 from lookup.search.follower import Follower
 from lookup.search.index.search_index import SearchIndex
@@ -171,7 +171,7 @@ async def followed_indexes(  # noqa: PLR0913 (the dependencies of the indexes)
                 random=random,
                 builders=builders,
             )
-            await stack.enter_async_context(beside(follower.run()))
+            await stack.enter_async_context(background(follower.run()))
             indexes[country], followers[country] = index, follower
         yield IndexSearches(indexes, followers, searching, suggesting)
 
