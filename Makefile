@@ -38,7 +38,7 @@ stop: install ## stop a `make run` in the background
 export PYTHONDONTWRITEBYTECODE :=
 # A process for each core. Tests in files that share a running system stay in one process. The
 # folders with the longest tests are named first, and the many short files of the last one fill both.
-PYTEST := $(BIN)/pytest -n auto
+PYTEST := $(BIN)/pytest -n auto --durations=10 --durations-min=2
 WITH_SERVERS := $(STACK) with-servers $(PYTEST) --dist loadfile --no-loadscope-reorder
 
 test: unit-and-contract ## every test, on a real RabbitMQ and a real MongoDB

@@ -8,6 +8,7 @@ import atexit
 import gc
 import os
 import uuid
+from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -78,6 +79,16 @@ def pytest_collection_finish() -> None:
     """Modules and collected tests live to the end: no garbage collection visits them again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Says how long the tests of each folder took, in all processes together."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for report in (one for each in terminalreporter.stats.values() for one in each):
+        if isinstance(report, pytest.TestReport):
+            seconds["/".join(report.nodeid.split("/")[:2])] += report.duration
+    for folder, sum_ in sorted(seconds.items()):
+        terminalreporter.write_line(f"{folder}: {sum_:.0f} s")
 
 
 SHARD_KEYS = ShardKeys()
