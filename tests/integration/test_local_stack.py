@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 
@@ -25,8 +26,8 @@ ENDLESS = "import time; print('begun', flush=True); time.sleep(600)"
 STUBBORN = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {ENDLESS}"
 
 
-def a_program(folder: Path, code: str, *, name: str = "worker") -> Program:
-    return Program(name, [sys.executable, "-c", code], folder / f"{name}.log")
+def a_program(folder: Path, code: str) -> Program:
+    return Program("worker", [sys.executable, "-c", code], folder / "worker.log")
 
 
 def begun(program: Program) -> Process:
@@ -43,22 +44,29 @@ def test_a_process_that_ignores_its_end_is_ended_all_the_same(tmp_path: Path) ->
     assert process.exit_status == 128 + signal.SIGKILL
 
 
-def test_a_process_that_dies_before_it_is_ready_is_named_with_its_last_output(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    "code,seconds,error",
+    [
+        ("raise SystemExit('no database')", SOON, r"worker ended with status 1.*\n  no database"),
+        (ENDLESS, 0.1, "worker was not ready within 0 s"),
+    ],
+)
+def test_a_process_that_is_never_ready_is_named_with_its_last_output(
+    tmp_path: Path, code: str, seconds: float, error: str
 ) -> None:
-    process = Process(a_program(tmp_path, "raise SystemExit('no such database')", name="lookup"))
+    process = Process(a_program(tmp_path, code))
 
-    with pytest.raises(SetupError, match=r"lookup ended with status 1.*\n  no such database"):
-        process.wait_until(lambda: False, seconds=SOON)
-
-
-def test_a_process_that_is_never_ready_is_given_up(tmp_path: Path) -> None:
-    process = begun(a_program(tmp_path, ENDLESS))
-
-    with pytest.raises(SetupError, match="worker was not ready within 0 s"):
-        process.wait_until(lambda: False, seconds=0.1)
+    with pytest.raises(SetupError, match=error):
+        process.wait_until(lambda: False, seconds=seconds)
 
     process.stop()
+
+
+def test_the_error_of_a_failed_command_quotes_its_output() -> None:
+    code = "import sys; print('no', file=sys.stderr); exit(2)"
+
+    with pytest.raises(SetupError, match=r"ended with status 2:\n  no"):
+        complete([sys.executable, "-c", code], {}, seconds=SOON)
 
 
 def test_children_end_when_their_parent_is_killed(tmp_path: Path) -> None:
@@ -69,31 +77,23 @@ child = Process(Program("child", [{sys.executable!r}, "-c", {ENDLESS!r}], Path("
 print("begun", child.pid, flush=True)
 child.wait_until(lambda: False, seconds=600)
 """
-    path = os.pathsep.join(sys.path)
-    program = a_program(tmp_path, parent)
     with subprocess.Popen(
-        program.command,
+        [sys.executable, "-c", parent],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
         text=True,
     ) as killed:
         assert killed.stdout is not None
         child = int(killed.stdout.readline().removeprefix("begun "))
         killed.kill()
+
     assert wait_for(lambda: alone.start_of(child) is None, seconds=SOON)
 
 
-def test_the_error_of_a_failed_command_quotes_its_output() -> None:
-    with pytest.raises(SetupError, match=r"ended with status 2:\n  no"):
-        complete(
-            [sys.executable, "-c", "import sys; print('no', file=sys.stderr); exit(2)"],
-            {},
-            seconds=SOON,
-        )
-
-
 def test_a_folder_has_one_run_at_a_time(tmp_path: Path) -> None:
+    assert not alone.stop(tmp_path / "never-run")
+    assert not alone.stop(tmp_path)
     with (
         alone.alone(tmp_path),
         pytest.raises(SetupError, match=f"process {os.getpid()}.*make stop"),
@@ -101,43 +101,23 @@ def test_a_folder_has_one_run_at_a_time(tmp_path: Path) -> None:
     ):
         pytest.fail("two runs in one folder")
 
-
-def test_a_folder_can_be_run_in_again(tmp_path: Path) -> None:
-    with alone.alone(tmp_path):
-        pass
-
     with alone.alone(tmp_path):
         assert (tmp_path / "lock").read_text() == str(os.getpid())
 
 
-def test_processes_of_a_killed_run_are_ended_by_the_next(tmp_path: Path) -> None:
-    left = begun(a_program(tmp_path, ENDLESS))
+def test_what_a_killed_run_has_left_is_ended_by_the_next(tmp_path: Path) -> None:
+    left, stranger = begun(a_program(tmp_path, ENDLESS)), begun(a_program(tmp_path, ENDLESS))
     alone.note_children(tmp_path, [left.pid])
-
-    with alone.alone(tmp_path):
-        assert left.exit_status is not None
-
-
-def test_the_addresses_of_a_killed_run_are_removed_when_the_next_one_starts(tmp_path: Path) -> None:
+    with (tmp_path / "children").open("a") as noted:
+        # A process that has the id of a former child.
+        noted.write(f"{stranger.pid} 1\n")
     (tmp_path / "env").write_text("BASE_URL=http://127.0.0.1:1\n")
 
     with alone.alone(tmp_path):
+        assert left.exit_status is not None
+        assert stranger.exit_status is None
         assert not (tmp_path / "env").exists()
-
-
-def test_a_process_with_the_id_of_a_former_child_is_not_killed(tmp_path: Path) -> None:
-    stranger = begun(a_program(tmp_path, ENDLESS))
-    (tmp_path / "children").write_text(f"{stranger.pid} 1\n")
-
-    alone.end_leftovers(tmp_path)
-
-    assert stranger.exit_status is None
     stranger.stop()
-
-
-def test_stop_reports_that_nothing_was_running(tmp_path: Path) -> None:
-    assert not alone.stop(tmp_path / "never-run")
-    assert not alone.stop(tmp_path)
 
 
 def test_the_env_file_gives_its_variables_to_every_command_of_a_shell(tmp_path: Path) -> None:
@@ -176,46 +156,85 @@ def test_one_setting_moves_every_port_that_is_not_set_itself(
     expected = {name: port + 600 for name, port in unmoved.run_ports.items()}
     assert moved.run_ports == expected | {"HTTP_PORT": 8000}
     assert moved.receiver_port == unmoved.receiver_port + 600
-
-
-@pytest.mark.parametrize("name", ["HTTP_PORT", "PORTAL_PORT", "REGISTERS_PORT", "RECEIVER_PORT"])
-def test_no_offset_leads_to_a_port_that_browsers_refuse(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    default = getattr(StackSettings(port_offset=0), name.lower())
     for refused in ports.REFUSED_BY_BROWSERS:
-        monkeypatch.setenv("PORT_OFFSET", str(max(0, refused - default)))
-        moved = [value for field, value in StackSettings() if field.endswith("_port")]
+        for default in ("http_port", "portal_port", "registers_port", "receiver_port"):
+            offset = max(0, refused - getattr(unmoved, default))
+            monkeypatch.setenv("PORT_OFFSET", str(offset))
+            found = [value for field, value in StackSettings() if field.endswith("_port")]
 
-        assert not ports.REFUSED_BY_BROWSERS & set(moved)
-        assert len(set(moved)) == len(moved)
-
-
-def test_a_given_port_that_browsers_refuse_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PORTAL_PORT", "6000")
-
-    with pytest.raises(SystemExit):
-        load(StackSettings)
-
-    assert capsys.readouterr().err == (
-        "settings: PORTAL_PORT=6000: browsers refuse to open this port, which belongs to another "
-        "protocol; choose another one\n"
-    )
+            assert not ports.REFUSED_BY_BROWSERS & set(found)
+            assert len(set(found)) == len(found)
 
 
+@pytest.mark.parametrize(
+    "name,port,error",
+    [
+        (
+            "PORTAL_PORT",
+            "6000",
+            "settings: PORTAL_PORT=6000: browsers refuse to open this port, which belongs to "
+            "another protocol; choose another one\n",
+        ),
+        (
+            "HTTP_PORT",
+            "70000",
+            "setting HTTP_PORT: Input should be less than or equal to 65535\n",
+        ),
+    ],
+)
 def test_an_impossible_port_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    port: str,
+    error: str,
 ) -> None:
-    monkeypatch.setenv("HTTP_PORT", "70000")
+    monkeypatch.setenv(name, port)
 
     with pytest.raises(SystemExit):
         load(StackSettings)
 
-    assert capsys.readouterr().err == (
-        "setting HTTP_PORT: Input should be less than or equal to 65535\n"
+    assert capsys.readouterr().err == error
+
+
+def test_a_given_server_needs_no_port_unless_it_is_that_of_an_earlier_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def settings(**given: str) -> StackSettings:
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        return StackSettings()
+
+    given = StackSettings(mongo_url=SecretStr("mongodb://db/"), amqp_url=SecretStr("amqp://mq/"))
+    own: Mapping[str, str] = {
+        "AMQP_URL": "amqp://guest:guest@127.0.0.1:6282/",
+        "MONGO_URL": "mongodb://127.0.0.1:27627/?replicaSet=rs0",
+    }
+    same, other = settings(**own, PORT_OFFSET="600"), settings(**own, PORT_OFFSET="0")
+
+    assert not [name for name in given.run_ports if name.startswith(("AMQP", "MONGO"))]
+    assert (same.amqp_url, same.mongo_url) == (None, None)
+    assert None not in (other.amqp_url, other.mongo_url)
+
+
+def test_free_ports_differ_also_between_processes() -> None:
+    assert len(set(ports.free_ports(50))) == 50
+    [port] = ports.free_ports(1)
+    code = f"""
+from local_stack import SetupError, ports
+ports._RANGE = range({port}, {port} + 1)
+try:
+    print(ports.free_ports(1))
+except SetupError as error:
+    print(error)
+"""
+
+    other = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=other, stdout=subprocess.PIPE, text=True, check=True
     )
+
+    assert done.stdout == f"no 1 free ports between {port} and {port + 1}.\n"
 
 
 class Screen(StringIO):
@@ -235,95 +254,30 @@ APT = (
 )
 
 
-def test_installing_shows_each_step_in_one_line_of_a_terminal() -> None:
-    screen = Screen(is_terminal=True)
+def test_installing_shows_each_step_in_one_line_or_one_every_five_seconds() -> None:
+    terminal, file = Screen(is_terminal=True), Screen(is_terminal=False)
+    clock = iter([0.0, 0.0, 0.0, 4.9, 5.0, 5.0])
 
-    last = packages.show_progress(APT, screen, lambda: 0.0)
+    last = packages.show_progress(APT, terminal, lambda: 0.0)
+    packages.show_progress(APT, file, lambda: next(clock))
 
-    assert screen.getvalue().split("\r\033[K") == [
-        "",
-        "  Downloading erlang-base",
-        "  Unpacking erlang-base",
-        "  Setting up rabbitmq-server",
-        "",
-    ]
+    steps = ["Downloading erlang-base", "Unpacking erlang-base", "Setting up rabbitmq-server"]
+    assert terminal.getvalue().split("\r\033[K") == ["", *(f"  {each}" for each in steps), ""]
     assert last == "".join(APT)
+    assert file.getvalue() == f"  {steps[0]}\n  {steps[2]}\n"
 
 
-def test_installing_without_a_terminal_shows_a_line_every_five_seconds() -> None:
-    screen, clock = Screen(is_terminal=False), iter([0.0, 0.0, 0.0, 4.9, 5.0, 5.0])
-
-    packages.show_progress(APT, screen, lambda: next(clock))
-
-    assert screen.getvalue() == "  Downloading erlang-base\n  Setting up rabbitmq-server\n"
-
-
-def test_a_port_of_a_server_that_is_given_is_not_needed() -> None:
-    given = StackSettings(mongo_url=SecretStr("mongodb://db/"), amqp_url=SecretStr("amqp://mq/"))
-
-    assert not [name for name in given.run_ports if name.startswith(("AMQP", "MONGO"))]
-
-
-def test_the_servers_of_an_earlier_run_are_not_given_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PORT_OFFSET", "600")
-    monkeypatch.setenv("AMQP_URL", "amqp://guest:guest@127.0.0.1:6282/")
-    monkeypatch.setenv("MONGO_URL", "mongodb://127.0.0.1:27627/?replicaSet=rs0")
-    same = StackSettings()
-    monkeypatch.setenv("PORT_OFFSET", "0")
-
-    other = StackSettings()
-
-    assert (same.amqp_url, same.mongo_url) == (None, None)
-    assert other.amqp_url is not None
-    assert other.mongo_url is not None
-
-
-def test_free_ports_differ() -> None:
-    assert len(set(ports.free_ports(50))) == 50
-
-
-def test_no_other_process_is_given_a_port_before_its_server_listens() -> None:
-    [port] = ports.free_ports(1)
-    code = f"""
-from local_stack import SetupError, ports
-ports._RANGE = range({port}, {port} + 1)
-try:
-    print(ports.free_ports(1))
-except SetupError as error:
-    print(error)
-"""
-
-    other = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=other, stdout=subprocess.PIPE, text=True, check=True
-    )
-
-    assert done.stdout == f"no 1 free ports between {port} and {port + 1}.\n"
-
-
-def test_the_state_of_one_database_does_not_apply_to_another(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    known = State("mongodb://a", "id.secret", {"peppol": "digest"})
-
+def test_a_state_is_of_one_database_and_its_files_are_not_loaded_again(tmp_path: Path) -> None:
+    path, file = tmp_path / "state.json", tmp_path / "no-enheter.json"
+    digest = "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
+    known = State("mongodb://a", "id.secret", {"no-enheter": digest})
+    file.write_text("[]")
     known.write(path)
+    # Loading would need a database.
+    nowhere = System(tmp_path, "amqp://127.0.0.1:1", "mongodb://127.0.0.1:1", {})
 
     assert State.read(path, database="mongodb://a") == known
     assert State.read(path, database="mongodb://b") == State("mongodb://b")
-
-
-def test_an_unreadable_state_counts_as_empty(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    path.write_text('{"database": "mongodb://a", "api_k')
-
-    assert State.read(path, database="mongodb://a") == State("mongodb://a")
-
-
-def test_a_file_that_was_loaded_before_is_not_loaded_again(tmp_path: Path) -> None:
-    file = tmp_path / "no-enheter.json"
-    file.write_text("[]")
-    digest = "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
-    known = State("mongodb://nowhere", loaded={"no-enheter": digest})
-
-    nowhere = System(tmp_path, "amqp://127.0.0.1:1", "mongodb://127.0.0.1:1", {})
-    # Loading would need a database.
     assert not registers.load_sample("no-enheter", file, known, nowhere)
+    path.write_text('{"database": "mongodb://a", "api_k')
+    assert State.read(path, database="mongodb://a") == State("mongodb://a")
