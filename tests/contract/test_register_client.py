@@ -41,7 +41,7 @@ from register_samples.server import (
     TooManyRequests,
     serving,
 )
-from register_samples.server.faults import Fault
+from register_samples.server.serving import Fault
 from tests.builders.companies import TODAY
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)

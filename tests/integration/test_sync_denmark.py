@@ -9,9 +9,9 @@ import pytest
 from ingest.following.passes import Outcome
 from ingest.loading.progress import Position
 from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from register_samples.registers import Document
 from register_samples.server import BrokenOff, Failure, ShardFailed, Slow
-from register_samples.server.faults import Fault
-from register_samples.templates import Document
+from register_samples.server.serving import Fault
 from tests.conftest import DatabaseNames
 from tests.syncing.world import DENMARK, World, a_world
 

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Final
 
 from register_samples.denmark import shareholder
+from register_samples.registers import Document
 from register_samples.server import Registers
 from register_samples.server.cvr import Index
-from register_samples.templates import Document
 
 #: Type and company of an event, and the changed field that it names.
 Told = tuple[str, str, str]

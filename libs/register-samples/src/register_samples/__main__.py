@@ -14,7 +14,7 @@ def run(arguments: Sequence[str]) -> int:
     """Writes the requested registers and prints their names; returns the exit status."""
     if arguments[:1] == ["serve"]:
         # Only `serve` needs the libraries of an HTTP server.
-        from register_samples.server.command import run as serve
+        from register_samples.server.changing import run as serve
 
         return serve(arguments[1:])
     if arguments[:1] == ["customers"]:

@@ -2,26 +2,23 @@
 
 from datetime import date, timedelta
 
-from register_samples.addresses import (
-    abroad,
-    building,
-    company_address,
-    contacts,
-    in_flat,
-    postal_address,
-)
 from register_samples.chance import Draw, Topic, urn
 from register_samples.names import (
+    abroad,
+    building,
     coin,
+    company_address,
     company_name,
+    contacts,
     foreign_name,
+    in_flat,
     person,
+    postal_address,
     shared_name,
     trader_name,
 )
-from register_samples.registers import Register
+from register_samples.registers import Register, Variables
 from register_samples.showcase import exhibit
-from register_samples.templates import Variables
 
 #: The date of the registers: nothing in them is later.
 AS_OF = date(2026, 6, 30)

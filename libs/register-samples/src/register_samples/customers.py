@@ -7,9 +7,8 @@ from typing import TextIO
 
 from register_samples.chance import Draw, Topic, urn
 from register_samples.companies import company
-from register_samples.registers import REGISTERS, Register
+from register_samples.registers import REGISTERS, Register, Variables
 from register_samples.showcase import SIZE
-from register_samples.templates import Variables
 
 _HEADER = ("Name", "Address", "Postal code", "Town", "Country")
 _LETTERS = "abdefghiklmnoprstuvy"

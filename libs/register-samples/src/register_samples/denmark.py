@@ -3,13 +3,11 @@
 from datetime import date, timedelta
 from uuid import NAMESPACE_URL, uuid5
 
-from register_samples.addresses import building, in_flat
 from register_samples.chance import Draw, Topic
 from register_samples.companies import AS_OF, earlier_company, owners, units
-from register_samples.names import person
-from register_samples.registers import DENMARK
+from register_samples.names import building, in_flat, person
+from register_samples.registers import DENMARK, Document, Templates, Variables
 from register_samples.showcase import SHOWCASE, SIZE
-from register_samples.templates import Document, Templates, Variables
 
 _TEMPLATES = Templates("denmark")
 _DAY = timedelta(days=1)

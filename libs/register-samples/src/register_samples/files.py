@@ -1,4 +1,4 @@
-"""Sample registers as files, named and written like the registers' own."""
+"""The registers as streams of raw documents, and as files named and written like their own."""
 
 import gzip
 from collections.abc import Callable, Iterable, Iterator
@@ -7,8 +7,49 @@ from typing import IO
 
 import orjson
 
-from register_samples import documents
-from register_samples.templates import Document
+from register_samples.companies import company, units
+from register_samples.denmark import company_document, unit_document
+from register_samples.norway import entity, roles, unit
+from register_samples.peppol import cards
+from register_samples.registers import DENMARK, NORWAY, REGISTERS, Document, Register, Variables
+
+
+def companies_no(count: int, *, start: int = 0) -> Iterator[Document]:
+    """Yields Norwegian `enhet` records of the companies at `count` positions from `start`."""
+    return map(entity, _companies(NORWAY, count, start))
+
+
+def units_no(count: int, *, start: int = 0) -> Iterator[Document]:
+    """Yields Norwegian `underenhet` records of `count` companies; about 0.9 for each."""
+    owners = _companies(NORWAY, count, start)
+    return (unit(each, owner) for owner in owners for each in units(NORWAY, owner))
+
+
+def roles_no(count: int, *, start: int = 0) -> Iterator[Document]:
+    """Yields Norwegian `roller` records of those among `count` companies that have roles."""
+    return filter(None, map(roles, _companies(NORWAY, count, start)))
+
+
+def companies_dk(count: int, *, start: int = 0) -> Iterator[Document]:
+    """Yields Danish `{"Vrvirksomhed": ...}` documents of the companies at `count` positions."""
+    return map(company_document, _companies(DENMARK, count, start))
+
+
+def units_dk(count: int, *, start: int = 0) -> Iterator[Document]:
+    """Yields Danish `{"VrproduktionsEnhed": ...}` documents of `count` companies."""
+    owners = _companies(DENMARK, count, start)
+    return (unit_document(each, owner) for owner in owners for each in units(DENMARK, owner))
+
+
+def participants(count: int, *, start: int = 0) -> Iterator[Document]:
+    """Yields Peppol business cards of `count` companies of each country."""
+    for register in REGISTERS.values():
+        for index in range(start, start + count):
+            yield from cards(register, index)
+
+
+def _companies(register: Register, count: int, start: int) -> Iterator[Variables]:
+    return (company(register, index) for index in range(start, start + count))
 
 
 def write_registers(out: Path, companies: int) -> dict[str, Path]:
@@ -55,10 +96,10 @@ _Stream = Callable[[int], Iterator[Document]]
 
 #: The suffix, the format and the documents of each source.
 _FILES: dict[str, tuple[str, _Writer, _Stream]] = {
-    "no-enheter": (".json.gz", write_gzipped_array, documents.companies_no),
-    "no-underenheter": (".json.gz", write_gzipped_array, documents.units_no),
-    "no-roller": (".json.gz", write_gzipped_array, documents.roles_no),
-    "dk-virksomhed": (".jsonl", _write_lines, documents.companies_dk),
-    "dk-produktionsenhed": (".jsonl", _write_lines, documents.units_dk),
-    "peppol": (".json", _write_cards, documents.participants),
+    "no-enheter": (".json.gz", write_gzipped_array, companies_no),
+    "no-underenheter": (".json.gz", write_gzipped_array, units_no),
+    "no-roller": (".json.gz", write_gzipped_array, roles_no),
+    "dk-virksomhed": (".jsonl", _write_lines, companies_dk),
+    "dk-produktionsenhed": (".jsonl", _write_lines, units_dk),
+    "peppol": (".json", _write_cards, participants),
 }

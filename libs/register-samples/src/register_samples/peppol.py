@@ -6,8 +6,7 @@ from datetime import date
 from register_samples.chance import Draw, Topic
 from register_samples.companies import AS_OF, company, units
 from register_samples.numbers import gln
-from register_samples.registers import Register
-from register_samples.templates import Document, Templates, Variables
+from register_samples.registers import Document, Register, Templates, Variables
 
 _TEMPLATES = Templates("peppol")
 #: Maximum GLNs of the companies; it keeps their numbers apart.

@@ -8,8 +8,7 @@ from datetime import date
 from importlib.resources import files
 
 from register_samples.names import named
-from register_samples.registers import REGISTERS, Register
-from register_samples.templates import Variables
+from register_samples.registers import REGISTERS, Register, Variables
 
 #: Companies in the showcase of a register.
 SIZE = 10

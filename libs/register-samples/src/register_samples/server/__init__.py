@@ -3,16 +3,17 @@
 `Registers` holds their content, which a test can change; `serving` puts them on a port.
 """
 
-from register_samples.server.faults import (
+from register_samples.server.serving import (
     BrokenOff,
     Failure,
     Faults,
+    Registers,
+    Served,
     ShardFailed,
     Slow,
     TooManyRequests,
+    serving,
 )
-from register_samples.server.registers import Registers
-from register_samples.server.serving import Served, serving
 
 __all__ = [
     "BrokenOff",

@@ -7,9 +7,10 @@ from typing import Any
 
 from aiohttp import web
 
-from register_samples import documents
+from register_samples import files
 from register_samples.names import named
 from register_samples.norway import API, group
+from register_samples.registers import Document
 from register_samples.server.messages import (
     BadRequest,
     Snapshot,
@@ -20,7 +21,6 @@ from register_samples.server.messages import (
     read,
     whole_number,
 )
-from register_samples.templates import Document
 
 PREFIX = "/enhetsregisteret/api"
 _NUMBER = "organisasjonsnummer"
@@ -205,9 +205,9 @@ class NorwegianRegister:
         self.role_events: list[Document] = []
         self.snapshots: dict[str, Snapshot] = {}
         for source, kept in (
-            (documents.companies_no, self.entities.documents),
-            (documents.units_no, self.units.documents),
-            (documents.roles_no, self.roles),
+            (files.companies_no, self.entities.documents),
+            (files.units_no, self.units.documents),
+            (files.roles_no, self.roles),
         ):
             kept.update((found[_NUMBER], found) for found in source(companies))
         self.publish()
@@ -226,11 +226,11 @@ class NorwegianRegister:
 
     def add_company(self, index: int) -> str:
         """Registers the company that the generator has at this position, its units and roles."""
-        [entity] = documents.companies_no(1, start=index)
+        [entity] = files.companies_no(1, start=index)
         number = self.entities.add(entity)
-        for unit in documents.units_no(1, start=index):
+        for unit in files.units_no(1, start=index):
             self.units.add(unit)
-        for roles in documents.roles_no(1, start=index):
+        for roles in files.roles_no(1, start=index):
             self.set_roles(number, roles["rollegrupper"])
         return number
 

@@ -1,22 +1,146 @@
-"""The Danish register (CVR): documents with their history, and its interface.
-
-That is scrolled Elasticsearch searches with Basic auth. Of the query language it understands what
-finds documents by the times at which they changed and were loaded (`elasticsearch`).
-"""
+"""The Danish register of companies: of Elasticsearch's interface, the searches for changes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import orjson
 from aiohttp import encode_basic_auth, web
 
-from register_samples import documents
+from register_samples import files
 from register_samples.denmark import shareholder
-from register_samples.server.elasticsearch import search
-from register_samples.server.messages import BadRequest, Stamps, iso, json_answer, read
-from register_samples.templates import Document
+from register_samples.registers import Document
+from register_samples.server.messages import BadRequest, Stamps, iso, json_answer, moment, read
+
+Matches = Callable[[Document], bool]
+
+#: Before and after every time.
+_FIRST, _LAST = (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
+_BOUNDS: Mapping[str, Callable[[datetime, datetime], bool]] = {
+    "gte": datetime.__ge__,
+    "gt": datetime.__gt__,
+    "lte": datetime.__le__,
+    "lt": datetime.__lt__,
+}
+_CLAUSES = ("must", "filter", "should", "must_not")
+
+
+def search(
+    body: Mapping[str, Any], found: Sequence[Document], fields: Sequence[str]
+) -> list[Document]:
+    """Returns the documents that a search finds, in its order; `fields` are those with a time."""
+    if body.keys() - {"query", "sort", "size"}:
+        raise BadRequest("search: only query, sort and size are known")
+    matches = _query(body.get("query", {"match_all": {}}), fields)
+    hits = [each for each in found if matches(each)]
+    for order in reversed(_list(body.get("sort", []))):
+        hits.sort(key=_order(order, fields))
+    return hits
+
+
+def _query(query: Any, fields: Sequence[str]) -> Matches:
+    kind, content = _only(query)
+    match kind:
+        case "match_all":
+            return lambda _document: True
+        case "range":
+            field, bounds = _only(content)
+            return _range(_known(field, fields), bounds)
+        case "exists":
+            field = _known(_object(content).get("field"), fields)
+            return lambda document: _time(document, field) is not None
+        case "bool":
+            return _bool(_object(content), fields)
+        case _:
+            raise BadRequest(f"query: {kind} is unknown here")
+
+
+def _range(field: str, bounds: Any) -> Matches:
+    limits = []
+    for name, text in _object(bounds).items():
+        if name not in _BOUNDS:
+            raise BadRequest(f"range: {name} is unknown")
+        try:
+            limits.append((_BOUNDS[name], moment(text)))
+        except (TypeError, ValueError):
+            raise BadRequest(f"range: {text} is not a time") from None
+
+    def matches(document: Document) -> bool:
+        at = _time(document, field)
+        # A document without the field matches no range.
+        return at is not None and all(holds(at, limit) for holds, limit in limits)
+
+    return matches
+
+
+def _bool(content: Mapping[str, Any], fields: Sequence[str]) -> Matches:
+    if content.keys() - {*_CLAUSES, "minimum_should_match"}:
+        raise BadRequest("bool: a clause is unknown")
+    clauses = {
+        name: [_query(each, fields) for each in _list(content.get(name, []))] for name in _CLAUSES
+    }
+    required = [*clauses["must"], *clauses["filter"]]
+    # Without another clause, one of those that should match has to.
+    least = content.get("minimum_should_match", int(bool(clauses["should"]) and not required))
+
+    def matches(document: Document) -> bool:
+        return (
+            all(holds(document) for holds in required)
+            and not any(holds(document) for holds in clauses["must_not"])
+            and sum(holds(document) for holds in clauses["should"]) >= least
+        )
+
+    return matches
+
+
+def _order(order: Any, fields: Sequence[str]) -> Callable[[Document], datetime]:
+    """Returns the key of an ascending order; a document without the field is last, as told."""
+    field, how = _only(order)
+    told = {"order": how} if isinstance(how, str) else _object(how)
+    absent = {"_last": _LAST, "_first": _FIRST}.get(told.get("missing", "_last"))
+    if told.get("order") != "asc" or absent is None or told.keys() - {"order", "missing"}:
+        raise BadRequest("sort: only asc, with missing _first or _last")
+    return partial(_time_or, _known(field, fields), absent)
+
+
+def _time_or(field: str, absent: datetime, document: Document) -> datetime:
+    return _time(document, field) or absent
+
+
+def _time(document: Document, field: str) -> datetime | None:
+    """Returns the time at a path such as `Vrvirksomhed.sidstOpdateret`; None for null."""
+    value: Any = document
+    for name in field.split("."):
+        value = value.get(name)
+    return None if value is None else datetime.fromisoformat(value)
+
+
+def _known(field: Any, fields: Sequence[str]) -> str:
+    if field not in fields:
+        raise BadRequest(f"{field}: it is unknown, or has no time")
+    return str(field)
+
+
+def _only(value: Any) -> tuple[str, Any]:
+    """Returns the name and the value of an object with one member."""
+    pairs = list(_object(value).items())
+    if len(pairs) != 1:
+        raise BadRequest("an object with one member is required")
+    return pairs[0]
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise BadRequest("an object is required")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    """Returns the clauses, of which one may stand alone."""
+    return value if isinstance(value, list) else [value]
+
 
 PREFIX = "/cvr-permanent"
 _AUTHORIZATION = encode_basic_auth("sample", "sample")
@@ -89,16 +213,16 @@ class DanishRegister:
         self._now = stamps.now
         self._scrolls: dict[str, _Scroll] = {}
         self._opened = 0
-        for found in documents.companies_dk(companies):
+        for found in files.companies_dk(companies):
             self.companies.add(found, stamped=False)
-        for found in documents.units_dk(companies):
+        for found in files.units_dk(companies):
             self.units.add(found, stamped=False)
 
     def add_company(self, index: int) -> str:
         """Registers the company that the generator has at this position, and its units."""
-        [company] = documents.companies_dk(1, start=index)
+        [company] = files.companies_dk(1, start=index)
         number = self.companies.add(company)
-        for unit in documents.units_dk(1, start=index):
+        for unit in files.units_dk(1, start=index):
             self.units.add(unit)
         return number
 

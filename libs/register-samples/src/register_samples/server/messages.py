@@ -13,7 +13,7 @@ import orjson
 from aiohttp import web
 
 from register_samples.files import write_gzipped_array
-from register_samples.templates import Document
+from register_samples.registers import Document
 
 #: Reads the text of a parameter; raises ValueError.
 Reader = Callable[[str], Any]

@@ -5,10 +5,9 @@ from datetime import date
 import orjson
 from aiohttp import web
 
-from register_samples import documents, peppol
-from register_samples.registers import REGISTERS
+from register_samples import files, peppol
+from register_samples.registers import REGISTERS, Document
 from register_samples.server.messages import Snapshot, Stamps, iso, read
-from register_samples.templates import Document
 
 _STORED = "/stored-exports/businesscards-json"
 
@@ -18,7 +17,7 @@ class Directory:
         self._stamps = stamps
         #: By participant id.
         self.cards: dict[str, Document] = {
-            card["pid"]: card for card in documents.participants(companies)
+            card["pid"]: card for card in files.participants(companies)
         }
         self.publish()
 
