@@ -172,13 +172,6 @@ def an_organisation(kind: str, name: str, *attributes: Raw) -> Raw:
     }
 
 
-def a_function(body: str, word: str, until: str | None = None, **participant: Any) -> Raw:
-    """The relation of a participant with a function in a body, such as `REVISION/Revision`."""
-    kind, _, name = body.partition("/")
-    function = an_attribute("FUNKTION", held("2001-01-01", until, vaerdi=word))
-    return a_relation(an_organisation(kind, name, function), **participant)
-
-
 def legal_ownership(share: str, *, votes: str | None = None, until: str | None = None) -> Raw:
     attributes = [an_attribute("EJERANDEL_PROCENT", held("2014-05-01", until, vaerdi=share))]
     if votes is not None:

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from common.contracts.company import CompanyKey, EinvoicingEntry
-from ingest.records.records import OutOfScope, ParticipantRecord, RecordRejected, Rejected
+from common.contracts.company import EinvoicingEntry
+from ingest.records.records import ParticipantRecord, Rejected
 from ingest.records.source import read
 from ingest.registers.peppol.business_cards import holder_on_card
 from ingest.registers.peppol.sources import PEPPOL
@@ -34,69 +34,6 @@ def identifiers(**given: str) -> list[dict[str, str]]:
 
 
 GLN, NORWEGIAN = "0088:5790000000005", "0192:310345679"
-
-
-def test_a_card_gives_the_participant_its_entry_and_its_holder() -> None:
-    types = [f"busdox-docid-qns::urn:{kind}::2.1" for kind in ("creditnote", "invoice")]
-
-    assert record(regdate="2020-01-01") == ParticipantRecord.of(
-        EinvoicingEntry(
-            identifier=NORWEGIAN,
-            scheme="0192",
-            document_types=tuple(types),
-            registered="2020-01-01",
-        ),
-        holder=CompanyKey.parse("no:310345679"),
-        version=None,
-    )
-
-
-@pytest.mark.parametrize(
-    "pid,identifier,holder",
-    [
-        ("0184:dk12345674", "0184:12345674", "dk:12345674"),
-        ("0096:1012345670", "0096:1012345670", "dk:1012345670"),
-        ("9908:310345679", "9908:310345679", "no:310345679"),
-        ("0198:dk12345674", "0198:12345674", None),
-    ],
-)
-def test_national_identifiers_belong_to_their_country_despite_the_card(
-    pid: str, identifier: str, holder: str | None
-) -> None:
-    read_card = record(f"iso6523-actorid-upis::{pid}", countryCode="SE")
-
-    assert (read_card.key, read_card.holder) == (identifier, holder)
-
-
-@pytest.mark.parametrize(
-    "given,holder",
-    [
-        (identifiers(DK_CVR="DK12345674"), "dk:12345674"),
-        (identifiers(**{"0096": "1012345670", "0184": "12345674"}), "dk:12345674"),
-        (identifiers(DK_P="1012345670"), "dk:1012345670"),
-        (identifiers(OrgNr="12345674"), "dk:12345674"),
-        (identifiers(GTIN="5790000000005"), None),
-        ([{"scheme": None, "value": None}], None),
-        (None, None),
-    ],
-)
-def test_the_holder_of_a_gln_is_named_on_its_card(given: Any, holder: str | None) -> None:
-    read_card = record(f"iso6523-actorid-upis::{GLN}", countryCode="dk", identifiers=given)
-
-    assert (read_card.key, read_card.holder) == (GLN, holder)
-
-
-def test_participants_of_other_countries_are_out_of_scope() -> None:
-    for country in ("SE", None):
-        for pid in ("9930:de123456789", "0088:7300000000000"):
-            card = a_business_card(f"iso6523-actorid-upis::{pid}", countryCode=country)
-
-            assert isinstance(parsed(PEPPOL, card), OutOfScope)
-
-
-def test_a_card_without_entities_has_the_country_of_its_identifier() -> None:
-    assert isinstance(parsed(PEPPOL, {"pid": NORWEGIAN}), ParticipantRecord)
-    assert isinstance(parsed(PEPPOL, {"pid": GLN, "entities": None}), OutOfScope)
 
 
 @pytest.mark.parametrize(
@@ -146,56 +83,6 @@ def test_a_holder_is_read_from_every_spelling_of_its_identifier(
     scheme: str, value: str, country: str | None, holder: str | None
 ) -> None:
     assert holder_on_card(scheme, value, country) == holder
-
-
-@pytest.mark.parametrize(
-    "card,reason",
-    [
-        ({}, "pid: missing"),
-        ({"pid": "hello"}, "pid: an identifier is <scheme>:<value>, such as 0184:12345674"),
-        (a_business_card("0192:12"), "pid: an identifier of scheme 0192 has 9 digits"),
-        (a_business_card("9908:DK310345679"), "pid: an identifier of scheme 9908 has 9 digits"),
-        (a_business_card("0184:12345674MVA"), "pid: an identifier of scheme 0184 has 8 digits"),
-        (
-            a_business_card("0237:0101700000"),
-            "pid: scheme 0237 holds personal numbers, which are never stored",
-        ),
-    ],
-)
-def test_a_refusal_names_the_invalid_field_without_personal_numbers(card: Any, reason: str) -> None:
-    with pytest.raises(RecordRejected) as refused:
-        parsed(PEPPOL, card)
-
-    assert str(refused.value) == reason
-
-
-@pytest.mark.parametrize("regdate", ["i går", "2020"])
-def test_an_odd_date_of_registration_is_left_out_and_told(regdate: str) -> None:
-    read = parsed(PEPPOL, a_business_card(regdate=regdate))
-
-    assert read == parsed(PEPPOL, a_business_card(regdate=None))
-    assert isinstance(read, ParticipantRecord)
-    assert read.odd == ("entities.regdate",)
-
-
-@pytest.mark.parametrize(
-    "entity,odd",
-    [
-        ({"regdate": "2020"}, ("entities.regdate",)),
-        ({"regdate": 2020}, ("entities.regdate",)),
-        ({"regdate": None}, ()),
-        ({"countryCode": ["DK"]}, ("entities.countryCode",)),
-        ({"identifiers": {"scheme": "OrgNr"}}, ("entities.identifiers",)),
-        ({"identifiers": [7, {"scheme": "OrgNr", "value": 12345674}]}, ("entities.identifiers",)),
-    ],
-)
-def test_an_odd_value_of_a_card_is_left_out_and_told(
-    entity: dict[str, Any], odd: tuple[str, ...]
-) -> None:
-    read_card = record("iso6523-actorid-upis::0184:12345674", **entity)
-
-    assert (read_card.key, read_card.holder) == ("0184:12345674", "dk:12345674")
-    assert read_card.odd == odd
 
 
 Export = Callable[[str], list[Any]]

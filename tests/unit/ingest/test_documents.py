@@ -1,0 +1,85 @@
+"""Documents of the registers and the records as which they read, pair by pair.
+
+Each file in `documents` is of one source: a whole `document` with its `record`, and cases that say
+what another document has instead (`with`, `without`; or `raw`, the whole of it) and what its record
+has instead (`reads`, with null for what it lacks), or the reason for which it is `refused`.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.records.records import Record, RecordRejected
+from ingest.registers import table
+from tests.builders.companies import TODAY, parsed
+
+Json = dict[str, Any]
+
+
+def cases() -> Iterator[Any]:
+    for path in sorted((Path(__file__).parent / "documents").glob("*.json")):
+        pair = json.loads(path.read_text())
+        for title, several in {"the document": [{}], **pair["cases"]}.items():
+            for number, case in enumerate(several, 1):
+                yield pytest.param(path.stem, pair, case, id=f"{path.stem}: {title} {number}")
+
+
+@pytest.mark.parametrize("source,pair,case", list(cases()))
+def test_a_document_reads_as_the_record_beside_it(source: str, pair: Json, case: Json) -> None:
+    raw = case.get("raw") or {**pair["document"], **case.get("with", {})}
+    for name in case.get("without", ()):
+        del raw[name]
+    today = date.fromisoformat(case["today"]) if "today" in case else TODAY
+
+    try:
+        read = shown(parsed(table.sources()[source], raw, today))
+    except RecordRejected as error:
+        read = {"refused": str(error)}
+
+    if "refused" in case:
+        assert read == {"refused": case["refused"]}
+    else:
+        assert changes(pair["record"], read) == case.get("reads", {})
+
+
+def shown(record: Record) -> Json:
+    """The type of a record, its own fields and those of its JSON, without empty ones.
+
+    What it reads as later has only what differs. Ranks and digests have tests of their own.
+    """
+    fields: Json = {name: getattr(record, name) for name in record.__slots__}
+    upcoming = fields.pop("upcoming", ())
+    core = json.loads(fields.pop("core", "{}"))
+    owners, roles = (json.loads(fields.pop(name, None) or "null") for name in LISTS)
+    for name in ("rank", "digest"):
+        fields.pop(name, None)
+    fields = {"type": type(record).__name__, **fields, "owners": owners, "roles": roles, **core}
+    plain: Json = _without_empty(json.loads(json.dumps(fields, default=_plain)))
+    later = [{"from": str(day), **changes(plain, shown(each))} for day, each in upcoming]
+    return {**plain, "upcoming": later} if later else plain
+
+
+LISTS = ("owner_list", "role_list")
+
+
+def changes(before: Json, after: Json) -> Json:
+    """The values of `after` that differ, and null for what it lacks."""
+    return {
+        name: after.get(name) for name in {**before, **after} if before.get(name) != after.get(name)
+    }
+
+
+def _without_empty(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_without_empty(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_empty(each) for name, each in value.items() if each not in (None, [])}
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, frozenset) else str(value)
