@@ -87,7 +87,6 @@ def blocked(address: Address | str, *, allowed: Sequence[Network] = ()) -> str |
 
 
 def _plain(address: Address) -> Address:
-    """Returns the address without a zone, and unwrapped if it embeds an IPv4 address."""
     if isinstance(address, IPv4Address):
         return address
     bare = IPv6Address(int(address))

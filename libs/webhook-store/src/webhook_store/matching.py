@@ -107,7 +107,6 @@ def match_keys(webhook: Webhook) -> list[str]:
 
 
 def _names(limits: WebhookFilter) -> Iterable[list[str]]:
-    """Yields the names of each part of a filter, the most selective first."""
     industries = [f"industry:{digits(prefix)}" for prefix in limits.industries]
     municipalities = list(
         dict.fromkeys(f"municipality:{municipality_key(each)}" for each in limits.municipalities)
@@ -154,7 +153,6 @@ def _prefixes(codes: Iterable[str]) -> dict[str, None]:
 
 
 def _touches(changed: str, field: str) -> bool:
-    """Returns True if a change touches a field, a part of it, or an object that has it."""
     return f"{changed}.".startswith(f"{field}.") or f"{field}.".startswith(f"{changed}.")
 
 

@@ -83,7 +83,6 @@ class OwnedDeliveries:
     def _parts(
         self, webhook: Webhook, query: DeliveryQuery
     ) -> list[tuple[AsyncCollection[Document], Document]]:
-        """Returns the collections that a list is read from, each with its filter."""
         if query.status is None:
             return [(self._attempts, {})]
         if query.status is not AttemptStatus.CANCELLED:
@@ -155,7 +154,6 @@ def not_in_flight(at: datetime) -> Document:
 
 
 def _selection(query: DeliveryQuery, time: str) -> Document:
-    """Returns the filter for a query's entries; `time` is their sort field."""
     bounds = {
         name: bound
         for name, bound in (("$gte", query.since), ("$lte", query.until))
@@ -291,7 +289,6 @@ class Health:
         )
 
     async def _edge(self, query: Document, order: int) -> datetime | None:
-        """Returns the time of the first or last attempt."""
         found = await self._attempts.find_one(
             query, {"_id": 0, "attempted_at": 1}, sort=[("attempted_at", order)]
         )

@@ -171,11 +171,8 @@ class Recorder:
         ]
 
     async def _lost(self, results: Sequence[Result]) -> set[DeliveryId]:
-        """Returns deliveries with lost claims, checked for results that disable a webhook.
-
-        For other results the write itself detects a lost claim. A result that an earlier try wrote
-        is not lost: it must report the disabled webhook again.
-        """
+        # For other results the write itself detects a lost claim. A result that an earlier try wrote
+        # is not lost: it must report the disabled webhook again.
         if not results:
             return set()
         claims = {one.delivery.id: one.delivery.claim for one in results}
@@ -190,7 +187,6 @@ class Recorder:
         return set(claims) - held
 
     async def _disable(self, result: Result, at: datetime) -> bool:
-        """Disables the webhook; True if this result did it, once per generation."""
         if not isinstance(result, AttemptResult) or result.disable is None:
             return False
         delivery = result.delivery
@@ -204,7 +200,6 @@ class Recorder:
         )
 
     async def _write_rows(self, results: Sequence[Result], at: datetime) -> int:
-        """Writes the rows whose claims still hold; returns how many."""
         if not results:
             return 0
         written = await self._rows.bulk_write(self._updates(results, at), ordered=False)
@@ -221,7 +216,6 @@ class Recorder:
             await self._replace([attempts[number] for number in duplicates(error)])
 
     async def _replace(self, attempts: Sequence[Document]) -> None:
-        """Writes attempts; of two with the same number, the one that started last is kept."""
         if not attempts:
             return
         writes = [
@@ -244,13 +238,11 @@ class Recorder:
             duplicates(error)  # A later attempt with the same number exists and is kept.
 
     async def _settled(self, results: Sequence[Result]) -> set[DeliveryId]:
-        """Returns deliveries whose rows were released under these claims, now or earlier."""
         claims = {one.delivery.id: one.delivery.claim for one in results}
         found = self._rows.find(_rows_of_results(results), {"settled_by": 1}, hint=BY_ID)
         return {row["_id"] async for row in found if row.get("settled_by") == claims[row["_id"]]}
 
     def _updates(self, results: Sequence[Result], at: datetime) -> list[UpdateMany]:
-        """Builds one update for all results that change their rows equally."""
         times = self._times
         groups: defaultdict[tuple[tuple[tuple[str, Any], ...], tuple[str, ...]], list[Result]]
         groups = defaultdict(list)

@@ -234,7 +234,6 @@ class Webhooks:
     async def _following(
         self, companies: Collection[CompanyKey]
     ) -> Mapping[CompanyKey, Sequence[tuple[Rule, Match]]]:
-        """Returns the webhooks that follow each company by its number."""
         wanted = {"match_keys": {"$in": list(companies)}}
         # Of up to a thousand companies only the requested ones are returned.
         keys = {"$setIntersection": ["$match_keys", {"$literal": list(companies)}]}

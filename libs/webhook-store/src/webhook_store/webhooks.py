@@ -247,7 +247,6 @@ class Registrations:
         }
 
     def _opens(self, secret: Document, webhook_id: WebhookId) -> bool:
-        """Returns whether a configured key opens a sealed secret."""
         try:
             self._keys.unseal(sealed_of(secret), webhook_id)
         except CannotUnseal:
@@ -282,14 +281,12 @@ class Registrations:
         }
 
     def _fields(self, webhook: Webhook, before: Document) -> Document:
-        """Returns the mutable fields, with the headers sealed if some have new values."""
         fields = webhook_fields(webhook)
         if webhook.new_headers is not None:
             fields["sealed_headers"] = self._sealed_headers(webhook, before) or None
         return fields
 
     def _sealed_headers(self, webhook: Webhook, before: Document) -> Document:
-        """Returns a webhook's sealed headers, unchanged ones included; empty if it has none."""
         values = dict(webhook.new_headers or {})
         if not values.keys() >= set(webhook.headers):
             opened = opened_headers(before.get("sealed_headers"), self._keys, webhook.id)
@@ -298,7 +295,6 @@ class Registrations:
         return sealed_headers(values, self._keys, webhook.id) if values else {}
 
     async def _write(self, read: Document, fields: Document) -> bool:
-        """Writes if the document is unchanged since it was read."""
         result = await self._webhooks.update_one(
             {"_id": read["_id"], "revision": read["revision"]},
             {"$set": fields, "$inc": {"revision": 1}},

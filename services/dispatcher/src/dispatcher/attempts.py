@@ -427,8 +427,6 @@ class Attempts:
             await self._run(limit_key, delivery, partial(self._attempt.post, webhook, delivery))
 
     async def _unless_stopping(self, ask: Callable[[Q], Awaitable[A]], question: Q) -> A:
-        """Returns the database's answer after any outage; raises _Stopping at a shutdown."""
-
         async def try_once() -> A:
             if self._group is None:
                 raise _Stopping

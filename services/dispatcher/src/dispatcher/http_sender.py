@@ -92,10 +92,7 @@ class BoundedResponseHandler(ResponseHandler):
 
 
 def _end_of_slice(data: bytes, start: int) -> int:
-    """Returns where a head that begins or goes on at `start` may end.
-
-    What follows a head is parsed after it: aiohttp drops a status in one read with a fault.
-    """
+    # What follows a head is parsed after it: aiohttp drops a status in one read with a fault.
     end = _LINE_END.match(data, start) or _BLANK_LINE.search(data, start, start + _SLICE)
     return start + _SLICE if end is None else end.end()
 
@@ -183,7 +180,6 @@ class HttpSender:
             raise Unavailable(f"cannot send: {error}") from error
 
     async def _send_twice_if_reset(self, post: Post, course: _Course) -> Outcome:
-        """Retries once, within the same attempt, when a reused connection was closed."""
         try:
             return await self._send(post, course)
         except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError) as error:
@@ -225,7 +221,6 @@ async def _read_some(response: aiohttp.ClientResponse, *, seconds: float) -> Non
 
 
 def _unanswered(error: Exception) -> Outcome:
-    """Maps an error to its cause; raises Unavailable when the cause is local."""
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, OSError) and cause.errno in _OURS:
         raise Unavailable(f"cannot open connections: {cause.strerror}") from error

@@ -114,7 +114,6 @@ class RequeueJob:
             wait = await self._once()
 
     async def _once(self) -> float:
-        """Runs one pass; returns the seconds until the next."""
         try:
             found = await self.requeue()
         except BrokerUnavailable as outage:

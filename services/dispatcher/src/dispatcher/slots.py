@@ -87,7 +87,6 @@ class PostsInFlight:
 
 
 def _subtract(count: Counter[K], key: K) -> None:
-    """Drops a count of zero: owners and hosts change over the life of the process."""
     if count[key] == 1:
         del count[key]
     else:
@@ -159,7 +158,6 @@ class Slots:
         loop.call_later(self._pace.wait(freed.owner, loop.time()), self.release, freed)
 
     def _grant(self) -> bool:
-        """Grants a slot to the eligible owner with the fewest posts in flight."""
         for owner in sorted(self._waiting, key=self._in_flight.of_owner):
             if not self._in_flight.has_share_left(owner):
                 continue

@@ -11,13 +11,7 @@ from random import Random
 
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import Webhook
-from common.mongo import (
-    Database,
-    DatabaseClock,
-    connected_for_command,
-    database,
-    translated_errors,
-)
+from common.mongo import Database, DatabaseClock, connected_for_command, database, translated_errors
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build
@@ -65,7 +59,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _command(chosen: argparse.Namespace) -> str | None:
-    """Runs a command; returns an error message, if any."""
     # Creating indexes decrypts no secret, so that Job needs no keys.
     settings = load(StoreSettings if chosen.command == "indexes" else SealedStoreSettings)
     url = settings.mongo_url.get_secret_value()

@@ -114,7 +114,6 @@ def _data_of_company(event_type: EventType) -> Schema:
 
 
 def _used(schema: Schema, definitions: Schema) -> Schema:
-    """Returns the definitions that a schema refers to, directly or through others."""
     used: Schema = {}
     texts = [str(schema)]
     while texts:
@@ -128,7 +127,6 @@ def _used(schema: Schema, definitions: Schema) -> Schema:
 
 @cache
 def _definitions() -> Schema:
-    """Returns the schemas of the body parts, in which nearly every field is required."""
     _, schemas = models_json_schema(
         [
             (model, "serialization")

@@ -97,7 +97,6 @@ def report(
 
 
 def _ids(request: WebhookRequest, result: Result) -> Mapping[str, str | None]:
-    """Returns the id of the requested or created webhook, or watchlist."""
     created = None
     if isinstance(result, WebhookReply) and result.location is not None:
         created = result.location.rpartition("/")[2]

@@ -124,7 +124,6 @@ def refusal(
 
 
 def _authority(authority: str) -> tuple[str, int]:
-    """Returns the lower-case host and the port of an authority."""
     if "@" in authority:
         raise InvalidValue("leave out user name and password: deliveries are signed instead")
     parts = _AUTHORITY.fullmatch(authority)

@@ -103,10 +103,7 @@ def _options(fields: Mapping[str, Any]) -> tuple[Country | None, bool]:
 def _read(
     lists: Mapping[str, Any], country: Country | None
 ) -> tuple[dict[str, tuple[CompanyKey, ...]], list[InvalidCompany]]:
-    """Returns the companies of each list, and its entries that are none.
-
-    An absent list has none. Raises Rejected for a value that is no list of strings.
-    """
+    # An absent list has none. Raises Rejected for a value that is no list of strings.
     keys: dict[str, tuple[CompanyKey, ...]] = dict.fromkeys(("add", "remove", "companies"), ())
     faults: list[tuple[str, str]] = []
     invalid: list[InvalidCompany] = []

@@ -251,7 +251,6 @@ class WatchedOperations:
     async def _apply(
         self, watchlist: Watchlist, changes: WatchedChanges, present: set[CompanyKey]
     ) -> WatchlistChange:
-        """Carries out a change; `present` are the companies among its own that the list has."""
         new = [company for company in changes.add if company not in present]
         unknown = await self.register.unknown(new) if new else set()
         added = [company for company in new if company not in unknown]
@@ -326,7 +325,6 @@ class RpcRegister:
 
 
 def _chunks(companies: Collection[CompanyKey]) -> Iterator[list[CompanyKey]]:
-    """Yields the companies of one country, a request's worth at a time."""
     for _, group in groupby(sorted(companies), key=attrgetter("country")):
         found = list(group)
         yield from (

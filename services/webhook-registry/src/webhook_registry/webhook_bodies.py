@@ -185,7 +185,6 @@ def _read_part(name: str, value: object) -> tuple[Any, ...]:
 
 
 def _read_filter(value: object) -> WebhookFilter | None:
-    """Returns a filter with only the given parts set; None for null."""
     if value is None:
         return None
     names = tuple(WebhookFilter.model_fields)

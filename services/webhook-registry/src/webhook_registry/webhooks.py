@@ -267,11 +267,8 @@ class WebhookOperations:
 
 
 def _answer(made: Registration | ExistingRegistration, call_id: UUID) -> tuple[WebhookReply, bytes]:
-    """Builds this call's answer, and the body without the secret.
-
-    The secret is shown by the call that created it and by its redelivery, since the first answer
-    was lost. When another call with the same key was faster, that call shows it.
-    """
+    # The secret is shown by the call that created it and by its redelivery, since the first answer
+    # was lost. When another call with the same key was faster, that call shows it.
     is_own = isinstance(made, Registration) or made.call_id == call_id
     registered = made if isinstance(made, Registration) else made.registered
     place = location(registered.webhook)
