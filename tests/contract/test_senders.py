@@ -247,13 +247,6 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return chunks
 
 
-@pytest.mark.parametrize("status", [200, 204, 302, 410, 429, 500])
-async def test_an_answer_is_its_status(real: HttpSenders, status: int) -> None:
-    line = b"HTTP/1.1 %d Status\r\nContent-Length: 0\r\n\r\n" % status
-
-    assert await real.outcome(answering(line)) == Response(status)
-
-
 async def test_no_answer_is_a_word(real: HttpSenders) -> None:
     async with real.sender() as sender:
         outcome = await sender.send(a_post(f"https://127.0.0.1:{a_closed_port()}/hook"))
@@ -312,53 +305,47 @@ async def test_a_connection_is_used_again(real: HttpSenders) -> None:
 
 #: A large interim response, of which few are read.
 HINT = b"HTTP/1.1 103 Early Hints\r\nSupervisedConnection: %s\r\n\r\n" % (b"a" * 7000)
+HALF_A_SECOND = timedelta(seconds=0.5)
+INVALID, LATE = NoResponse(Cause.INVALID_RESPONSE), NoResponse(Cause.TIMEOUT)
 
 
 @pytest.mark.parametrize(
-    "behaviour",
+    "behaviour, limits, outcome",
     [
-        answering(),
-        dripping(b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"),
-        dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        *(
+            (
+                answering(b"HTTP/1.1 %d Status\r\nContent-Length: 0\r\n\r\n" % status),
+                {},
+                Response(status),
+            )
+            for status in (200, 204, 302, 410, 429, 500)
+        ),
+        (answering(), {"total": HALF_A_SECOND}, LATE),
+        (dripping(b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"), {"total": HALF_A_SECOND}, LATE),
+        (dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), {"total": HALF_A_SECOND}, LATE),
+        (
+            DRIPPING_BODY,
+            {"total": timedelta(hours=1), "body": timedelta(seconds=0.3)},
+            Response(200),
+        ),
+        (answering(b"220 mail.example ESMTP\r\n\r\n"), {}, INVALID),
+        (answering(b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 1_000_000), {}, INVALID),
+        (answering(HINT * (MAX_RESPONSE_BYTES // len(HINT) + 1) + OK), {}, INVALID),
     ],
-    ids=["no answer", "dripping status", "dripping interim responses"],
 )
-async def test_one_that_does_not_answer_in_time_is_a_timeout(
-    real: HttpSenders, behaviour: Behaviour
+async def test_an_answer_is_its_status_and_another_a_cause(
+    real: HttpSenders, behaviour: Behaviour, limits: dict[str, timedelta], outcome: Outcome
 ) -> None:
-    outcome = await real.outcome(behaviour, total=timedelta(seconds=0.5))
-
-    assert outcome == NoResponse(Cause.TIMEOUT)
+    assert await real.outcome(behaviour, tls=True, **limits) == outcome
 
 
 async def test_one_that_never_finishes_the_handshake_is_a_timeout(real: HttpSenders) -> None:
     async def say_nothing(connection: Connection) -> None:
         await connection.reader.read()
 
-    outcome = await real.outcome(say_nothing, tls=False, connect=timedelta(seconds=0.5))
+    outcome = await real.outcome(say_nothing, tls=False, connect=HALF_A_SECOND)
 
-    assert outcome == NoResponse(Cause.TIMEOUT)
-
-
-async def test_a_body_that_drips_is_not_waited_for(real: HttpSenders) -> None:
-    outcome = await real.outcome(
-        DRIPPING_BODY, total=timedelta(hours=1), body=timedelta(seconds=0.3)
-    )
-
-    assert outcome == Response(200)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        b"220 mail.example ESMTP\r\n\r\n",
-        b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 1_000_000,
-        HINT * (MAX_RESPONSE_BYTES // len(HINT) + 1) + OK,
-    ],
-    ids=["not HTTP", "a header without end", "large interim responses"],
-)
-async def test_other_bytes_are_an_invalid_response(real: HttpSenders, answer: bytes) -> None:
-    assert await real.outcome(answering(answer)) == NoResponse(Cause.INVALID_RESPONSE)
+    assert outcome == LATE
 
 
 @pytest.mark.parametrize(
@@ -442,24 +429,6 @@ async def test_a_redirect_is_not_followed(real: HttpSenders) -> None:
     assert outcome == Response(302)
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        b"HTTP/1.1 100 Continue\r\n\r\n",
-        b"HTTP/1.1 103 Early Hints\r\n" + b"SupervisedConnection: </style.css>\r\n" * 100 + b"\r\n",
-    ],
-)
-async def test_endless_interim_responses_are_an_invalid_response(
-    real: HttpSenders, piece: bytes
-) -> None:
-    pour, broken_off = pouring(b"", piece * 1000)
-    async with asyncio.timeout(SOON), real.to(pour) as (sender, receiver):
-        outcome = await sender.send(a_post(receiver.url()))
-        await broken_off.wait()
-
-    assert outcome == NoResponse(Cause.INVALID_RESPONSE)
-
-
 async def test_a_few_interim_responses_precede_any_answer(real: HttpSenders) -> None:
     hint = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
     continued = b"HTTP/1.1 100 Continue\r\n\r\n" + hint * 90
@@ -469,44 +438,39 @@ async def test_a_few_interim_responses_precede_any_answer(real: HttpSenders) -> 
     assert outcomes == [Response(200)] * 3
 
 
-@pytest.mark.parametrize(
-    "piece", [b"Set-Cookie: a=b\r\n", b"X-Long: " + b"a" * 8000 + b"\r\n", b"a" * 8000]
-)
-async def test_endless_headers_are_an_invalid_response(real: HttpSenders, piece: bytes) -> None:
-    pour, broken_off = pouring(b"HTTP/1.1 200 OK\r\n", piece * 10)
-    async with asyncio.timeout(SOON), real.to(pour) as (sender, receiver):
-        outcome = await sender.send(a_post(receiver.url()))
-        await broken_off.wait()
-
-    assert outcome == NoResponse(Cause.INVALID_RESPONSE)
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+STYLES = b"HTTP/1.1 103 Early Hints\r\n" + b"SupervisedConnection: </style.css>\r\n" * 100 + b"\r\n"
 
 
 @pytest.mark.parametrize(
-    "begin, piece",
-    [(b"1;", b"a" * 10), (b"0\r\n", b"a: b\r\n")],
-    ids=["chunk extension", "trailers"],
+    "begin, piece, outcomes",
+    [
+        (b"", CONTINUE, [INVALID]),
+        (b"", STYLES, [INVALID]),
+        (b"HTTP/1.1 200 OK\r\n", b"Set-Cookie: a=b\r\n", [INVALID]),
+        (b"HTTP/1.1 200 OK\r\n", b"X-Long: " + b"a" * 8000 + b"\r\n", [INVALID]),
+        (b"HTTP/1.1 200 OK\r\n", b"a" * 8000, [INVALID]),
+        # A trailer that is refused in one read with the head refuses the head as well.
+        (CHUNKED + b"1;", b"a" * 10, [Response(200), INVALID]),
+        (CHUNKED + b"0\r\n", b"a: b\r\n", [Response(200), INVALID]),
+        (OK, CONTINUE, [Response(200)]),
+    ],
+    ids=[
+        *("interim", "large interim", "headers", "long headers", "a header"),
+        *("chunk extension", "trailers", "after the answer"),
+    ],
 )
-async def test_endless_framing_of_a_body_is_broken_off(
-    real: HttpSenders, begin: bytes, piece: bytes
+async def test_what_does_not_end_is_broken_off(
+    real: HttpSenders, begin: bytes, piece: bytes, outcomes: list[Outcome]
 ) -> None:
-    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-    pour, broken_off = pouring(head + begin, piece * 1000)
+    pour, broken_off = pouring(begin, piece * (10 if len(piece) > 5000 else 1000))
     limits = replace(PATIENT, body=timedelta(hours=1))
     async with asyncio.timeout(SOON), real.to(pour, limits=limits) as (sender, receiver):
         outcome = await sender.send(a_post(receiver.url()))
         await broken_off.wait()
 
-    # A trailer that is refused in one read with the head refuses the head as well.
-    assert outcome in (Response(200), NoResponse(Cause.INVALID_RESPONSE))
-
-
-async def test_an_idle_connection_that_pours_is_broken_off(real: HttpSenders) -> None:
-    pour, broken_off = pouring(OK, b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
-    async with asyncio.timeout(SOON), real.to(pour) as (sender, receiver):
-        outcome = await sender.send(a_post(receiver.url()))
-        await broken_off.wait()
-
-    assert outcome == Response(200)
+    assert outcome in outcomes
 
 
 async def test_a_reset_is_reported_and_not_retried(real: HttpSenders) -> None:

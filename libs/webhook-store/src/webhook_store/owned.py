@@ -239,7 +239,7 @@ class Health:
 
     def __init__(self, database: Database) -> None:
         self._attempts = database[ATTEMPTS]
-        self._turns = asyncio.Semaphore(MAX_AT_ONCE)
+        self._reads = asyncio.Semaphore(MAX_AT_ONCE)
         #: The last reads with their times, the latest last.
         self._kept: dict[WebhookId, tuple[datetime, WebhookHealth]] = {}
 
@@ -249,15 +249,13 @@ class Health:
         """Returns the health of webhooks at `at`, or as read up to `max_age` earlier."""
         with translated_errors():
             found = await asyncio.gather(
-                *(self._in_turn(webhook, at, max_age) for webhook in webhooks)
+                *(self._read(webhook, at, max_age) for webhook in webhooks)
             )
         return dict(zip(webhooks, found, strict=True))
 
-    async def _in_turn(
-        self, webhook_id: WebhookId, at: datetime, max_age: timedelta
-    ) -> WebhookHealth:
-        async with self._turns:
-            # Checked here, within the turn: concurrent lists reuse what the first of them has read.
+    async def _read(self, webhook_id: WebhookId, at: datetime, max_age: timedelta) -> WebhookHealth:
+        async with self._reads:
+            # Checked once this read may start: concurrent lists reuse what the first has read.
             kept = self._kept.get(webhook_id)
             if max_age and kept is not None and at - kept[0] < max_age:
                 return kept[1]

@@ -96,7 +96,7 @@ class Change(NamedTuple):
 
 def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Change:
     """Returns how releasing a row with a result changes it; equal changes share a write."""
-    settled = {"settled_by": result.delivery.claim}
+    released = {"settled_by": result.delivery.claim}
     match result:
         case Cancellation(_, reason):
             fields = {"lease_until": NO_LEASE, **_end(reason, at, retention)}
@@ -110,11 +110,11 @@ def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelt
             }
         case AttemptResult(state=DeliveryState.SUCCEEDED):
             ended = {"attempts": result.number, **_ended(DeliveryState.SUCCEEDED, at, retention)}
-            return Change(settled | ended, ("claim", *_SCHEDULE))
+            return Change(released | ended, ("claim", *_SCHEDULE))
         case AttemptResult():
             ended = _ended(result.state, at, retention)
             fields = {"lease_until": NO_LEASE, "attempts": result.number, **ended}
-    return Change(settled | fields)
+    return Change(released | fields)
 
 
 def attempt_document(attempted: AttemptResult, *, expires_at: datetime) -> Document:
@@ -163,7 +163,7 @@ class Recorder:
             held = (
                 {one.delivery.id for one in results}
                 if written == len(results)
-                else await self._settled(results)
+                else await self._released(results)
             )
         return [
             WriteEffect(held=one.delivery.id in held, disabled=one.delivery.id in disabled)
@@ -171,8 +171,8 @@ class Recorder:
         ]
 
     async def _lost(self, results: Sequence[Result]) -> set[DeliveryId]:
-        # For other results the write itself detects a lost claim. A result that an earlier try wrote
-        # is not lost: it must report the disabled webhook again.
+        # For other results the write itself detects a lost claim. A result that an earlier try
+        # wrote is not lost: it must report the disabled webhook again.
         if not results:
             return set()
         claims = {one.delivery.id: one.delivery.claim for one in results}
@@ -237,7 +237,7 @@ class Recorder:
         except pymongo.errors.BulkWriteError as error:
             duplicates(error)  # A later attempt with the same number exists and is kept.
 
-    async def _settled(self, results: Sequence[Result]) -> set[DeliveryId]:
+    async def _released(self, results: Sequence[Result]) -> set[DeliveryId]:
         claims = {one.delivery.id: one.delivery.claim for one in results}
         found = self._rows.find(_rows_of_results(results), {"settled_by": 1}, hint=BY_ID)
         return {row["_id"] async for row in found if row.get("settled_by") == claims[row["_id"]]}

@@ -134,7 +134,7 @@ class Recoveries:
     async def _next_batch(self, rest: Document, recovery: Recovery, at: datetime) -> list[Document]:
         order = [("occurred_at", DESCENDING), ("_id", DESCENDING)]
         first = first_attempt(recovery.generation, at=at, grace=self._grace)
-        anew = {
+        restart = {
             "$set": {**first, "recovered_by": str(recovery.call_id)},
             "$unset": ENDED_FIELDS,
         }
@@ -142,7 +142,7 @@ class Recoveries:
             batch = await self._rows.find(rest, _TASK, sort=order, limit=self._batch).to_list(None)
             ids = [row["_id"] for row in batch]
             if ids:
-                await self._rows.update_many({**rest, "_id": {"$in": ids}}, anew, hint=BY_ID)
+                await self._rows.update_many({**rest, "_id": {"$in": ids}}, restart, hint=BY_ID)
         return batch
 
     async def _count(self, recovery: Recovery) -> int:

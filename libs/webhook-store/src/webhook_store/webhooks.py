@@ -364,8 +364,8 @@ def _under_older(keys: SecretKeys, without: list[WebhookId]) -> Document:
 def _resealed(document: Document, keys: SecretKeys, at: datetime) -> Document:
     newest, previous = document["secrets"]["newest"], document["secrets"]["previous"]
     return {
-        "newest": _anew(newest, document["_id"], keys),
-        "previous": {**_anew(previous, document["_id"], keys), "until": previous["until"]}
+        "newest": _sealed_again(newest, document["_id"], keys),
+        "previous": {**_sealed_again(previous, document["_id"], keys), "until": previous["until"]}
         if still_signs(previous, at)
         else None,
     }
@@ -379,6 +379,6 @@ def _resealed_headers(document: Document, keys: SecretKeys) -> Document | None:
     return sealed_headers(values, keys, document["_id"])
 
 
-def _anew(sealed: Document, webhook_id: WebhookId, keys: SecretKeys) -> Document:
+def _sealed_again(sealed: Document, webhook_id: WebhookId, keys: SecretKeys) -> Document:
     secret = keys.unseal(sealed_of(sealed), webhook_id)
     return sealed_document(keys.seal(secret, webhook_id), call_id=UUID(sealed["call"]))

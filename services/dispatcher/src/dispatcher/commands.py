@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from common.contracts.failures import Unavailable
 from common.contracts.topology import DEAD_LETTERS_ARGUMENTS, DEAD_LETTERS_QUEUE
-from common.messaging.queues import DeadLetter, DeadLetters, Queue, dead_letters
+from common.messaging.queues import DeadLetter, Queue, dead_letters
 from common.runtime import logs
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import BrokerSettings, load
@@ -65,13 +65,9 @@ async def _dead_letters(chosen: argparse.Namespace, settings: BrokerSettings) ->
             found = await letters.look(limit=chosen.limit)
             sys.stdout.writelines(_line(letter) for letter in found)
             return
-        done = await _settled(letters, chosen)
+        settle = letters.requeue if chosen.action == "requeue" else letters.drop
+        done = await settle(limit=chosen.limit, message_id=chosen.id)
         sys.stdout.write(f"{done} {'put back' if chosen.action == 'requeue' else 'dropped'}\n")
-
-
-async def _settled(letters: DeadLetters, chosen: argparse.Namespace) -> int:
-    settle = letters.requeue if chosen.action == "requeue" else letters.drop
-    return await settle(limit=chosen.limit, message_id=chosen.id)
 
 
 def _line(letter: DeadLetter) -> str:

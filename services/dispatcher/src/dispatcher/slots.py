@@ -54,7 +54,7 @@ class PostsInFlight:
         """Checks whether the owner's share of all slots has room for one more post.
 
         Besides its own limit, an owner may have at most as many posts in flight as there are free
-        slots. Shares even out as owners arrive, and the next owner always finds room.
+        slots. Shares even out as owners arrive, and the next owner always finds a slot.
         """
         free = self._limits.posts - self._posts
         return self.of_owner(owner) < min(self._limits.owner, free)
@@ -138,16 +138,16 @@ class Slots:
         """Waits for a slot; slots of one owner are granted in the order of the calls."""
         if self._in_flight.acquire(limit_key):
             return
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting[limit_key.owner].append((limit_key, turn))
+        grant: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[limit_key.owner].append((limit_key, grant))
         try:
-            await turn
+            await grant
         except asyncio.CancelledError:
-            self._abandon(limit_key, turn)
+            self._abandon(limit_key, grant)
             raise
 
     def release(self, freed: LimitKey) -> None:
-        """Releases a slot and grants slots to waiting calls while there is room."""
+        """Releases a slot and grants slots to waiting calls while any is free."""
         self._in_flight.release(freed)
         while self._grant():
             pass
@@ -161,22 +161,22 @@ class Slots:
         for owner in sorted(self._waiting, key=self._in_flight.of_owner):
             if not self._in_flight.has_share_left(owner):
                 continue
-            for limit_key, turn in self._waiting[owner]:
+            for limit_key, grant in self._waiting[owner]:
                 # A cancelled call removes itself from the queue.
-                if not turn.done() and self._in_flight.acquire(limit_key):
-                    self._forget(limit_key, turn)
-                    turn.set_result(None)
+                if not grant.done() and self._in_flight.acquire(limit_key):
+                    self._forget(limit_key, grant)
+                    grant.set_result(None)
                     return True
         return False
 
-    def _abandon(self, limit_key: LimitKey, turn: "asyncio.Future[None]") -> None:
-        if turn.done() and not turn.cancelled():
+    def _abandon(self, limit_key: LimitKey, grant: "asyncio.Future[None]") -> None:
+        if grant.done() and not grant.cancelled():
             self.release(limit_key)  # a slot was granted at the same time
         else:
-            self._forget(limit_key, turn)
+            self._forget(limit_key, grant)
 
-    def _forget(self, limit_key: LimitKey, turn: "asyncio.Future[None]") -> None:
+    def _forget(self, limit_key: LimitKey, grant: "asyncio.Future[None]") -> None:
         queue = self._waiting[limit_key.owner]
-        queue.remove((limit_key, turn))
+        queue.remove((limit_key, grant))
         if not queue:
             del self._waiting[limit_key.owner]

@@ -85,7 +85,7 @@ class Store:
         #: Stores deliveries; existing ones are left unchanged. Returns those that begin, claimed.
         self.insert = Batcher(self._insert, max_batch_size=MAX_CHUNKS)
         self._claims = Batcher(self._claim)
-        self._renewals = Batcher(self._renew)
+        self._new_claims = Batcher(self._renew)
         self._results = Batcher(self._record)
         self.batchers = [one for one in vars(self).values() if isinstance(one, Batcher)]
 
@@ -133,7 +133,7 @@ class Store:
 
     async def renew(self, claimed: ClaimedDelivery) -> ClaimedDelivery | None:
         """Claims a delivery again under a new lease; None when its claim was lost."""
-        return await self.retry(lambda: self._renewals(claimed), what="renew")
+        return await self.retry(lambda: self._new_claims(claimed), what="renew")
 
     async def due(self, webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
         """Returns a webhook's due, unclaimed attempts, retries last."""
