@@ -11,7 +11,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from common.contracts.failures import Failure, FailureCode, FieldError
 from common.runtime.public_port.conditional import accepts_gzip, etag_matches
-from common.runtime.public_port.reading import LateBody
+from common.runtime.public_port.server import LateBody
 from gateway import problems
 from gateway.http.formats import Format, entity_tag, prefers_xml
 from gateway.http.responses import body_of, problem_of_aiohttp

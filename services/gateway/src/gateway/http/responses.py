@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 from common.contracts.events import rfc3339
 from common.contracts.failures import FieldError
 from common.runtime.public_port.connections import Refuse
-from common.runtime.public_port.reading import LateBody, send_continue
+from common.runtime.public_port.server import LateBody, send_continue
 from gateway import problems
 from gateway.http.formats import JSON, Format
 from gateway.http.rendering import xml_document

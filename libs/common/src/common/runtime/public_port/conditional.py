@@ -12,7 +12,7 @@ from typing import Final
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from common.runtime.public_port.transport import SharedResponse
+from common.runtime.public_port.connections import SharedResponse
 
 #: The usual spelling; aiohttp's constant is "Etag".
 ETAG = "ETag"

@@ -9,7 +9,7 @@ import structlog
 from aiohttp import hdrs, web
 
 from common.runtime import tracing
-from common.runtime.public_port.reading import allow_body
+from common.runtime.public_port.server import allow_body
 from company_registry import (
     ApiError,
     CompanyRegistryError,

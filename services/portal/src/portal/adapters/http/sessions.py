@@ -17,7 +17,7 @@ from aiohttp_session.cookie_storage import EncryptedCookieStorage
 from cryptography.fernet import Fernet, MultiFernet
 from pydantic import SecretStr
 
-from common.runtime.public_port.reading import LateBody, send_continue
+from common.runtime.public_port.server import LateBody, send_continue
 
 _KEY, _NAME, _SCOPES, _SINCE = "key", "name", "scopes", "since"
 _CSRF, _SEEN, _NOTES, _UPLOAD = "csrf", "seen", "notes", "upload"
