@@ -178,14 +178,6 @@ def test_a_build_that_fails_leaves_the_old_index(tmp_path: Path) -> None:
     assert len([folder for folder in (tmp_path / "dk").iterdir() if folder.is_dir()]) == 1
 
 
-def test_a_reset_index_is_empty_and_has_to_be_built(index: SearchIndex) -> None:
-    filled(index, NORDLYS)
-
-    index.reset()
-
-    assert (index.save_point, index.size.companies) == (None, 0)
-
-
 def test_an_index_of_another_format_has_to_be_built_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

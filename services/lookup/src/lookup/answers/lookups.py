@@ -27,7 +27,6 @@ from lookup.answers.rendering import Candidate, Extras, answer, not_found, remov
 from lookup.search.results import SearchHit
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
-from register_store.documents import CompanyRow
 from register_store.reads import StoredRegister
 
 #: Maximum alternatives to the company that is returned.
@@ -108,10 +107,11 @@ class AnswerLookups:
             still = [
                 number
                 for number, request in enumerate(requests)
-                if _is_open(request, turn, _first(found[number].values()))
+                if _is_open(request, turn, found[number].values())
             ]
             results = await self._hits([requests[number] for number in still], turn)
-            rows = await self._rows(hit.key for hits in results for hit in hits)
+            wanted = {hit.key for hits in results for hit in hits}
+            rows = await self.register.companies(wanted) if wanted else {}
             for number, hits in zip(still, results, strict=True):
                 for hit in hits:
                     if hit.key in rows:
@@ -145,10 +145,6 @@ class AnswerLookups:
         wanted = {number for number in numbers if number is not None}
         days = await self.register.removed(wanted) if wanted else {}
         return [None if number is None else days.get(number) for number in numbers]
-
-    async def _rows(self, keys: Iterable[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
-        wanted = set(keys)
-        return await self.register.companies(wanted) if wanted else {}
 
     async def _hits(
         self, requests: Sequence[LookupRequest], turn: int
@@ -249,7 +245,7 @@ def _group(request: LookupRequest, turn: int) -> Group:
     return request.country, request.questions[turn].type, limit, request.client
 
 
-def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool:
+def _is_open(request: LookupRequest, turn: int, candidates: Iterable[Candidate]) -> bool:
     """Returns True if the next reading of a request is to be looked up.
 
     A number whose inferred type matches may also be a phone number: an alternative. A text that
@@ -257,6 +253,7 @@ def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool
     """
     if turn >= len(request.questions):
         return False
+    found = next((one for one in candidates if not one.hit.is_other), None)
     if found is None:
         return True
     match request.questions[turn].type:
@@ -266,11 +263,6 @@ def _is_open(request: LookupRequest, turn: int, found: Candidate | None) -> bool
             return found.hit.score < WELL_MATCHED
         case _:
             return False
-
-
-def _first(candidates: Iterable[Candidate]) -> Candidate | None:
-    """Returns the first company that matches; one with another figure in its name does not."""
-    return next((one for one in candidates if not one.hit.is_other), None)
 
 
 def _goodness(candidate: Candidate) -> tuple[bool, float]:

@@ -11,8 +11,7 @@ import orjson
 
 from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitKey
 from common.contracts.failures import Failure, FailureCode
-from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, Question, SearchType
-from common.domain.countries import Country
+from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, SearchType
 from common.domain.numbers import registration_number_checks
 from lookup.search.results import SearchHit
 from register_store.canonical_json import dump
@@ -154,11 +153,15 @@ def not_found(
     of the name.
     """
     detail = "no company in the register matches"
-    if all(_is_mistyped(request.country, question) for question in request.questions):
+    if all(
+        one.type is SearchType.VAT and not registration_number_checks(one.term, request.country)
+        for one in request.questions
+    ):
         detail = "this is no valid registration number: its check digit is wrong"
     if others:
-        named = (_named(one.row.core) for one in others[:_MAX_NAMED])
-        detail += f"; with another number, numeral or letter in the name: {', '.join(named)}"
+        companies = (orjson.loads(one.row.core) for one in others[:_MAX_NAMED])
+        named = ", ".join(f"{company['name']} ({company['vat']})" for company in companies)
+        detail += f"; with another number, numeral or letter in the name: {named}"
     if is_shared:
         detail = "many companies have these words in their names; GET /api/suggest lists them"
     if request.inferred:
@@ -167,20 +170,10 @@ def not_found(
     return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
 
 
-def _is_mistyped(country: Country, question: Question) -> bool:
-    is_number = question.type is SearchType.VAT
-    return is_number and not registration_number_checks(question.term, country)
-
-
 def removed(on: str) -> Failure:
     """Returns the answer about the number of a removed company: its day and nothing else."""
     detail = f"the company with this number was removed by order of its register on {on}"
     return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail, removed_on=on)
-
-
-def _named(core: bytes) -> str:
-    company = orjson.loads(core)
-    return f"{company['name']} ({company['vat']})"
 
 
 def shown(score: float) -> float:
@@ -192,16 +185,9 @@ def rendered_units(
     keys: Iterable[UnitKey], cores: Mapping[UnitKey, bytes], main: UnitKey | None
 ) -> bytes:
     """Returns the units as a JSON list; one without a document has only its number."""
-    units = (
-        _main_unit(cores[key]) if key == main and key in cores else cores.get(key) or _listed(key)
-        for key in keys
-    )
+    units = []
+    for key in keys:
+        core = cores.get(key) or dump(ProductionUnit(number=key.number, main=None))
+        is_main = key == main and key in cores
+        units.append(orjson.dumps({**orjson.loads(core), "main": True}) if is_main else core)
     return b"[%b]" % b",".join(units)
-
-
-def _main_unit(core: bytes) -> bytes:
-    return orjson.dumps({**orjson.loads(core), "main": True})
-
-
-def _listed(key: UnitKey) -> bytes:
-    return dump(ProductionUnit(number=key.number, main=None))

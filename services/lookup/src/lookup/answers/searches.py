@@ -10,7 +10,7 @@ from typing import NamedTuple
 import orjson
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from common.contracts.failures import Failure, FailureCode
+from common.contracts.failures import FailureCode
 from common.contracts.find import (
     CodeText,
     Facet,
@@ -200,7 +200,7 @@ class AnswerMatches:
         gone = await self.register.removed(missing) if missing else {}
         return MatchReply(
             records=tuple(
-                _failed(removed(gone[key])) if key in gone else answer
+                _removed(gone[key]) if key in gone else answer
                 for key, answer in zip(given, weighed, strict=True)
             )
         )
@@ -261,5 +261,6 @@ class AnswerMatches:
         return read.model_copy(update=found)
 
 
-def _failed(failure: Failure) -> WeighedRecord:
+def _removed(on: str) -> WeighedRecord:
+    failure = removed(on)
     return WeighedRecord(failure=failure.code, detail=failure.detail, removed_on=failure.removed_on)

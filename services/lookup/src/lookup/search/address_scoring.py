@@ -60,17 +60,13 @@ def address_score(query: ParsedAddress, address: ParsedAddress) -> float:
     area = _area_penalty(query, address)
     if house is None or area is None:
         return 0.0
-    penalty = (
-        house + area + _dwelling_penalty(query, address) + _care_of_penalty(query.co, address.co)
-    )
-    return max(0.0, _street_similarity(query.street, address.street) - penalty)
-
-
-def _street_similarity(query: FoldedText, address: FoldedText) -> float:
-    score = similarity(query, address)
-    if score < _ABBREVIATED and abbreviates(query.words, address.words):
-        return _ABBREVIATED
-    return score
+    street = similarity(query.street, address.street)
+    if street < _ABBREVIATED and abbreviates(query.street.words, address.street.words):
+        street = _ABBREVIATED
+    floor = _part_penalty(query.floor, address.floor, _FLOOR_DIFFERS)
+    door = _part_penalty(query.door, address.door, _DOOR_DIFFERS)
+    care_of = _care_of_penalty(query.co, address.co)
+    return max(0.0, street - (house + area + (floor + door) + care_of))
 
 
 def _house_penalty(query: House | None, address: House | None) -> float | None:
@@ -114,11 +110,6 @@ def _name_similarity(query: str, address: str) -> float:
     if without_quarter(query) == without_quarter(address):
         return _OTHER_QUARTER
     return EXACT * OSA.normalized_similarity(query, address)
-
-
-def _dwelling_penalty(query: ParsedAddress, address: ParsedAddress) -> float:
-    floor = _part_penalty(query.floor, address.floor, _FLOOR_DIFFERS)
-    return floor + _part_penalty(query.door, address.door, _DOOR_DIFFERS)
 
 
 def _part_penalty(query: str, address: str, differs: float) -> float:

@@ -242,11 +242,10 @@ def same_spelling(one: str, other: str) -> bool:
     if one == other:
         return True
     groups, others = _LETTER_GROUPS.findall(one), _LETTER_GROUPS.findall(other)
-    return len(groups) == len(others) and all(map(_same_group, groups, others))
-
-
-def _same_group(one: str, other: str) -> bool:
-    return one == other or other in SPELLINGS.get(one, ()) or one in SPELLINGS.get(other, ())
+    return len(groups) == len(others) and all(
+        first == second or second in SPELLINGS.get(first, ()) or first in SPELLINGS.get(second, ())
+        for first, second in zip(groups, others, strict=True)
+    )
 
 
 def one_line(text: str) -> str:

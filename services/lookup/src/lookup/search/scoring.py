@@ -64,7 +64,10 @@ def cut_ends(written: FoldedText) -> Iterator[tuple[FoldedText, str]]:
 @lru_cache(maxsize=4096)
 def forms_like(end: str) -> dict[str, int]:
     """Returns the legal forms that a text may be, each with its edits: none or one."""
-    if len(end) > _MAX_FORM_LETTERS or (end not in _FORMS and _is_numeral(end)):
+    if len(end) > _MAX_FORM_LETTERS:
+        return {}
+    # `Brunsø V` is no `Brunsø BV`.
+    if end not in _FORMS and (numbers_in(end) or is_roman(end)):
         return {}
     found: dict[str, int] = {}
     for form in _FORMS:
@@ -73,11 +76,6 @@ def forms_like(end: str) -> dict[str, int]:
             called = SAME_FORM.get(form, form)
             found[called] = min(edits, found.get(called, edits))
     return found
-
-
-def _is_numeral(end: str) -> bool:
-    """Returns True if an end has a number or is a Roman numeral: `Brunsø V` is no `Brunsø BV`."""
-    return bool(numbers_in(end)) or is_roman(end)
 
 
 #: The weight of a word, 0 to 1.
@@ -192,7 +190,9 @@ def match_name(query: Query, name: Name, order: int, weigh: Weigh) -> NameMatch:
     if _is_equal(query.name, name.folded):
         return NameMatch(True, True, EXACT, _literal(query, name), order)  # noqa: FBT003
     words = _by_words(query, name, weigh)
-    slipped, letters = _form_points(query, name, weigh), _letter_points(query, name, weigh)
+    slipped = _edit_points(query, name, _form_edits(query, name), _SLIPPED_FORM, weigh)
+    own = _edit_points(query, name, _own_edits(query, name), EXACT, weigh)
+    letters = max(_whole_points(query, name, weigh), own)
     other_letters = letters > 0 and _has_other_figures(query, name)
     accepted = words.accepted or slipped > 0 or (letters > 0 and not other_letters)
     weight_of_type = TYPE_WEIGHT[name.type] * (_FOREIGN_WEIGHT if is_foreign(order) else 1.0)
@@ -277,15 +277,6 @@ def _whole_points(query: Query, name: Name, weigh: Weigh) -> float:
     score = similarity(queried, named)
     other_form = EXACT * _has_other_form(query, name) / max(len(one), len(other))
     return _WHOLE_SHARE * score if score - other_form >= _SIMILAR_WHOLE else 0.0
-
-
-def _letter_points(query: Query, name: Name, weigh: Weigh) -> float:
-    own = _edit_points(query, name, _own_edits(query, name), EXACT, weigh)
-    return max(_whole_points(query, name, weigh), own)
-
-
-def _form_points(query: Query, name: Name, weigh: Weigh) -> float:
-    return _edit_points(query, name, _form_edits(query, name), _SLIPPED_FORM, weigh)
 
 
 def _edit_points(query: Query, name: Name, edits: int, most: float, weigh: Weigh) -> float:

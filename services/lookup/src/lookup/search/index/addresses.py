@@ -157,9 +157,9 @@ class _Search:
         return (self.view.term(field, value) for value in values)
 
     def _scored(self, found: list[IndexedDocument]) -> list[Candidate]:
-        return [self._candidate(one) for one in found]
-
-    def _candidate(self, document: IndexedDocument) -> Candidate:
-        address_type, address = read_address_record(document.address)
-        match = match_address(self.query, address, address_type=address_type, order=document.order)
-        return Candidate(document, address, match)
+        scored = []
+        for one in found:
+            type_, address = read_address_record(one.address)
+            match = match_address(self.query, address, address_type=type_, order=one.order)
+            scored.append(Candidate(one, address, match))
+        return scored

@@ -100,23 +100,17 @@ def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
     hits = [one.hit for one in ranked if one.match.accepted][:limit]
     if companies > 1 and hits:
         hits[0] = hits[0]._replace(others=companies - 1)
-    if not (room := _room(limit, len(hits))):
+    proposed = limit - len(hits) if hits else max(limit, _MAX_PROPOSED)
+    if not proposed:
         return hits
     # None seems to match as well as the answer.
     below = hits[-1].score - _BELOW if hits else EXACT
     others = [
-        one.hit._replace(score=round(min(one.match.score, below), 1)) for one in _others(ranked)
+        one.hit._replace(score=round(min(one.match.score, below), 1))
+        for one in sorted(ranked, key=lambda one: one.match.score, reverse=True)
+        if one.match.is_other
     ]
-    return hits + others[:room]
-
-
-def _others(ranked: Iterable[Candidate]) -> list[Candidate]:
-    others = (one for one in ranked if one.match.is_other)
-    return sorted(others, key=lambda one: one.match.score, reverse=True)
-
-
-def _room(limit: int, found: int) -> int:
-    return limit - found if found else max(limit, _MAX_PROPOSED)
+    return hits + others[:proposed]
 
 
 def many_share(view: View, term: str) -> bool:
@@ -335,11 +329,8 @@ class NameSearch:
         for one in found:
             key = one.company, one.name
             if key not in self._known:
-                self._known[key] = self._candidate(one)
+                name = read_name(one.name)
+                match = match_name(self.query, name, one.order, self.view.weigh)
+                self._known[key] = Candidate(one, name.folded, name.text, name.type, match)
             candidates.append(self._known[key])
         return candidates
-
-    def _candidate(self, document: IndexedDocument) -> Candidate:
-        name = read_name(document.name)
-        match = match_name(self.query, name, document.order, self.view.weigh)
-        return Candidate(document, name.folded, name.text, name.type, match)

@@ -215,11 +215,6 @@ class SearchIndex:
                 built.close()
             self._switch(Generation(built.folder, self._country, LIVE))
 
-    def reset(self) -> None:
-        """Empties the index, without a save point."""
-        with self._changing:
-            self._switch(Generation(unused(self._root), self._country, LIVE))
-
     def close(self) -> None:
         """Releases the folder; uncommitted changes are lost."""
         with self._changing:

@@ -252,7 +252,7 @@ def suggest_numbers(
 ) -> SuggestionPage:
     """Returns the page at a cursor, or the first, of the companies of a prefix; each once."""
     cursor = Cursor.parse(after) if after else None
-    if cursor is not None and _is_numbered(cursor):
+    if cursor is not None and _NUMBERED <= cursor.order != ABOVE_ALL:
         return _numbered(segments, prefix, limit, (), cursor)
     named = suggest(view, prefix.text, limit, after, has_typos=False)
     if cursor is None and prefix.score == 100:
@@ -264,10 +264,6 @@ def suggest_numbers(
     return _numbered(segments, prefix, limit, named.hits, Cursor(_NUMBERED, listed))
 
 
-def _is_numbered(cursor: Cursor) -> bool:
-    return cursor.order >= _NUMBERED and cursor.order != ABOVE_ALL
-
-
 def _numbered(
     segments: Segments,
     prefix: NumberPrefix,
@@ -275,14 +271,14 @@ def _numbered(
     named: Sequence[SearchHit],
     cursor: Cursor,
 ) -> SuggestionPage:
-    room = limit - len(named)
+    wanted = limit - len(named)
     # Those on earlier pages are not repeated.
-    found = _hits(segments, prefix, cursor.order - _NUMBERED, room + 1 + len(cursor.first_page))
+    found = _hits(segments, prefix, cursor.order - _NUMBERED, wanted + 1 + len(cursor.first_page))
     new = [hit for hit in found if hit.key.vat not in cursor.first_page]
-    page = [*named, *new[:room]]
-    if len(new) <= room:
+    page = [*named, *new[:wanted]]
+    if len(new) <= wanted:
         return SuggestionPage(page)
-    last = int(new[room - 1].key.vat) if room else cursor.order - _NUMBERED
+    last = int(new[wanted - 1].key.vat) if wanted else cursor.order - _NUMBERED
     return SuggestionPage(page, str(cursor._replace(order=_NUMBERED | last)))
 
 
