@@ -124,7 +124,10 @@ def new_document(
         "attempts": 0,
         **first_attempt(new.generation, at=at, grace=grace),
     }
-    return document if new.cancelled is None else document | _end(new.cancelled, at, retention)
+    if new.cancelled is None:
+        return document
+    cancelled = DeliveryState.CANCELLED
+    return document | ended_fields(cancelled, at=at, retention=retention, reason=new.cancelled)
 
 
 def first_attempt(generation: int, *, at: datetime, grace: timedelta) -> Document:
@@ -174,12 +177,12 @@ def due_of(document: Document) -> DueDelivery:
     )
 
 
-def _end(reason: CancelReason, at: datetime, retention: timedelta) -> Document:
-    return {"reason": reason.value, **_ended(DeliveryState.CANCELLED, at, retention)}
-
-
-def _ended(state: DeliveryState, at: datetime, retention: timedelta) -> Document:
-    return {"state": state.value, "expires_at": at + retention}
+def ended_fields(
+    state: DeliveryState, *, at: datetime, retention: timedelta, reason: CancelReason | None = None
+) -> Document:
+    """Returns the fields of a row that ended, with the reason if it was cancelled."""
+    fields: Document = {"state": state.value, "expires_at": at + retention}
+    return fields if reason is None else {**fields, "reason": reason.value}
 
 
 _DUE = {"webhook_id": 1, "attempts": 1, "retries": 1}
@@ -318,11 +321,12 @@ class Deliveries:
         """Cancels the waiting deliveries of a removed company's events for good."""
         of_events = {"event_id": {"$in": list(event_ids)}}
         waiting = {**of_events, "state": WAITING, "lease_until": {"$lte": at}}
-        ended = {
-            "state": DeliveryState.CANCELLED.value,
-            "reason": CancelReason.COMPANY_REMOVED.value,
-            "expires_at": at + self._times.retention,
-        }
+        ended = ended_fields(
+            DeliveryState.CANCELLED,
+            at=at,
+            retention=self._times.retention,
+            reason=CancelReason.COMPANY_REMOVED,
+        )
         with translated_errors():
             await self._rows.update_many(waiting, {"$set": ended})
             # A delivery in flight ends at its next attempt, which finds no event.

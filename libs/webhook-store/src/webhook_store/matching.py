@@ -186,16 +186,13 @@ class Limits:
         """Returns True if an event passes; countries, companies and watchlists are keys."""
         return (
             (not self.forms or subject.form in self.forms)
-            and (not self.municipalities or self._has_place(subject))
-            and (not self.industries or any(map(self._has_industry, subject.industries)))
+            and (not self.municipalities or not self.municipalities.isdisjoint(subject.places))
+            and (
+                not self.industries
+                or any(code.startswith(self.industries) for code in subject.industries)
+            )
             and (not (self.fields or self.parts) or any(map(self._has_field, subject.fields)))
         )
-
-    def _has_place(self, subject: Subject) -> bool:
-        return not self.municipalities.isdisjoint(subject.places)
-
-    def _has_industry(self, code: str) -> bool:
-        return code.startswith(self.industries)
 
     def _has_field(self, changed: str) -> bool:
         return _top(changed) in self.fields or any(_touches(changed, part) for part in self.parts)

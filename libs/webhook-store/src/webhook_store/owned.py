@@ -197,7 +197,11 @@ def _reason(row: Document) -> str:
 def _delivery_of(
     row: Document, webhook: Webhook, attempts: Sequence[Attempt], event: Document | None
 ) -> Delivery:
-    status = _status(row, webhook)
+    status = DeliveryStatus.PENDING
+    if row["state"] != WAITING:
+        status = DeliveryStatus(row["state"])
+    elif row["generation"] < webhook.generation:
+        status = DeliveryStatus.CANCELLED
     next_attempt_at = row["due_at"] if status is DeliveryStatus.PENDING else None
     sent_at = (attempts[-1].attempted_at if attempts else next_attempt_at) or row["occurred_at"]
     kind = EventType(row["event_type"])
@@ -213,13 +217,6 @@ def _delivery_of(
         headers=shown_headers(kind, row["_id"], sent_at, own=webhook.headers),
         attempts=tuple(attempts),
     )
-
-
-def _status(row: Document, webhook: Webhook) -> DeliveryStatus:
-    if row["state"] != WAITING:
-        return DeliveryStatus(row["state"])
-    is_pending = row["generation"] >= webhook.generation
-    return DeliveryStatus.PENDING if is_pending else DeliveryStatus.CANCELLED
 
 
 _SUCCEEDED, _FAILED = AttemptStatus.SUCCEEDED.value, AttemptStatus.FAILED.value

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, NamedTuple
 
 import pymongo.errors
@@ -26,8 +27,7 @@ from webhook_store.deliveries import (
     ClaimedDelivery,
     DeliveryState,
     DeliveryTimes,
-    _end,
-    _ended,
+    ended_fields,
     rows_of,
 )
 from webhook_store.sending import Webhooks
@@ -96,25 +96,24 @@ class Change(NamedTuple):
 
 def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelta) -> Change:
     """Returns how releasing a row with a result changes it; equal changes share a write."""
-    released = {"settled_by": result.delivery.claim}
+    released: Document = {"settled_by": result.delivery.claim, "lease_until": NO_LEASE}
+    ended = partial(ended_fields, at=at, retention=retention)
     match result:
         case Cancellation(_, reason):
-            fields = {"lease_until": NO_LEASE, **_end(reason, at, retention)}
+            return Change(released | ended(DeliveryState.CANCELLED, reason=reason))
         case AttemptResult(delivery, next_attempt_at=datetime() as due_at):
-            fields = {
-                "lease_until": NO_LEASE,
-                "attempts": result.number,
+            schedule = {
                 "retries": delivery.retries + 1,
                 "due_at": due_at,
                 "wake_at": due_at + grace,
             }
-        case AttemptResult(state=DeliveryState.SUCCEEDED):
-            ended = {"attempts": result.number, **_ended(DeliveryState.SUCCEEDED, at, retention)}
-            return Change(released | ended, ("claim", *_SCHEDULE))
+            return Change({**released, "attempts": result.number, **schedule})
         case AttemptResult():
-            ended = _ended(result.state, at, retention)
-            fields = {"lease_until": NO_LEASE, "attempts": result.number, **ended}
-    return Change(released | fields)
+            fields = {**released, "attempts": result.number, **ended(result.state)}
+            if result.state is not DeliveryState.SUCCEEDED:
+                return Change(fields)
+            kept = {name: fields[name] for name in fields if name not in _SCHEDULE}
+            return Change(kept, ("claim", *_SCHEDULE))
 
 
 def attempt_document(attempted: AttemptResult, *, expires_at: datetime) -> Document:
@@ -155,16 +154,20 @@ class Recorder:
         reported as held and not written twice.
         """
         with translated_errors():
-            lost = await self._lost([one for one in results if _disables(one)])
+            disabling = [
+                one for one in results if isinstance(one, AttemptResult) and one.disable is not None
+            ]
+            lost = await self._lost(disabling)
             ours = [one for one in results if one.delivery.id not in lost]
             await self._write_attempts([one for one in ours if isinstance(one, AttemptResult)], at)
             disabled = {one.delivery.id for one in ours if await self._disable(one, at)}
-            written = await self._write_rows(ours, at)
-            held = (
-                {one.delivery.id for one in results}
-                if written == len(results)
-                else await self._released(results)
-            )
+            written = 0
+            if ours:
+                rows = await self._rows.bulk_write(self._updates(ours, at), ordered=False)
+                written = rows.modified_count
+            held = {one.delivery.id for one in results}
+            if written < len(results):
+                held = await self._released(results)
         return [
             WriteEffect(held=one.delivery.id in held, disabled=one.delivery.id in disabled)
             for one in results
@@ -198,12 +201,6 @@ class Recorder:
             by=f"{delivery.id}:{delivery.claim}",
             at=at,
         )
-
-    async def _write_rows(self, results: Sequence[Result], at: datetime) -> int:
-        if not results:
-            return 0
-        written = await self._rows.bulk_write(self._updates(results, at), ordered=False)
-        return written.modified_count
 
     async def _write_attempts(self, attempted: Sequence[AttemptResult], at: datetime) -> None:
         expires_at = at + self._times.retention
@@ -261,7 +258,3 @@ class Recorder:
 
 def _rows_of_results(results: Sequence[Result]) -> Document:
     return rows_of({one.delivery.id: one.delivery.webhook_id for one in results})
-
-
-def _disables(result: Result) -> bool:
-    return isinstance(result, AttemptResult) and result.disable is not None

@@ -74,9 +74,11 @@ class Recoveries:
         if before is not None:
             return before
         count = await self._count(recovery)
+        document = asdict(recovery)
+        document |= {"_id": str(document.pop("call_id")), "count": count}
         with translated_errors():
             try:
-                await self._recoveries.insert_one(_recovery_document(recovery, count))
+                await self._recoveries.insert_one(document)
             except DuplicateKeyError:
                 return await self._count_of(recovery.call_id) or 0
         return count
@@ -177,8 +179,3 @@ def _states(recovery: Recovery) -> tuple[Document, ...]:
         earlier(recovery.generation),
         *({"state": state, "generation": {"$lte": recovery.generation}} for state in _ENDED),
     )
-
-
-def _recovery_document(recovery: Recovery, count: int) -> Document:
-    document = asdict(recovery)
-    return {"_id": str(document.pop("call_id")), **document, "count": count}

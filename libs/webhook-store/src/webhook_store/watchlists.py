@@ -277,7 +277,8 @@ class OwnerLocks:
         token = uuid4().hex
         try:
             async with asyncio.timeout(MAX_LOCK_WAIT):
-                await self._wait_for(owner, token)
+                while not await self._take(owner, token):  # noqa: ASYNC110 (a database has no event)
+                    await asyncio.sleep(_BETWEEN_TRIES)
         except TimeoutError:
             raise Unavailable("another change of the owner's watchlists takes long") from None
         try:
@@ -289,12 +290,6 @@ class OwnerLocks:
             # After a failure the lease ends by itself.
             with suppress(Unavailable), translated_errors():
                 await self._locks.delete_one({"_id": owner, "token": token})
-
-    async def _wait_for(self, owner: str, token: str) -> None:
-        while True:
-            if await self._take(owner, token):
-                return
-            await asyncio.sleep(_BETWEEN_TRIES)
 
     async def _take(self, owner: str, token: str) -> bool:
         now = self._now()

@@ -243,9 +243,12 @@ async def http_sender(
     Certificates are verified against the system's authorities and those in `ca_file`.
     """
     guard = SocketGuard(allowed)
+    context = ssl.create_default_context()
+    if ca_file is not None:
+        context.load_verify_locations(ca_file)
     async with resolving(guard, lookup=lookup) as resolver:
         connector = BoundedConnector(
-            ssl=_tls(ca_file),
+            ssl=context,
             resolver=resolver,
             socket_factory=guard.make_socket,
             # Concurrency is limited before a post starts; waiting here would consume its timeout.
@@ -267,10 +270,3 @@ async def http_sender(
             trust_env=False,
         ) as session:
             yield HttpSender(session, limits)
-
-
-def _tls(ca_file: Path | None) -> ssl.SSLContext:
-    context = ssl.create_default_context()
-    if ca_file is not None:
-        context.load_verify_locations(ca_file)
-    return context

@@ -128,7 +128,10 @@ class RequeueJob:
             # A failed pass must not end the loop.
             log.exception("requeue.failed")
             return self.rest.total_seconds()
-        _report(found)
+        OVERDUE.labels("lost").inc(found.lost)
+        OVERDUE.labels("throttled").inc(found.throttled)
+        if found.lost or found.throttled:
+            log.info("requeue.done", lost=found.lost, throttled=found.throttled)
         return 0.0 if found.may_be_more else self.interval.total_seconds()
 
     async def _database_answers(self) -> bool:
@@ -174,10 +177,3 @@ class Survey:
         for queue in (EVENTS_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE):
             QUEUED.labels(queue).set(await self.depths.ready(queue))
         DEAD_LETTERS.set(await self.depths.ready(DEAD_LETTERS_QUEUE))
-
-
-def _report(found: RequeueCounts) -> None:
-    OVERDUE.labels("lost").inc(found.lost)
-    OVERDUE.labels("throttled").inc(found.throttled)
-    if found.lost or found.throttled:
-        log.info("requeue.done", lost=found.lost, throttled=found.throttled)

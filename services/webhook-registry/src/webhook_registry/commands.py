@@ -5,7 +5,6 @@ import asyncio
 import secrets
 import sys
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from functools import partial
 from random import Random
 
@@ -65,35 +64,21 @@ async def _command(chosen: argparse.Namespace) -> str | None:
     async with connected_for_command(url, name="webhook-registry-command", is_long=True) as mongo:
         webhooks = database(mongo, settings.webhooks_db)
         if not isinstance(settings, SealedStoreSettings):
-            await _indexes(webhooks, drop=chosen.drop_replaced)
+            if not chosen.drop_replaced:
+                await make_indexes(webhooks)
+                return None
+            dropped = ", ".join(await drop_replaced(webhooks)) or "none existed"
+            sys.stdout.write(f"dropped: {dropped}\n")
             return None
         keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
         clock = DatabaseClock(mongo)
         await clock.measure()
-        match chosen.command:
-            case "reseal":
-                return await _reseal(webhooks, keys, at=clock())
-            case "disable":
-                decide = partial(stopped_by_operator, at=clock())
-            case _:
-                decide = partial(enabled, at=clock())
-        return await _change(webhooks, keys, chosen.webhook_id, decide)
-
-
-async def _indexes(webhooks: Database, *, drop: bool) -> None:
-    if drop:
-        dropped = ", ".join(await drop_replaced(webhooks)) or "none existed"
-        sys.stdout.write(f"dropped: {dropped}\n")
-    else:
-        await make_indexes(webhooks)
-
-
-async def _reseal(webhooks: Database, keys: SecretKeys, *, at: datetime) -> str | None:
-    done = await reseal(webhooks, keys, at=at)
-    sys.stdout.write(f"{done.webhooks} sealed anew with key {keys.newest_id}\n")
-    if done.failed:
-        return f"none of the keys opens: {', '.join(done.failed)}"
-    return None
+        if chosen.command == "reseal":
+            done = await reseal(webhooks, keys, at=clock())
+            sys.stdout.write(f"{done.webhooks} sealed anew with key {keys.newest_id}\n")
+            return f"none of the keys opens: {', '.join(done.failed)}" if done.failed else None
+        decide = stopped_by_operator if chosen.command == "disable" else enabled
+        return await _change(webhooks, keys, chosen.webhook_id, partial(decide, at=clock()))
 
 
 async def _change(

@@ -36,7 +36,11 @@ class Operations:
         watchlists: WatchlistOperations,
         watched: WatchedOperations,
     ) -> None:
-        self._event_types = reply(OK, event_types())  # the same for every client
+        listed = reply(OK, event_types())  # the same for every client
+
+        async def list_event_types(_request: WebhookRequest) -> WebhookReply:
+            return listed
+
         self._run: Mapping[Operation, Callable[[WebhookRequest], Awaitable[WebhookReply]]] = {
             Operation.CREATE: webhooks.create,
             Operation.LIST: webhooks.list,
@@ -49,7 +53,7 @@ class Operations:
             Operation.DELIVERY: deliveries.show,
             Operation.RETRY: deliveries.retry,
             Operation.RECOVER: deliveries.recover,
-            Operation.EVENT_TYPES: self._list_event_types,
+            Operation.EVENT_TYPES: list_event_types,
             Operation.CREATE_WATCHLIST: watchlists.create,
             Operation.LIST_WATCHLISTS: watchlists.list,
             Operation.GET_WATCHLIST: watchlists.show,
@@ -71,9 +75,6 @@ class Operations:
             return await self._run[request.operation](request)
         except Rejected as refused:
             return refused.failure
-
-    async def _list_event_types(self, _request: WebhookRequest) -> WebhookReply:
-        return self._event_types
 
 
 def report(

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -305,8 +305,13 @@ class RpcRegister:
 
     async def unknown(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
         """Returns the companies that the lookup services do not know; raises `Unavailable`."""
+        chunks: list[list[CompanyKey]] = []
+        for _, group in groupby(sorted(companies), key=attrgetter("country")):
+            found = list(group)
+            starts = range(0, len(found), _KNOWN_CHUNK)
+            chunks += [found[start : start + _KNOWN_CHUNK] for start in starts]
         try:
-            replies = await asyncio.gather(*map(self._unknown, _chunks(companies)))
+            replies = await asyncio.gather(*map(self._unknown, chunks))
         except RpcFailed as error:
             raise Unavailable("the lookup service has not checked the companies") from error
         return {company for reply in replies for company in reply}
@@ -322,14 +327,6 @@ class RpcRegister:
             request_id=self.new_id(),
         )
         return [CompanyKey(country, number) for number in known.unknown]
-
-
-def _chunks(companies: Collection[CompanyKey]) -> Iterator[list[CompanyKey]]:
-    for _, group in groupby(sorted(companies), key=attrgetter("country")):
-        found = list(group)
-        yield from (
-            found[first : first + _KNOWN_CHUNK] for first in range(0, len(found), _KNOWN_CHUNK)
-        )
 
 
 log = structlog.get_logger()
