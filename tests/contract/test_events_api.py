@@ -1,22 +1,14 @@
 """The event feed as clients see it, over a fake `Events`."""
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 import pytest
 from aiohttp import ClientResponse
 
-from common.contracts.company import CompanyKey, Country
-from common.contracts.events import (
-    MAX_EVENTS,
-    EventType,
-    FeedFilter,
-    FeedNotice,
-    FeedRequest,
-    PublishedEvent,
-)
+from common.contracts.company import CompanyKey
+from common.contracts.events import MAX_EVENTS, EventType, FeedNotice, PublishedEvent
 from gateway.access.keys import Scope
 from gateway.events import feed as usecase
 from gateway.events.feed_api import DEFAULT_LIMIT, MAX_WAIT
@@ -66,123 +58,6 @@ async def waiting_request(
     return request
 
 
-async def test_events_are_passed_on_byte_by_byte(gateway: Gateway, key: dict[str, str]) -> None:
-    gateway.events.add(b'{"id" : 1}', b'{"id" : 2}')
-
-    answer = await gateway.get("/api/events?limit=1", headers=key)
-
-    assert answer.status == 200
-    assert answer.headers["Content-Type"] == "application/json"
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert await answer.read() == (
-        b'{"events":[{"id" : 1}],"cursor":"000000000001","has_more":true}'
-    )
-
-
-async def test_the_cursor_of_a_page_reads_on(gateway: Gateway, key: dict[str, str]) -> None:
-    gateway.events.add(b"1", b"2", b"3")
-    first = await json_of(await gateway.get("/api/events?limit=2", headers=key))
-
-    rest = await json_of(await gateway.get(f"/api/events?after={first['cursor']}", headers=key))
-
-    assert rest == {"events": [3], "cursor": "000000000003", "has_more": False}
-
-
-async def test_the_lookup_service_receives_the_owner_and_the_filters(
-    gateway: Gateway, key: dict[str, str]
-) -> None:
-    query = (
-        f"after={SECOND}&types=owners.*,company.created&countries=no"
-        "&companies=no:923609016,dk:12345674&limit=5"
-    )
-
-    await gateway.get(f"/api/events?{query}", headers={**key, "X-Request-Id": "mine"})
-
-    assert gateway.events.request_ids == ["mine"]
-    assert gateway.events.asked == [
-        FeedRequest(
-            owner="acme",
-            after=2,
-            filter=FeedFilter(
-                types=(EventType.OWNERS_CHANGED, EventType.COMPANY_CREATED),
-                countries=(Country.NO,),
-                companies=("no:923609016", "dk:12345674"),
-            ),
-            limit=5,
-        )
-    ]
-
-
-@pytest.mark.parametrize(
-    "query, start",
-    [
-        ("after=oldest", {}),
-        ("since=2026-03-02T05:00:00Z", {"since": datetime(2026, 3, 2, 5, tzinfo=UTC)}),
-        ("since=2026-03-02T06:00:00+01:00", {"since": datetime(2026, 3, 2, 5, tzinfo=UTC)}),
-        ("since=2026-03-02T06:00:00%2B01:00", {"since": datetime(2026, 3, 2, 5, tzinfo=UTC)}),
-    ],
-)
-@pytest.mark.parametrize("path", ["/api/events", "/api/events/stream"])
-async def test_a_reader_may_begin_with_the_oldest_event_or_at_a_time(
-    gateway: Gateway, key: dict[str, str], path: str, query: str, start: dict[str, Any]
-) -> None:
-    await gateway.get(f"{path}?{query}", headers=key)
-
-    [asked] = gateway.events.asked
-    assert asked == FeedRequest(owner="acme", limit=DEFAULT_LIMIT, **start)
-
-
-async def test_a_stream_that_connects_again_does_not_begin_at_its_time_again(
-    gateway: Gateway, key: dict[str, str]
-) -> None:
-    headers = {**key, "Last-Event-ID": FIRST}
-
-    await gateway.get("/api/events/stream?since=2026-03-02T05:00:00Z", headers=headers)
-
-    assert [(asked.after, asked.since) for asked in gateway.events.asked] == [(1, None)]
-
-
-@pytest.mark.parametrize(
-    "query, parameter",
-    [
-        ("since=2026-03-02", "since"),
-        ("since=2026-03-02T05:00:00", "since"),
-        ("since=0001-01-01T00:00:00%2B14:00", "since"),
-        (f"since=2026-03-02T05:00:00Z&after={FIRST}", "since"),
-        ("after=1", "after"),
-        ("after=", "after"),
-        (f"after={FIRST}&after={FIRST}", "after"),
-        ("types=company", "types"),
-        ("types=company.updated,", "types"),
-        ("types=company.chnaged", "types"),
-        ("countries=se", "countries"),
-        ("companies=12345674", "companies"),
-        ("companies=dk:123456789", "companies"),
-        ("companies=" + ",".join(["dk:12345674"] * 101), "companies"),
-        ("watchlist=wl_1", "watchlist"),
-        ("watchlist=" + ",".join([f"wl_{'0' * 32}"] * 11), "watchlist"),
-        ("limit=0", "limit"),
-        ("limit=501", "limit"),
-        ("wait=31", "wait"),
-        ("wait=0.5", "wait"),
-    ],
-)
-async def test_an_invalid_parameter_is_named(
-    gateway: Gateway, key: dict[str, str], query: str, parameter: str
-) -> None:
-    answer = await gateway.get(f"/api/events?{query}", headers=key)
-
-    problem = await json_of(answer)
-    assert (answer.status, problem["code"]) == (400, "invalid_parameter")
-    assert [error["parameter"] for error in problem["errors"]] == [parameter]
-
-
-async def test_a_misspelt_type_gets_the_nearest_one(gateway: Gateway, key: dict[str, str]) -> None:
-    answer = await gateway.get("/api/events?types=company.udpated", headers=key)
-
-    assert "did you mean company.updated?" in (await json_of(answer))["detail"]
-
-
 async def test_a_waiting_request_is_answered_when_an_event_arrives(
     gateway: Gateway, key: dict[str, str]
 ) -> None:
@@ -192,18 +67,6 @@ async def test_a_waiting_request_is_answered_when_an_event_arrives(
 
     answer = await asyncio.wait_for(waiting, SOON)
     assert await json_of(answer) == {"events": [1], "cursor": FIRST, "has_more": False}
-
-
-async def test_a_request_for_recent_events_has_the_newest(
-    gateway: Gateway, key: dict[str, str]
-) -> None:
-    gateway.events.add(b"1", b"2", b"3")
-
-    answer = await gateway.get("/api/events?after=recent&limit=2", headers=key)
-    stream = await gateway.get("/api/events/stream?after=recent", headers=key)
-
-    assert await json_of(answer) == {"events": [2, 3], "cursor": "000000000003", "has_more": False}
-    assert stream.status == 400
 
 
 @pytest.mark.parametrize(
@@ -339,27 +202,6 @@ async def test_a_client_that_disconnects_leaves_room_for_its_next_request(
             pass
 
 
-async def test_an_expired_cursor_names_the_oldest(gateway: Gateway, key: dict[str, str]) -> None:
-    gateway.events.add(b"1", b"2")
-    gateway.events.expired = 2
-
-    for path in (f"/api/events?after={FIRST}", f"/api/events/stream?after={FIRST}"):
-        answer = await gateway.get(path, headers=key)
-
-        problem = await json_of(answer)
-        assert (answer.status, problem["code"], problem["oldest"]) == (
-            410,
-            "cursor_expired",
-            SECOND,
-        )
-
-
-async def test_one_event_is_found_by_its_id(gateway: Gateway, key: dict[str, str]) -> None:
-    answer = await gateway.get("/api/events/some-id", headers=key)
-
-    assert await json_of(answer) == {"id": "some-id"}
-
-
 async def frame(answer: ClientResponse) -> bytes:
     async with asyncio.timeout(SOON):
         return await answer.content.readuntil(b"\n\n")
@@ -377,21 +219,6 @@ async def test_a_stream_sends_events_as_they_arrive(gateway: Gateway, key: dict[
     assert "RateLimit" in answer.headers
     assert opened == [b"retry: 1000\n\n", b": heartbeat\n\n"]
     assert await frame(answer) == b'id: 000000000002\nevent: company.updated\ndata: "now"\n\n'
-
-
-async def test_a_stream_resumes_behind_the_last_event_id(
-    gateway: Gateway, key: dict[str, str]
-) -> None:
-    gateway.events.add(b"1", b"2", b"3")
-    headers = {**key, "Last-Event-ID": FIRST}
-
-    answer = await gateway.get(f"/api/events/stream?after={SECOND}", headers=headers)
-
-    assert await frame(answer) == b"retry: 1000\n\n"
-    assert [(await frame(answer))[:16], (await frame(answer))[:16]] == [
-        b"id: 000000000002",
-        b"id: 000000000003",
-    ]
 
 
 async def test_a_stream_ends_cleanly_at_shutdown(gateway: Gateway, key: dict[str, str]) -> None:

@@ -13,17 +13,13 @@ from structlog.testing import capture_logs
 from common.contracts.contract import TraceContext
 from common.contracts.lookup import LookupReply
 from gateway.access.keys import Rate, write_key
-from gateway.problems import CompanyRemoved
 from tests.builders.keys import NOON, a_presented_key
 from tests.builders.openapi import example
 from tests.delivery.waiting import eventually
 from tests.fakes.gateway import (
-    A_REPLY,
-    FakeLookups,
     Gateway,
     code_of,
     database_unavailable,
-    problem_of,
 )
 from tests.fakes.gateway import gateway as a_gateway
 
@@ -52,72 +48,6 @@ async def in_flight(gateway: Gateway) -> float | None:
 # Lookups
 
 
-async def test_the_company_is_passed_on_byte_by_byte(gateway: Gateway) -> None:
-    answer = await gateway.get(LOOKUP)
-
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    assert await answer.read() == A_REPLY.body
-
-
-async def test_the_lookup_service_receives_normalised_searches(gateway: Gateway) -> None:
-    await gateway.get("/api?country=dk&search=12+34+56+74&include=owners")
-
-    assert gateway.lookups.terms() == [[("vat", "12345674"), ("phone", "12345674")]]
-    assert gateway.lookups.asked[0].include == ("owners",)
-
-
-@pytest.mark.parametrize(
-    "type_, term",
-    [
-        ("vat", "12345674"),
-        ("name", "12345678"),
-        ("produ", "1000000001"),
-        ("phone", "12345678"),
-        ("ean", "5790000000005"),
-        ("address", "12345678"),
-    ],
-)
-async def test_a_typed_endpoint_searches_its_own_type(
-    gateway: Gateway, type_: str, term: str
-) -> None:
-    answer = await gateway.get(f"/api/{type_}", params={"country": "dk", "q": term})
-
-    assert answer.status == 200
-    assert gateway.lookups.terms()[0][0][0] == type_
-
-
-@pytest.mark.parametrize(
-    "path, accept, media_type",
-    [
-        (LOOKUP, "application/json;q=0.5, application/xml", "application/xml"),
-        (LOOKUP, "*/*", "application/json"),
-        (f"{LOOKUP}&format=json", "application/xml", "application/json"),
-        (f"{LOOKUP}&format=xml", "application/json", "application/xml"),
-        (f"{LOOKUP}&format=XML", "application/json", "application/xml"),
-        (LOOKUP, "text/xml", "application/xml"),
-        (LOOKUP, "text/xml;q=0.5, application/json", "application/json"),
-        ("/api?country=dk&vat=1&format=XML", "*/*", "application/problem+xml"),
-        ("/api?country=dk&vat=1", "application/xml", "application/problem+xml"),
-        ("/api?country=dk&vat=1&format=json", "application/xml", "application/problem+json"),
-        ("/api?country=dk&vat=1&format=xml", "*/*", "application/problem+xml"),
-        (f"{LOOKUP}&unknown=1&format=xml", "*/*", "application/problem+xml"),
-    ],
-)
-async def test_accept_selects_the_format_unless_the_parameter_does(
-    gateway: Gateway, path: str, accept: str, media_type: str
-) -> None:
-    answer = await gateway.get(path, headers={"Accept": accept})
-
-    assert answer.content_type == media_type
-    assert answer.headers["Vary"] == "Accept-Encoding, Accept"
-
-
-async def test_problems_of_suggestions_are_always_json(gateway: Gateway) -> None:
-    answer = await gateway.get("/api/suggest?country=dk", headers=XML)
-
-    assert answer.content_type == "application/problem+json"
-
-
 async def test_the_same_company_in_xml(gateway: Gateway) -> None:
     answer = await gateway.get(f"{LOOKUP}&format=xml")
 
@@ -126,64 +56,6 @@ async def test_the_same_company_in_xml(gateway: Gateway) -> None:
     assert answer.headers["Content-Type"] == "application/xml; charset=utf-8"
     assert (document.tag, document.findtext("name")) == ("company", company["name"])
     assert [name.text for name in document.iter("trade_name")] == company["trade_names"]
-
-
-@pytest.mark.parametrize("path", ["/api/companies/dk/12345674", "/api/companies/DK/DK12.345.674"])
-async def test_a_company_has_a_url_with_the_answer_of_a_lookup_by_number(
-    gateway: Gateway, path: str
-) -> None:
-    answers = [
-        await gateway.get(each + query, headers=headers)
-        for query, headers in (
-            ("include=owners", {}),
-            ("format=xml", {}),
-            ("", XML),
-            ("", {"If-None-Match": 'W/"1-dk12345674-3.json"'}),
-            ("include=x&format=xml", {}),
-        )
-        for each in (f"{path}?", f"{LOOKUP}&")
-    ]
-
-    for company, lookup in zip(answers[::2], answers[1::2], strict=True):
-        assert company.status == lookup.status
-        for header in ("ETag", "Content-Type", "Cache-Control", "Vary", "Link"):
-            assert company.headers.get(header) == lookup.headers.get(header)
-        if company.status == 200:
-            assert await company.read() == await lookup.read()
-    assert [answer.status for answer in answers[::2]] == [200, 200, 200, 304, 400]
-    assert answers[0].headers["Link"] == '</api/companies/dk/12345674>; rel="self"'
-    assert gateway.lookups.asked[0] == gateway.lookups.asked[1]
-
-
-@pytest.mark.parametrize(
-    "path, parameter",
-    [
-        ("/api/companies/se/12345674", "country"),
-        ("/api/companies/dk/1234567", "vat"),
-        ("/api/companies/dk/NO310345679", "vat"),
-        ("/api/companies/dk/12345674?country=no", "country"),
-        ("/api/companies/dk/12345674?name=x", "name"),
-    ],
-)
-async def test_the_url_of_no_company_is_an_invalid_parameter(
-    gateway: Gateway, path: str, parameter: str
-) -> None:
-    problem = await problem_of(await gateway.get(path))
-
-    assert problem["code"] == "invalid_parameter"
-    assert [error["parameter"] for error in problem["errors"]] == [parameter]
-
-
-@pytest.mark.parametrize("path", [LOOKUP, SUGGEST, "/api/webhooks", "/api/companies/dk/12345674"])
-async def test_head_has_the_headers_of_get_and_no_body(gateway: Gateway, path: str) -> None:
-    key = gateway.issue()
-
-    whole = await gateway.get(path, headers=key)
-    head = await gateway.client.head(path, headers=key)
-
-    assert (head.status, await head.read()) == (200, b"")
-    for header in ("Content-Length", "Content-Type", "ETag", "Cache-Control"):
-        assert head.headers.get(header) == whole.headers.get(header)
 
 
 async def test_an_internal_error_reveals_no_details(gateway: Gateway) -> None:
@@ -241,18 +113,6 @@ async def test_a_tag_is_that_of_each_coding_and_a_matching_one_is_a_304(
     assert not {"Content-Encoding", "Content-Type"} & again.headers.keys()
 
 
-async def test_another_format_or_a_changed_company_is_sent(gateway: Gateway) -> None:
-    tag = (await gateway.get(LOOKUP)).headers["ETag"]
-    known = {"If-None-Match": tag}
-
-    in_xml = await gateway.get(f"{LOOKUP}&format=xml", headers=known)
-    gateway.lookups.answer = LookupReply(body=b"{}", tag="another")
-    changed = await gateway.get(LOOKUP, headers=known)
-
-    assert (in_xml.status, in_xml.headers["ETag"] != tag) == (200, True)
-    assert (changed.status, await changed.read()) == (200, b"{}")
-
-
 @pytest.mark.parametrize("path", [LOOKUP, SUGGEST, "/api/webhooks", "/api/events", "/nothing"])
 async def test_caches_keep_the_codings_apart(gateway: Gateway, path: str) -> None:
     answer = await gateway.get(path, headers=gateway.issue())
@@ -261,71 +121,6 @@ async def test_caches_keep_the_codings_apart(gateway: Gateway, path: str) -> Non
 
 
 # Problems
-
-
-async def test_every_fault_of_a_query_is_listed(gateway: Gateway) -> None:
-    answer = await gateway.get("/api?vat=1&include=x")
-
-    body = await problem_of(answer)
-    assert (answer.status, body["code"]) == (400, "missing_parameter")
-    assert [error["parameter"] for error in body["errors"]] == ["country", "include", "vat"]
-    assert all(error["message"] for error in body["errors"])
-    assert gateway.lookups.asked == []
-
-
-async def test_a_problem_in_xml_has_the_same_members(gateway: Gateway) -> None:
-    answer = await gateway.get("/api?format=xml&country=dk&vat=1")
-
-    document = ElementTree.fromstring(await answer.read())  # noqa: S314 (our own)
-    members = ("type", "code", "status", "request_id", "errors/error/parameter")
-    assert (answer.status, document.tag) == (400, "problem")
-    assert [document.findtext(member) for member in members] == [
-        "urn:problem:invalid-parameter",
-        "invalid_parameter",
-        "400",
-        answer.headers["X-Request-Id"],
-        "vat",
-    ]
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        *("/nothing", "/api/", "/API", "/api/vat/1", "/api/event-type", "/api/nothing?unknown=1"),
-        *("/api/webhook", "/api/webhooks/", "/api/webhooks/wh_1/", "/api/webhooks/wh_1/secret"),
-    ],
-)
-async def test_other_paths_are_not_found(gateway: Gateway, path: str) -> None:
-    assert await code_of(await gateway.get(path)) == (404, "not_found")
-
-
-@pytest.mark.parametrize(
-    "path, method, allowed",
-    [
-        *((LOOKUP, method, "GET, HEAD, OPTIONS") for method in ("POST", "PUT", "DELETE")),
-        *(("/api/batch", method, "POST") for method in ("GET", "PUT", "OPTIONS")),
-        ("/api/webhooks/wh_1", "PUT", "DELETE, GET, HEAD, PATCH"),
-    ],
-)
-async def test_other_methods_are_not_allowed(
-    gateway: Gateway, path: str, method: str, allowed: str
-) -> None:
-    answer = await gateway.client.request(method, path, data=b"x" * 100_000)
-
-    assert await code_of(answer) == (405, "method_not_allowed")
-    assert answer.headers["Allow"] == allowed
-
-
-async def test_a_rejected_lookup_has_the_requested_format(gateway: Gateway) -> None:
-    answer = await gateway.client.post("/api?format=xml")
-
-    assert (answer.status, answer.content_type) == (405, "application/problem+xml")
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
-
-
-@pytest.mark.parametrize("query", ["name=%ff%fe", "name=%00", "a;b=1", "=x&country=dk", "%"])
-async def test_a_hostile_query_is_a_problem_and_never_a_fault(gateway: Gateway, query: str) -> None:
-    assert (await gateway.get(f"/api?{query}")).status == 400
 
 
 async def test_a_callers_own_id_is_kept_and_passed_on(gateway: Gateway) -> None:
@@ -368,21 +163,6 @@ async def test_a_key_may_be_sent_as_bearer_or_in_a_header_of_its_own(gateway: Ga
         answer = await gateway.get(LOOKUP, headers=headers)
         assert answer.status == 200
         assert answer.headers["RateLimit-Policy"] == '"key";q=1000;w=60'
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        *({"X-API-Key": key} for key in ("", "x", "0" * 24 + "." + "s" * 43)),
-        *({"Authorization": text} for text in ("Bearer", "Bearer x", "Basic dXNlcjpwYXNz")),
-    ],
-)
-async def test_a_bad_key_is_unauthorized(gateway: Gateway, headers: dict[str, str]) -> None:
-    answer = await gateway.get(LOOKUP, headers=headers)
-
-    assert await code_of(answer) == (401, "unauthorized")
-    assert answer.headers["WWW-Authenticate"] == "Bearer"
-    assert gateway.lookups.asked == []
 
 
 async def test_a_key_with_another_secret_or_that_has_ended_is_unauthorized(
@@ -512,14 +292,6 @@ async def test_behind_a_trusted_proxy_its_clients_are_counted_apart() -> None:
 
 
 # Browsers
-
-
-@pytest.mark.parametrize("path", [LOOKUP, SUGGEST])
-async def test_scripts_of_any_site_may_look_up(gateway: Gateway, path: str) -> None:
-    answer = await gateway.get(path, headers={"Origin": "https://shop.example"})
-
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
-    assert "RateLimit" in answer.headers["Access-Control-Expose-Headers"]
 
 
 @pytest.mark.parametrize("path", ["/api/vat", "/api/suggest", f"{LOOKUP}&unknown=1"])
@@ -709,27 +481,3 @@ async def test_requests_under_way_are_shown(gateway: Gateway) -> None:
         gateway.lookups.gate.set()
 
     assert under_way == 1
-
-
-async def test_the_number_of_a_removed_company_is_gone_with_its_day_in_every_form() -> None:
-    removed = CompanyRemoved("it was removed on 2026-03-02", removed_on="2026-03-02")
-    path = "/api/companies/dk/12345674"
-    async with a_gateway(lookups=FakeLookups(answer=removed)) as gateway:
-        key = gateway.issue()
-        paths = (LOOKUP, "/api/vat?country=dk&q=12345674", path)
-        answers = [await gateway.get(each, headers=key) for each in paths]
-        head = await gateway.client.head(path, headers=key)
-        in_xml = await gateway.get(f"{path}?format=xml", headers=key)
-        batch = await gateway.client.post(
-            "/api/batch", json={"lookups": [{"country": "dk", "vat": "12345674"}]}, headers=key
-        )
-
-        problems = [await answer.json(content_type=None) for answer in answers]
-        [result] = (await batch.json())["results"]
-        text = await in_xml.text()
-
-    for problem in (*problems, result["problem"]):
-        assert (problem["status"], problem["code"]) == (410, "company_removed")
-        assert problem["removed_on"] == "2026-03-02"
-    assert (head.status, in_xml.status) == (410, 410)
-    assert "<removed_on>2026-03-02</removed_on>" in text

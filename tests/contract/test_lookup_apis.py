@@ -1,6 +1,11 @@
-"""Batches, suggestions, units, the key of a request and unknown parameters, as clients see them."""
+"""Batches, quotas, codes, keys and parameters, as clients see them.
 
-from collections.abc import AsyncIterator
+Single requests and their answers are in the tables of `answers`.
+"""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_network
 from typing import Any
@@ -8,33 +13,35 @@ from typing import Any
 import orjson
 import pytest
 from aiohttp import ClientResponse, hdrs
+from hypothesis import given
+from hypothesis import strategies as st
 
-from common.contracts.company import Country
-from common.contracts.lookup import (
-    ListedPart,
-    LookupReply,
-    LookupRequest,
-    PartReply,
-    PartRequest,
-    SuggestReply,
-    SuggestRequest,
-)
+from common.contracts.company import Country, OwnerRole, RoleCode, Status
+from common.contracts.find import CodeText, Facet, FindPosition, FindReply, FindSort
+from common.contracts.lookup import TYPED_SEARCHES, LookupReply, LookupRequest, SearchType
+from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
+from common.domain.known_values import is_known
 from gateway.access.clients import Caller
 from gateway.access.keys import Rate, Scope
-from gateway.problems import CompanyNotFound, LookupTimeout, ServiceUnavailable
+from gateway.lookups.batch import FIELDS, MAX_LOOKUPS, parse_batch
+from gateway.lookups.find import CURSOR, cursor_of, read_cursor
+from gateway.lookups.lookup import parse_lookup
+from gateway.problems import (
+    CompanyNotFound,
+    InvalidBody,
+    LookupTimeout,
+    Problem,
+    ServiceUnavailable,
+)
 from gateway.reconcile.service import RECONCILE_PATH
 from tests.builders.openapi import assert_response
-from tests.fakes.gateway import FakeLookups, Gateway, code_of, problem_of
+from tests.fakes.gateway import FakeLookups, Gateway, problem_of
 from tests.fakes.gateway import gateway as a_gateway
 
 GOOD = {"country": "dk", "vat": "12345674"}
 LOOKUP = "/api?country=dk&vat=12345674"
-SUGGEST = "/api/suggest?country=dk&q=Pr%C3%B8v"
 UNITS = "/api/companies/dk/12345674/production_units"
 ME, SOURCES = "/api/me", "/api/webhook-sources"
-MINE = {"X-Request-Id": "mine"}
-
-# Batches
 
 FAILURES = {
     "unknown": CompanyNotFound("no company in the register matches"),
@@ -55,12 +62,6 @@ class ByName(FakeLookups):
 
 
 @pytest.fixture
-async def by_name() -> AsyncIterator[Gateway]:
-    async with a_gateway(lookups=ByName()) as running:
-        yield running
-
-
-@pytest.fixture
 async def limited() -> AsyncIterator[Gateway]:
     """A key may ask 40 times a minute."""
     async with a_gateway(key_rate=Rate(40, 60)) as running:
@@ -73,45 +74,17 @@ async def post(gateway: Gateway, *lookups: Any, **headers: str) -> ClientRespons
     )
 
 
-def named(name: str) -> dict[str, str]:
-    return {"country": "no", "name": name}
+async def test_lookups_of_a_batch_succeed_and_fail_alone_and_in_their_order() -> None:
+    names = [{"country": "no", "name": name} for name in ("third", *FAILURES)]
+    async with a_gateway(lookups=ByName()) as gateway:
+        body = await (await post(gateway, *names, GOOD)).read()
 
-
-async def test_companies_are_passed_on_byte_by_byte_in_the_order_asked(by_name: Gateway) -> None:
-    answer = await post(by_name, named("third"), GOOD, named("first"))
-
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    assert answer.headers["Cache-Control"] == "no-store"
-    assert await answer.read() == (
-        b'{"results":[{"company":{"vat" : "third"}},{"company":{"vat" : "12345674"}},'
-        b'{"company":{"vat" : "first"}}]}'
-    )
-
-
-async def test_a_failed_lookup_is_a_problem_in_the_results(by_name: Gateway) -> None:
-    answer = await post(by_name, GOOD, {**GOOD, "vat": "1"}, *map(named, FAILURES))
-
-    [found, *others] = (await answer.json())["results"]
-    problems = [other.pop("problem") for other in others]
-    assert (answer.status, found) == (200, {"company": {"vat": "12345674"}})
-    assert not any(others)
-    assert [(problem["status"], problem["code"]) for problem in problems] == [
-        (400, "invalid_parameter"),
-        (404, "company_not_found"),
-        (504, "lookup_timeout"),
-        (503, "service_unavailable"),
+    third, *problems, found = orjson.loads(body)["results"]
+    assert body.startswith(b'{"results":[{"company":{"vat" : "third"}},{"problem"')
+    assert (third, found) == ({"company": {"vat": "third"}}, {"company": {"vat": "12345674"}})
+    assert [each["problem"]["code"] for each in problems] == [
+        problem.code for problem in FAILURES.values()
     ]
-    for problem in problems:
-        assert problem["request_id"] == answer.headers["X-Request-Id"]
-        assert problem["type"] == "urn:problem:" + problem["code"].replace("_", "-")
-    assert [error["parameter"] for error in problems[0]["errors"]] == ["vat"]
-    assert not any("errors" in problem for problem in problems[1:])
-
-
-async def test_scripts_of_other_sites_may_not_read_batches(gateway: Gateway) -> None:
-    answer = await post(gateway, GOOD, **gateway.issue(), Origin="https://a.example")
-
-    assert not any(name.startswith("Access-Control") for name in answer.headers)
 
 
 async def test_a_batch_counts_by_its_lookups(limited: Gateway) -> None:
@@ -152,69 +125,6 @@ async def test_a_batch_over_the_quota_is_rejected_and_counts_as_one_request(
     assert len(limited.lookups.asked) == 9
 
 
-# Suggestions and the lists of a company
-
-
-@pytest.mark.parametrize("path", [SUGGEST, UNITS])
-async def test_a_list_is_passed_on_byte_by_byte(gateway: Gateway, path: str) -> None:
-    gateway.suggestions.answer = SuggestReply(body=b'{"listed" : []}')
-    gateway.parts.answer = PartReply(body=b'{"listed" : []}')
-
-    answer = await gateway.get(path)
-
-    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
-    assert answer.headers["Cache-Control"] == "private, max-age=60"
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
-    assert await answer.read() == b'{"listed" : []}'
-
-
-async def test_the_lookup_service_receives_the_typed_text(gateway: Gateway) -> None:
-    await gateway.get(f"{SUGGEST}&limit=5", headers=MINE)
-
-    assert gateway.suggestions.asked == [SuggestRequest(country="dk", text="Prøv", limit=5)]
-    assert gateway.suggestions.request_ids == ["mine"]
-
-
-async def test_the_lookup_service_receives_the_company_and_the_page(gateway: Gateway) -> None:
-    await gateway.get(UNITS)
-    await gateway.get("/api/companies/no/974%20760%20673/einvoicing?limit=5&after=01")
-
-    assert gateway.parts.asked == [
-        PartRequest(country=Country.DK, vat="12345674", limit=100),
-        PartRequest(
-            country=Country.NO, vat="974760673", part=ListedPart.EINVOICING, limit=5, after="01"
-        ),
-    ]
-
-
-@pytest.mark.parametrize(
-    "path, parameters",
-    [
-        ("/api/companies/se/12345674/production_units", ["country"]),
-        ("/api/companies/dk/1234567/production_units", ["vat"]),
-        (f"{UNITS}?limit=101", ["limit"]),
-        (f"{UNITS}?advertising_protected=no", ["advertising_protected"]),
-        (
-            "/api/companies/no/974760673/production_units?advertising_protected=true",
-            ["advertising_protected"],
-        ),
-        ("/api/companies/dk/1234567/owners?limit=101", ["vat", "limit"]),
-        (f"{UNITS}?limit=0&after=", ["limit", "after"]),
-        (f"{UNITS}?after=1&after=2", ["after"]),
-        (f"{UNITS}?vat=12345674", ["vat"]),
-        ("/api/suggest?country=dk&q=%ff%fe", ["q"]),
-    ],
-)
-async def test_an_invalid_parameter_is_named(
-    gateway: Gateway, path: str, parameters: list[str]
-) -> None:
-    problem = await problem_of(await gateway.get(path))
-
-    assert (problem["status"], problem["code"]) == (400, "invalid_parameter")
-    assert [error["parameter"] for error in problem["errors"]] == parameters
-    assert (gateway.parts.asked, gateway.suggestions.asked) == ([], [])
-
-
 async def test_a_request_takes_the_turn_of_its_key_or_of_its_address(gateway: Gateway) -> None:
     first, second = gateway.issue(), gateway.issue()
 
@@ -224,6 +134,57 @@ async def test_a_request_takes_the_turn_of_its_key_or_of_its_address(gateway: Ga
     one, two, address, again = gateway.parts.clients
     assert {one, two} == gateway.keys.keys.keys()
     assert (address, again) == ("127.0.0.1", one)
+
+
+async def test_a_hundred_records_are_asked_in_parts_and_answered_in_order(
+    gateway: Gateway,
+) -> None:
+    records = [{"id": str(n), "name": f"Nr {n}"} for n in range(100)]
+
+    answer = await gateway.client.post(
+        "/api/match", json={"records": records}, headers=gateway.issue()
+    )
+
+    found = (await answer.json())["results"]
+    assert [one["id"] for one in found] == [str(n) for n in range(100)]
+    assert max(len(request.records) for request in gateway.matches.asked) == 8
+    assert sum(len(request.records) for request in gateway.matches.asked) == 200
+
+
+async def test_only_words_need_the_texts_of_codes_which_are_kept(gateway: Gateway) -> None:
+    gateway.finds.answer = FindReply(
+        total=1,
+        has_more=False,
+        facets={Facet.INDUSTRY: {"620100": 1}, Facet.FORM: {"80": 1}},
+        texts={Facet.FORM: {"80": CodeText(text="Anpartsselskab")}},
+    )
+    counts = []
+    for query in ("industry=62&form=ApS", "industry=IT", "form=anpartsselskab", "industry=IT"):
+        await gateway.get(f"/api/companies?country=dk&{query}")
+        counts.append(sum(not one.limit for one in gateway.finds.asked))
+    gateway.clock.now += 601
+    await gateway.get("/api/codes/forms?country=dk")
+
+    assert counts == [0, 1, 1, 1]
+    assert sum(not one.limit for one in gateway.finds.asked) == 2
+
+
+def test_every_status_and_role_has_texts_and_every_english_form_exists() -> None:
+    assert STATUSES.keys() == set(Status)
+    assert ROLES.keys() == {*OwnerRole, *RoleCode}
+    assert all(is_known("industries", code) for code in DIVISIONS)
+    for country, forms in FORMS.items():
+        assert [code for code in forms if not is_known("forms", code, [country])] == []
+
+
+@pytest.mark.parametrize("sort, key", [("name", "ÿ" * 60), ("relevance", (1 << 64) - 1)])
+def test_the_longest_cursors_are_read_again(sort: str, key: int | str) -> None:
+    position = FindPosition(key=key, country=Country.NO, number=999_999_999)
+
+    cursor = cursor_of(position, FindSort(sort))
+
+    assert read_cursor(cursor, FindSort(sort)) == position
+    assert len(cursor) <= int(CURSOR.rpartition(",")[2].rstrip("}$"))
 
 
 # The key of a request, and the sources of deliveries
@@ -250,13 +211,6 @@ async def test_a_key_shows_its_owner_scopes_and_rate(gateway: Gateway) -> None:
     }
 
 
-async def test_a_key_without_a_rate_has_that_of_the_settings(gateway: Gateway) -> None:
-    response = await gateway.get(ME, headers=gateway.issue())
-
-    rate = orjson.loads(await response.read())["rate"]
-    assert (rate["count"], rate["window_seconds"]) == (1000, 60)
-
-
 async def test_keys_have_their_own_rates(gateway: Gateway) -> None:
     slow, fast = gateway.issue(rate=Rate(1, 60)), gateway.issue()
 
@@ -276,51 +230,10 @@ async def test_the_sources_are_the_configured_networks() -> None:
     assert await response.json() == {"addresses": ["203.0.113.0/28", "2001:db8::/64"]}
 
 
-# Unknown parameters
+# Parameters and bodies
 
 
-async def errors_of(gateway: Gateway, path: str, **options: Any) -> list[tuple[str, str]]:
-    """Parameters and messages of the 400 that a request with any key gets."""
-    method = options.pop("method", "GET")
-    answer = await gateway.client.request(method, path, headers=gateway.issue(), **options)
-    problem = await problem_of(answer)
-
-    assert (answer.status, problem["code"]) == (400, "invalid_parameter")
-    first = problem["errors"][0]
-    assert problem["detail"] == f"{first['parameter']}: {first['message']}"
-    return [(error["parameter"], error["message"]) for error in problem["errors"]]
-
-
-@pytest.mark.parametrize(
-    "path, name, hint",
-    [
-        (f"{LOOKUP}&inclde=owners", "inclde", "did you mean include?"),
-        ("/api?contry=dk&vat=12345674", "contry", "did you mean country?"),
-        ("/api?country=dk&VAT=12345674", "VAT", "did you mean vat?"),
-        ("/api/name?country=dk&q=x1&includes=roles", "includes", "did you mean include?"),
-        ("/api/suggest?country=dk&q=ab&limits=5", "limits", "did you mean limit?"),
-        ("/api/events?company=dk:12345674", "company", "did you mean companies?"),
-        ("/api/events?type=company.created", "type", "did you mean types?"),
-        ("/api/events/stream?type=company.created", "type", "did you mean types?"),
-        ("/api/webhooks/wh_1/deliveries?stauts=failed", "stauts", "did you mean status?"),
-        (
-            "/api/address?country=dk&q=Vej+1&xyzzy=1",
-            "xyzzy",
-            "the parameters are country, q, include, format",
-        ),
-        ("/api/me?limit=1", "limit", "there are none"),
-    ],
-)
-async def test_an_unknown_parameter_is_named_with_the_nearest_or_all(
-    gateway: Gateway, path: str, name: str, hint: str
-) -> None:
-    assert await errors_of(gateway, path) == [(name, f"unknown parameter; {hint}")]
-    assert gateway.lookups.asked == []
-    assert gateway.suggestions.asked == []
-    assert gateway.webhooks.asked == []
-
-
-async def test_every_served_path_but_those_of_reconciliation_refuses_them(
+async def test_every_served_path_but_those_of_reconciliation_refuses_unknown_parameters(
     gateway: Gateway,
 ) -> None:
     for route in gateway.client.app.router.routes():
@@ -329,24 +242,48 @@ async def test_every_served_path_but_those_of_reconciliation_refuses_them(
         if not is_open and route.method not in (hdrs.METH_HEAD, hdrs.METH_OPTIONS):
             path = route.resource.canonical.replace("{list}", "forms").replace("{guide}", "lookups")
             path = path.replace("{", "").replace("}", "")
-            found = await errors_of(gateway, f"{path}?x=1", method=route.method, data=b"")
-            assert [name for name, _ in found] == ["x"]
+            answer = await gateway.client.request(
+                route.method, f"{path}?x=1", headers=gateway.issue(), data=b""
+            )
+            problem = await problem_of(answer)
+            assert (answer.status, problem["code"]) == (400, "invalid_parameter")
+            assert [error["parameter"] for error in problem["errors"]] == ["x"]
 
 
-async def test_another_search_beside_q_keeps_its_problem(gateway: Gateway) -> None:
-    answer = await gateway.get("/api/vat?country=dk&q=12345674&name=x")
-
-    assert await code_of(answer) == (400, "multiple_search_parameters")
+NAMES = st.sampled_from(["country", "vat", "name", "q", "search", "include", "format", "ean"])
+VALUES = st.lists(st.text(max_size=12) | st.sampled_from(["dk", "no", "xml"]), min_size=1)
 
 
-async def test_head_takes_the_parameters_of_get(gateway: Gateway) -> None:
-    assert (await gateway.client.head(LOOKUP)).status == 200
-    assert (await gateway.client.head(f"{LOOKUP}&unknown=1")).status == 400
+@given(st.dictionaries(NAMES, VALUES), st.none() | st.sampled_from(TYPED_SEARCHES))
+def test_any_query_is_a_lookup_or_a_problem_with_errors(
+    query: dict[str, list[str]], typed: SearchType | None
+) -> None:
+    try:
+        outcome: Sequence[object] = parse_lookup(query, typed=typed)[0].questions
+    except Problem as problem:
+        outcome = problem.errors
+
+    assert len(outcome) > 0
 
 
-async def test_many_and_long_names_cost_little(gateway: Gateway) -> None:
-    names = "&".join(f"{'x' * 30}{number}=1" for number in range(200))
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner),
+    max_leaves=8,
+)
 
-    assert len(await errors_of(gateway, f"/api/me?{names}")) == 10
-    [(name, _)] = await errors_of(gateway, f"/api/me?{'n' * 4000}=1")
-    assert name == "n" * 100
+
+@given(st.lists(JSON, max_size=4))
+def test_any_list_of_lookups_is_parsed_or_rejected(lookups: list[Any]) -> None:
+    with suppress(InvalidBody):
+        assert len(parse_batch(json.dumps({"lookups": lookups}).encode())) == len(lookups)
+
+
+def test_a_batch_has_at_most_a_hundred_lookups() -> None:
+    whole = parse_batch(orjson.dumps({"lookups": [GOOD] * MAX_LOOKUPS}))
+    with pytest.raises(InvalidBody) as refused:
+        parse_batch(orjson.dumps({"lookups": [GOOD] * (MAX_LOOKUPS + 1)}))
+
+    assert len(whole) == 100
+    [error] = refused.value.errors
+    assert (error.parameter, "1 to 100" in error.message) == ("lookups", True)

@@ -1,7 +1,6 @@
 """The Reconciliation Service API 0.2: every answer fits the specification's own JSON Schemas."""
 
 from collections.abc import AsyncIterator
-from math import log
 from typing import Any
 from urllib.parse import quote
 
@@ -10,46 +9,21 @@ import orjson
 import pytest
 from aiohttp import ClientResponse
 
-from common.contracts.company import Country, Include, Status
-from common.contracts.lookup import LookupReply, LookupRequest, SuggestReply
-from common.contracts.match import MatchEvidence, MatchRecord, WeighedCompany, WeighedRecord
+from common.contracts.company import Include
+from common.contracts.lookup import LookupReply, LookupRequest
 from gateway.access.clients import Caller
 from gateway.access.keys import Rate, Scope
 from gateway.problems import CompanyNotFound, LookupTimeout
-from gateway.reconcile.requests import MAX_QUERIES
 from tests.builders.openapi import example
 from tests.builders.reconciliation import conforms
-from tests.fakes.gateway import FakeLookups, Gateway, code_of, problem_of
+from tests.fakes.gateway import FakeLookups, Gateway, code_of
 from tests.fakes.gateway import gateway as a_gateway
 
 DK, NO = "/reconcile/dk", "/reconcile/no"
 
 
-def a_candidate(odds: float, vat: str = "12345674", **fields: Any) -> WeighedCompany:
-    return WeighedCompany(
-        **{
-            "vat": vat,
-            "name": "Prøvefabrikken ApS",
-            "city": "København K",
-            "status": Status.ACTIVE,
-            "evidence": MatchEvidence(name=97.1, postal_code=100.0),
-            "log_odds": log(odds),
-            **fields,
-        }
-    )
-
-
 def key_of(gateway: Gateway, **fields: Any) -> str:
     return gateway.issue(**fields)["X-API-Key"]
-
-
-async def reconciled(gateway: Gateway, queries: Any, path: str = DK) -> dict[str, Any]:
-    conforms(queries, "reconciliation-query-batch")
-    answer = await posted(gateway, queries=queries, path=path)
-    assert answer.status == 200, await answer.text()
-    body: dict[str, Any] = orjson.loads(await answer.read())
-    conforms(body, "reconciliation-result-batch")
-    return body
 
 
 async def posted(gateway: Gateway, *, path: str = DK, **fields: Any) -> ClientResponse:
@@ -76,25 +50,6 @@ def test_the_schemas_refuse_invalid_values() -> None:
 
 
 # The manifest
-
-
-@pytest.mark.parametrize("path, name", [(DK, "Denmark (CVR)"), (NO, "Norway (Brønnøysund)")])
-async def test_the_manifest_needs_no_key_and_says_where_everything_is(
-    gateway: Gateway, path: str, name: str
-) -> None:
-    headers = {"Host": "registry.example.com", "X-Forwarded-Proto": "https"}
-
-    shown = await body_of(await gateway.get(path, headers=headers), "manifest")
-
-    assert shown["name"] == f"Company registry: {name}"
-    assert (shown["versions"], shown["batchSize"]) == (["0.2"], MAX_QUERIES)
-    assert shown["authentication"] == {"type": "apiKey", "name": "api_key", "in": "query"}
-    assert shown["preview"]["url"] == f"https://registry.example.com{path}/preview?id={{{{id}}}}"
-    assert shown["view"] == {"url": shown["preview"]["url"]}
-    entity = shown["suggest"]["entity"]
-    assert entity["service_url"] + entity["service_path"] == (
-        f"https://registry.example.com{path}/suggest/entity"
-    )
 
 
 async def test_addresses_of_a_manifest_are_those_of_the_settings() -> None:
@@ -186,216 +141,7 @@ async def test_scripts_of_any_origin_may_use_every_path(gateway: Gateway, path: 
 # Queries
 
 
-async def test_queries_become_records_and_candidates_have_percent_and_features(
-    gateway: Gateway,
-) -> None:
-    other = a_candidate(0.01, "12345682", status=Status.ENDED, evidence=MatchEvidence(name=61.0))
-    record = WeighedRecord(candidates=(a_candidate(99), other))
-    gateway.matches.of = {(Country.DK, "0"): record}
-
-    body = await reconciled(gateway, {"row 1": {"query": "Prøvefabrikken"}})
-
-    [first, second] = body["row 1"]["result"]
-    assert first == {
-        "id": "12345674",
-        "name": "Prøvefabrikken ApS",
-        "description": "København K",
-        "score": 98.99,
-        "match": True,
-        "type": [{"id": "company", "name": "Company"}],
-        "features": [{"id": "name", "value": 97.1}, {"id": "postal_code", "value": 100.0}],
-    }
-    assert (second["match"], second["description"]) == (False, "København K, ended")
-    [asked] = gateway.matches.asked
-    assert asked.records == (MatchRecord(id="0", country=Country.DK, name="Prøvefabrikken"),)
-
-
-async def test_a_slash_behind_the_address_is_the_same_service(gateway: Gateway) -> None:
-    plain, slashed = await gateway.get(DK), await gateway.get(f"{DK}/")
-
-    assert (slashed.status, await slashed.read()) == (200, await plain.read())
-
-
-async def test_what_a_person_must_review_is_no_match(gateway: Gateway) -> None:
-    record = WeighedRecord(candidates=(a_candidate(1.0), a_candidate(0.9, "12345682")))
-    gateway.matches.of = {(Country.NO, "0"): record}
-
-    body = await reconciled(gateway, {"q0": {"query": "Prøven"}}, path=NO)
-
-    assert [one["match"] for one in body["q0"]["result"]] == [False, False]
-
-
-async def test_properties_fill_the_fields_of_a_record(gateway: Gateway) -> None:
-    properties = [
-        {"pid": "street", "v": "Prøvevej 43"},
-        {"pid": "postal_code", "v": 1112},
-        {"pid": "city", "v": [" ", "København K"]},
-        {"pid": "phone", "v": {"id": "x", "name": "12 34 56 78"}},
-        {"pid": "email", "v": "post@proeven.example"},
-        {"pid": "website", "v": "proeven.example"},
-        {"pid": "form", "v": "ApS"},
-        {"pid": "vat_registered", "v": True},
-    ]
-
-    await reconciled(gateway, {"q0": {"query": " Prøven ", "properties": properties}})
-
-    [asked] = gateway.matches.asked
-    assert asked.records == (
-        MatchRecord(
-            id="0",
-            country=Country.DK,
-            name="Prøven",
-            address="Prøvevej 43",
-            postal_code="1112",
-            city="København K",
-            phone="12 34 56 78",
-            email="post@proeven.example",
-            website="proeven.example",
-        ),
-    )
-
-
-async def test_a_query_that_is_a_registration_number_is_one(gateway: Gateway) -> None:
-    queries = {"a": {"query": "12345674"}, "b": {"properties": [{"pid": "number", "v": 12345682}]}}
-
-    await reconciled(gateway, queries)
-
-    [asked] = gateway.matches.asked
-    assert [(one.number, one.name) for one in asked.records] == [
-        ("12345674", None),
-        ("12345682", None),
-    ]
-
-
-async def test_a_text_is_the_field_that_it_says(gateway: Gateway) -> None:
-    texts = ["CVR-nr. 12345674", "5501431.0", "tlf. 33445566", "+45 33445566", "1881",
-             "Anna <anna@example.com>", "?"]  # fmt: skip
-
-    await reconciled(gateway, {text: {"query": text} for text in texts})
-
-    [asked] = gateway.matches.asked
-    given = [
-        each.model_dump(exclude_none=True, exclude={"id", "country"}) for each in asked.records
-    ]
-    assert [list(each) for each in given] == [
-        ["number"], ["number"], ["phone"], ["phone"], ["name"], ["email"],
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("query", ["Prøven", '{"query": "Prøven"}'])
-async def test_a_single_query_is_answered_with_its_result(gateway: Gateway, query: str) -> None:
-    gateway.matches.of = {(Country.DK, "0"): WeighedRecord(candidates=(a_candidate(99),))}
-    headers = gateway.issue()
-
-    got = await gateway.client.get(DK, params={"query": query}, headers=headers)
-    posted = await gateway.client.post(f"{DK}/", data={"query": query}, headers=headers)
-    both = await gateway.client.get(DK, params={"query": query, "queries": "{}"}, headers=headers)
-
-    for answer in (got, posted):
-        [found] = orjson.loads(await answer.read())["result"]
-        assert found["id"] == "12345674"
-    assert await code_of(both) == (400, "invalid_parameter")
-
-
-async def test_an_empty_cell_finds_nothing_and_the_others_are_found(gateway: Gateway) -> None:
-    gateway.matches.of = {(Country.DK, "1"): WeighedRecord(candidates=(a_candidate(99),))}
-    town = [{"pid": "city", "v": "Oslo"}]
-    queries = {
-        "a": {"query": ""},
-        "b": {"query": "Prøven"},
-        "c": {"query": " ", "properties": town},
-    }
-
-    body = await reconciled(gateway, queries)
-
-    assert {key: len(one["result"]) for key, one in body.items()} == {"a": 0, "b": 1, "c": 0}
-    assert await reconciled(gateway, {}) == {}
-
-
-async def test_each_query_has_its_own_limit(gateway: Gateway) -> None:
-    candidates = tuple(a_candidate(9 - n, f"1234567{n}") for n in range(4))
-    weighed = WeighedRecord(candidates=candidates)
-    gateway.matches.of = {(Country.DK, "0"): weighed, (Country.DK, "1"): weighed}
-
-    body = await reconciled(
-        gateway, {"a": {"query": "Alfa", "limit": 1}, "b": {"query": "Alfa", "limit": 3}}
-    )
-
-    assert [len(body[key]["result"]) for key in "ab"] == [1, 3]
-
-
-@pytest.mark.parametrize(
-    "queries, parameter, message",
-    [
-        ("[]", "queries", "must be a JSON object"),
-        ("{", "queries", "must be a JSON object"),
-        ({"q": []}, "queries.q", "give an object"),
-        ({"q": {"qery": "a"}}, "queries.q.qery", "did you mean query?"),
-        ({"q": {"query": 7}}, "queries.q.query", "give a string"),
-        ({"q": {"query": "a", "limit": 0}}, "queries.q.limit", "whole number"),
-        ({"q": {"query": "a", "properties": {}}}, "queries.q.properties", "give a list"),
-        ({"q": {"query": "a", "properties": [{"pid": "a"}]}}, "queries.q.properties[0]", "pid"),
-        (
-            {"q": {"query": "a", "properties": [{"pid": "adress", "v": "b"}]}},
-            "queries.q.properties[0].pid",
-            "did you mean address?",
-        ),
-    ],
-)
-async def test_an_invalid_batch_is_refused_with_the_parameter(
-    gateway: Gateway, queries: Any, parameter: str, message: str
-) -> None:
-    problem = await problem_of(await posted(gateway, queries=queries))
-
-    assert (problem["status"], problem["code"]) == (400, "invalid_parameter")
-    assert problem["errors"][0]["parameter"] == parameter
-    assert message in problem["errors"][0]["message"]
-
-
-async def test_what_is_no_form_with_a_batch_is_refused(gateway: Gateway) -> None:
-    key = gateway.issue()
-    form = {**key, "Content-Type": "application/x-www-form-urlencoded"}
-    both = await posted(gateway, queries="{}", extend="{}")
-    nothing = await posted(gateway, other="x")
-    json = await gateway.client.post(DK, json={}, headers=key)
-    bytes_ = await gateway.client.post(DK, data=b"queries=%ff\xff", headers=form)
-    many = await posted(gateway, queries={f"q{n}": {"query": "a"} for n in range(MAX_QUERIES + 1)})
-
-    assert [await code_of(each) for each in (both, nothing, json, bytes_, many)] == [
-        (400, "invalid_parameter"),
-        (400, "invalid_parameter"),
-        (415, "unsupported_media_type"),
-        (400, "invalid_body"),
-        (413, "body_too_large"),
-    ]
-
-
-async def test_a_batch_fails_as_a_whole_because_the_protocol_has_no_other_problem(
-    gateway: Gateway,
-) -> None:
-    gateway.matches.answer = LookupTimeout("too late")
-
-    assert await code_of(await posted(gateway, queries={"q": {"query": "Alfa"}})) == (
-        504,
-        "lookup_timeout",
-    )
-
-
-async def test_another_country_has_no_service(gateway: Gateway) -> None:
-    assert await code_of(await gateway.get("/reconcile/se")) == (404, "not_found")
-
-
 # Suggestions
-
-
-async def test_entities_are_suggested_by_name(gateway: Gateway) -> None:
-    answer = await gateway.get(f"{DK}/suggest/entity?prefix=Pr%C3%B8v&type=company&exact=false")
-
-    body = await body_of(answer, "suggest-entities-response")
-    assert [one["id"] for one in body["result"]] == [
-        one["vat"] for one in example("SuggestionList")["suggestions"]
-    ]
-    assert body["result"][0]["notable"] == [{"id": "company", "name": "Company"}]
 
 
 async def test_a_registration_number_is_suggested_as_its_company(gateway: Gateway) -> None:
@@ -408,65 +154,6 @@ async def test_a_registration_number_is_suggested_as_its_company(gateway: Gatewa
     answer = await gateway.get(f"{DK}/suggest/entity?prefix=12345674")
     await body_of(answer, "suggest-entities-response")
     assert len(gateway.suggestions.asked) == 1  # a name may be a number, too
-
-
-async def test_a_cursor_skips_suggestions(gateway: Gateway) -> None:
-    listed = [
-        {"vat": f"100000{n:02}", "name": f"Alfa {n}", "city": None, "status": "active", "score": 90}
-        for n in range(20)
-    ]
-    page = SuggestReply(body=orjson.dumps({"suggestions": listed, "cursor": "0" * 16}))
-    gateway.suggestions.answer = page
-
-    answer = await gateway.get(f"{DK}/suggest/entity?prefix=alfa&cursor=15")
-
-    found = (await body_of(answer, "suggest-entities-response"))["result"]
-    assert [one["name"] for one in found] == [f"Alfa {n % 20}" for n in range(15, 25)]
-    assert [one.after for one in gateway.suggestions.asked] == [None, "0" * 16]
-
-
-async def test_one_letter_suggests_no_company(gateway: Gateway) -> None:
-    body = await body_of(
-        await gateway.get(f"{DK}/suggest/entity?prefix=a"), "suggest-entities-response"
-    )
-
-    assert (body["result"], gateway.suggestions.asked) == ([], [])
-
-
-async def test_properties_and_the_type_are_suggested_by_words_of_their_names(
-    gateway: Gateway,
-) -> None:
-    properties = await gateway.get(f"{DK}/suggest/property?prefix=code")
-    type_ = await gateway.get(f"{DK}/suggest/type?prefix=Comp")
-    none = await gateway.get(f"{DK}/suggest/type?prefix=person")
-
-    found = (await body_of(properties, "suggest-properties-response"))["result"]
-    assert [one["id"] for one in found] == [
-        "postal_code",
-        "municipality_code",
-        "form_code",
-        "industry_code",
-    ]
-    assert len((await body_of(type_, "suggest-types-response"))["result"]) == 1
-    assert (await body_of(none, "suggest-types-response"))["result"] == []
-
-
-@pytest.mark.parametrize(
-    "query, code, parameter",
-    [
-        ("", "missing_parameter", "prefix"),
-        ("?prefix=ab&cursor=x", "invalid_parameter", "cursor"),
-        ("?prefix=ab&cursor=201", "invalid_parameter", "cursor"),
-        ("?prefix=ab&prefix=cd", "invalid_parameter", "prefix"),
-    ],
-)
-async def test_an_invalid_suggestion_is_refused(
-    gateway: Gateway, query: str, code: str, parameter: str
-) -> None:
-    problem = await problem_of(await gateway.get(f"{DK}/suggest/entity{query}"))
-
-    assert (problem["status"], problem["code"]) == (400, code)
-    assert problem["errors"][0]["parameter"] == parameter
 
 
 # Data and previews
@@ -524,25 +211,6 @@ async def test_a_company_is_looked_up_with_the_parts_that_its_properties_need(
         (),
         (Include.OWNERS, Include.SUBSIDIARIES),
     ]
-
-
-@pytest.mark.parametrize(
-    "extend, parameter",
-    [
-        ("x", "extend"),
-        ({"ids": "12345674", "properties": []}, "extend.ids"),
-        ({"ids": ["1"] * 1 + [str(n) for n in range(100, 200)], "properties": []}, "extend.ids"),
-        ({"ids": [], "properties": ["name"]}, "extend.properties"),
-        ({"ids": [], "properties": [{"id": "telephon"}]}, "extend.properties"),
-        ({"ids": []}, "extend.properties"),
-    ],
-)
-async def test_an_invalid_request_for_data_is_refused(
-    gateway: Gateway, extend: Any, parameter: str
-) -> None:
-    problem = await problem_of(await posted(gateway, extend=extend))
-
-    assert (problem["code"], problem["errors"][0]["parameter"]) == ("invalid_parameter", parameter)
 
 
 async def test_data_that_cannot_be_read_now_is_no_empty_cell(gateway: Gateway) -> None:

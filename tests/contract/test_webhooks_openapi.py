@@ -308,7 +308,7 @@ STORIES: list[tuple[str, int | str, Story]] = [
         for operation in Operation
     ),
 ]
-#: Statuses with the same cause in every operation: see test_responses.py.
+#: Statuses with the same cause in every operation: see test_answers.py.
 COMMON = {401, 403, 429, 500, 503}
 
 
