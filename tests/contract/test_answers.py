@@ -6,6 +6,7 @@ and what the services are asked, each of which is whole. `given` is what the ser
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
@@ -167,6 +168,8 @@ async def outcome(gateway: Gateway, answer: ClientResponse, row: Row) -> Row:
         found["text"] = body.decode()
     elif body:
         found["body"] = orjson.loads(body)
+        if "serviceVersion" in found["body"]:
+            assert found["body"].pop("serviceVersion") == version("gateway")
         for result in found["body"].get("results", ()):
             if "problem" in result:
                 result |= compact(result["problem"], request_id)
@@ -220,12 +223,12 @@ RECONCILIATION: Final = {
 def assert_conforms(line: str, row: Row, body: Any) -> None:
     """Asserts that an answer is as the protocol of reconciliation has it."""
     _, _, rest = line.partition("?")[0].partition(RECONCILE_PATH.partition("{")[0])
-    if rest.partition("/")[2].strip("/"):
+    if rest.partition("/")[2]:
         conforms(body, RECONCILIATION[rest.partition("/")[2]])
     elif row.get("form", {}).get("queries"):
         conforms(body, "reconciliation-result-batch")
     elif "?" not in line and "form" not in row:
-        conforms(body, "manifest")
+        conforms({**body, "serviceVersion": "1"}, "manifest")
 
 
 #: Not JSON, without an end, or whatever the lookup service responds.
