@@ -160,6 +160,31 @@ async def test_subsidiaries_are_shown_with_the_share_of_their_owner(shell: Shell
     assert "12345674\tBeta ApS\t\t66.67–90 %\tactive" in done.output
 
 
+#: Answers by the exit status that they lead to.
+FAILURES = {
+    "forbidden": (403, 4),
+    "unauthorized": (401, 4),
+    "invalid_parameter": (400, 2),
+    "company_not_found": (404, 3),
+    "rate_limited": (429, 5),
+    "internal_error": (500, 1),
+    "service_unavailable": (503, 5),
+    "lookup_timeout": (504, 5),
+}
+
+
+async def test_the_exit_status_identifies_the_failure(shell: Shell) -> None:
+    # So long is not waited for.
+    shell.headers = {"Retry-After": "3600"}
+    for code, (status, exit_code) in FAILURES.items():
+        shell.answers["/api/vat"] = [a_problem(code, status, f"it is {code}")]
+
+        done = await shell.run("lookup", "dk", "12345674")
+
+        assert (code, done.exit_code, done.stdout) == (code, exit_code, "")
+        assert f"Error: it is {code}" in done.stderr
+
+
 async def test_an_unknown_part_is_refused_before_any_request(shell: Shell) -> None:
     done = await shell.run("lookup", "dk", "12345674", "--include", "owners,rolls")
 
@@ -167,25 +192,20 @@ async def test_an_unknown_part_is_refused_before_any_request(shell: Shell) -> No
     assert "'rolls' is not one of owners, roles" in done.stderr
 
 
-async def test_a_removed_company_is_not_found_and_its_day_is_said(shell: Shell) -> None:
-    detail = "the company was removed on 2026-03-02"
-    shell.answers["/api/vat"] = [a_problem("company_removed", 410, detail, removed_on="2026-03-02")]
+async def test_problems_say_what_to_do_in_the_words_of_the_command(shell: Shell) -> None:
+    removed = "the company was removed on 2026-03-02"
+    many = "many companies have these words in their names; GET /api/suggest lists them"
+    shell.answers["/api/vat"] = [
+        a_problem("company_removed", 410, removed, removed_on="2026-03-02")
+    ]
+    shell.answers["/api"] = [a_problem("company_not_found", 404, many)]
 
-    done = await shell.run("lookup", "dk", "12345674")
+    gone = await shell.run("lookup", "dk", "12345674")
+    listed = await shell.run("search", "dk", "holding")
 
-    assert (done.exit_code, detail in done.stderr) == (3, True)
-
-
-async def test_a_name_that_many_companies_share_leads_to_the_command_that_lists_them(
-    shell: Shell,
-) -> None:
-    detail = "many companies have these words in their names; GET /api/suggest lists them"
-    shell.answers["/api"] = [a_problem("company_not_found", 404, detail)]
-
-    done = await shell.run("search", "dk", "holding")
-
-    assert done.exit_code == 3
-    assert "the command suggest --all lists them" in done.stderr
+    assert (gone.exit_code, removed in gone.stderr) == (3, True)
+    assert listed.exit_code == 3
+    assert "the command suggest --all lists them" in listed.stderr
 
 
 @pytest.mark.parametrize(
@@ -382,15 +402,16 @@ async def test_a_reader_begins_at_a_time(shell: Shell) -> None:
         a_page(an_event("e1"), cursor="c2", has_more=True),
         a_page(cursor="c3"),
     ]
-    follow = ("events", "follow", "--until-now", "--since", "2026-03-02T06:00:00+0100")
+    since = ("--since", "2026-03-02T06:00:00+0100")
+    follow = ("events", "follow", "--until-now", "--watchlist", "wl_1", *since)
 
     read = await shell.run(*follow)
     refused = await shell.run(*follow, "--after", "latest")
 
     assert read.exit_code == 0
     assert [dict(request.query) for request in shell.requests] == [
-        {"since": "2026-03-02T05:00:00+00:00", "limit": "100"},
-        {"after": "c2", "limit": "100"},
+        {"since": "2026-03-02T05:00:00+00:00", "limit": "100", "watchlist": "wl_1"},
+        {"after": "c2", "limit": "100", "watchlist": "wl_1"},
     ]
     assert (refused.exit_code, refused.stderr.strip()) == (2, "Error: give --after or --since")
 
@@ -462,19 +483,44 @@ async def test_a_secret_is_rotated_after_a_question(shell: Shell) -> None:
     assert "Secret\twhsec_1" in skipped.stdout
 
 
-async def test_a_webhook_is_updated_by_what_is_given(shell: Shell) -> None:
+async def test_a_webhook_is_created_and_updated_by_what_is_given(shell: Shell) -> None:
+    health = {"last_24h": {"succeeded": 1, "failed": 2}, "consecutive_failures": 0}
+    shell.answers["/api/webhooks"] = [
+        a_webhook(secret="whsec_1", health=health, filter={"industries": ["62", "41.2"]})
+    ]
     shell.answers["/api/webhooks/wh_1"] = [WEBHOOK] * 2
     (shell.home / "companies.txt").write_text("dk:12345674\n\ndk:12345682\n")
     update = ("webhooks", "update", "wh_1")
+    filters = "--country no --form AS --industry 62 --industry 41.2 --municipality Oslo"
+    more = ("--field", "address", "--watchlist", "wl_1", "--header", "X-Tenant: 7", "-e", "a.*")
 
+    created = await shell.run(*CREATE, *filters.split(), *more)
     await shell.run(*update, "--company", "@companies.txt", "--endpoint", "https://example.com/")
     await shell.run(*update, "--filter", "-", "--clear", "forms", given=b'{"fields": ["name"]}')
+    refused = await shell.run(*CREATE, "--header", "X-Tenant")
 
     companies = ["dk:12345674", "dk:12345682"]
     assert shell.bodies == [
+        {
+            "url": "https://example.com",
+            "events": ["a.*"],
+            "filter": {
+                "countries": ["no"],
+                "forms": ["AS"],
+                "industries": ["62", "41.2"],
+                "municipalities": ["Oslo"],
+                "fields": ["address"],
+                "watchlists": ["wl_1"],
+            },
+            "headers": {"X-Tenant": "7"},
+            "description": None,
+        },
         {"url": "https://example.com/", "filter": {"companies": companies}},
         {"filter": {"forms": [], "fields": ["name"]}},
     ]
+    for part in ("Secret\twhsec_1", "62, 41.2", "1 succeeded, 2 failed in 24 h"):
+        assert part in created.stdout
+    assert (refused.exit_code, refused.stdout) == (2, "")
 
 
 def a_list(*names: str, cursor: str | None = None) -> dict[str, Any]:
@@ -671,14 +717,3 @@ async def test_a_watchlist_is_created_listed_shown_and_deleted(shell: Shell) -> 
     assert ran[3].stdout == "dk:12345674\nno:123456785\n"
     assert shell.bodies[-2]["remove"] == ["dk:12345674"]
     assert shell.requests[-1].method == "DELETE"
-
-
-async def test_a_webhook_and_a_reader_follow_a_watchlist(shell: Shell) -> None:
-    shell.answers["/api/webhooks"] = [WEBHOOK]
-    shell.answers["/api/events"] = [{"events": [], "cursor": "000000000001", "has_more": False}]
-
-    await shell.run(*CREATE, "--watchlist", "wl_1")
-    await shell.run("events", "follow", "--until-now", "--watchlist", "wl_1")
-
-    assert shell.bodies[0]["filter"] == {"watchlists": ["wl_1"]}
-    assert shell.requests[1].query["watchlist"] == "wl_1"

@@ -1,8 +1,6 @@
 """The Python client and its command against the whole system."""
 
 import asyncio
-import csv
-import io
 import json
 import os
 import signal
@@ -167,14 +165,13 @@ class TestCommand:
     """`company-registry`, as people and programs run it."""
 
     def run(
-        self, running: Running, *arguments: str, input_: str | None = None, key: str | None = None
+        self, running: Running, *arguments: str, key: str | None = None
     ) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "BASE_URL": running.system.base_url}
         environment["API_KEY"] = running.key if key is None else key
         return subprocess.run(
             [COMMAND, *arguments],
             env=environment,
-            input=input_,
             capture_output=True,
             text=True,
             timeout=SOON,
@@ -188,39 +185,6 @@ class TestCommand:
         assert table.returncode == 0
         assert "Prøvefabrikken Holding ApS" in table.stdout
         assert json.loads(document.stdout)["vat"] == "310345679"
-
-    @pytest.mark.parametrize(
-        "status, arguments",
-        [
-            (2, ["lookup", "dk", "1"]),
-            (2, ["lookup", "se", "1"]),
-            (3, ["lookup", "dk", "99999999"]),
-            (4, ["webhooks", "list"]),
-            (5, ["--url", "http://127.0.0.1:1", "lookup", "dk", "12345674"]),
-        ],
-        ids=["invalid", "usage", "not found", "unauthorized", "unavailable"],
-    )
-    def test_the_exit_status_identifies_the_failure(
-        self, running: Running, status: int, arguments: list[str]
-    ) -> None:
-        done = self.run(running, *arguments, key="made.up" if status == 4 else None)
-
-        assert done.returncode == status
-        assert done.stdout == ""
-        assert "rror" in done.stderr
-
-    def test_a_file_is_looked_up_row_by_row(self, running: Running) -> None:
-        rows = "id,country,vat\n1,dk,12345674\n2,no,999999999\n3,no,310345679\n"
-
-        done = self.run(running, "batch", "-", input_=rows)
-
-        found = list(csv.DictReader(io.StringIO(done.stdout)))
-        assert done.returncode == 1
-        assert [(row["id"], row["company_name"], row["error"]) for row in found] == [
-            ("1", "Prøvefabrikken ApS", ""),
-            ("2", "", "company_not_found"),
-            ("3", "PRØVEFABRIKKEN NORGE AS", ""),
-        ]
 
     async def test_a_webhook_is_created_shown_tested_and_deleted(
         self, running: Running, receiver: Receiver
@@ -242,32 +206,6 @@ class TestCommand:
         assert url in shown.stdout
         assert deleted.returncode == 0
         assert json.loads(left.stdout) == []
-
-    async def test_a_webhook_has_every_filter_and_the_headers_that_were_given(
-        self, running: Running
-    ) -> None:
-        key = await running.issue_key("filters")
-        create = ("--json", "webhooks", "create", "https://localhost:8443/")
-        filters = "--country no --form AS --industry 62 --industry 41.2 --municipality Oslo"
-        options = (*filters.split(), "--field", "address", "--header", "X-Tenant: 7")
-
-        created = json.loads(self.run(running, *create, *options, key=key).stdout)
-        shown = self.run(running, "webhooks", "show", created["id"], key=key)
-        refused = self.run(running, *create, "--header", "X-Tenant", key=key)
-
-        assert created["filter"] == {
-            "countries": ["no"],
-            "companies": [],
-            "forms": ["AS"],
-            "industries": ["62", "41.2"],
-            "municipalities": ["Oslo"],
-            "fields": ["address"],
-            "watchlists": [],
-        }
-        assert created["headers"] == ["X-Tenant"]
-        assert "62, 41.2" in shown.stdout
-        assert "0 succeeded, 0 failed in 24 h" in shown.stdout
-        assert (refused.returncode, refused.stdout) == (2, "")
 
     async def test_listen_posts_signed_events_to_the_developers_machine(
         self, running: Running, register: Register

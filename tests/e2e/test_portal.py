@@ -11,10 +11,8 @@ import pytest
 from playwright.async_api import Browser, FilePayload, ViewportSize, expect
 
 from company_registry import verify
-from gateway.access.keys import Rate
 from tests.browsing import chromium
 from tests.browsing.portal import DESKTOP, PHONE, Portal, opened
-from tests.builders.workbooks import a_workbook
 from tests.delivery.receiver import Receiver
 from tests.e2e.conftest import Running
 from tests.e2e.register import Register, an_entity
@@ -140,63 +138,6 @@ async def test_customers_are_matched_and_reviewed_by_keys(portal: Portal) -> Non
     assert rows.count("12345674") >= 1
 
 
-async def test_a_workbook_is_read_with_its_header_where_it_is_and_another_sheet_is_chosen(
-    portal: Portal,
-) -> None:
-    page = portal.page
-    book = a_workbook(
-        {
-            "Kladde": [["Navn"], ["Skjult"]],
-            "Kunder": [["Kunder"], [], ["Firma", "Gade", "Husnr"], ["Prøvefabrikken", "Vej", 1]],
-            "Flere": [["Virksomhed"], ["Prøvefabrikken ApS"], ["Findes Slet Ikke"]],
-        },
-        hidden=["Kladde"],
-    )
-    await portal.go("/customers")
-    await page.locator("#file").set_input_files(
-        {"name": "kunder.xlsx", "mimeType": "", "buffer": book}
-    )
-    await page.get_by_role("button", name="Read the columns").press("Enter")
-    await expect(page.get_by_text("header in row 3 of sheet Kunder")).to_be_visible()
-    await expect(page.get_by_label("Husnr")).to_have_value("address")
-
-    await page.get_by_label("Row of the header").fill("9")
-    await page.get_by_role("button", name="Read again").press("Enter")
-    await expect(page.get_by_text("has nothing in row 9")).to_be_visible()
-    await expect(page.get_by_label("Row of the header")).to_be_focused()
-    await page.get_by_label("Sheet", exact=True).select_option("Flere")
-    await page.get_by_role("button", name="Read again").press("Enter")
-    await expect(page.get_by_label("Row of the header")).to_have_value("1")
-    await page.get_by_role("button", name="Match 2 rows").press("Enter")
-
-    await expect(page.locator(".piles")).to_be_visible()
-
-
-async def test_matching_a_list_leaves_its_owner_the_pages(
-    browser: Browser, portal_url: str, running: Running
-) -> None:
-    # 180 rows in an hour are matching's, and 60 requests the pages'.
-    key = await running.issue_key(f"portal-{next(_NUMBERS)}", rate=Rate(240, 3600))
-    portal = await opened(browser, portal_url)
-    page = portal.page
-    await portal.sign_in(key)
-    await portal.go("/customers")
-    rows = "Firmanavn\n" + "Findes Slet Ikke Nogen Steder\n" * 400
-    file: FilePayload = {"name": "kunder.csv", "mimeType": "", "buffer": rows.encode()}
-    await page.locator("#file").set_input_files(file)
-    await page.get_by_role("button", name="Read the columns").press("Enter")
-    await expect(page.get_by_text("(180 of 240 rows an hour)")).to_be_visible()
-
-    await page.get_by_role("button", name="Match 400 rows").press("Enter")
-    await expect(page.get_by_text("s for the key's rate (180 of 240 rows an hour)")).to_be_visible()
-    await portal.go("/companies?municipality=Oslo")
-
-    await expect(page.locator("#total")).to_be_visible()
-    await portal.go("/customers")
-    await portal.press("Stop and remove the file")
-    assert portal.errors == []
-
-
 async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     portal: Portal, register: Register, receiver: Receiver
 ) -> None:
@@ -225,13 +166,11 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     await expect(page.get_by_text("Not deleted.")).to_be_visible()
 
 
-async def test_a_company_has_its_facts_owners_units_and_documents(portal: Portal) -> None:
+async def test_a_company_is_a_page_and_a_document(portal: Portal) -> None:
     await portal.go("/companies/dk/12345674")
 
     page = portal.page
-    await expect(page.get_by_text("Prøvevej 43, 3., 1112 København K").first).to_be_visible()
     await expect(page.get_by_role("link", name="Prøvefabrikken Holding ApS").first).to_be_visible()
-    await expect(page.locator("svg.chain .box")).not_to_have_count(0)
     await expect(page.get_by_text("0088:5790000000005")).to_be_visible()
     document = await page.request.get(f"{portal.url}/companies/dk/12345674.json")
     assert (await document.json())["name"] == "Prøvefabrikken ApS"

@@ -36,17 +36,6 @@ def sizes(transport: FakeTransport) -> list[int]:
     return [len(request.body["records"]) for request in transport.requests]
 
 
-def test_records_are_split_into_requests_of_a_hundred_and_answered_in_order() -> None:
-    parts = [RECORDS[:100], RECORDS[100:200], RECORDS[200:]]
-    transport = FakeTransport([matched(part) for part in parts])
-
-    results = results_of(transport, RECORDS)
-
-    assert sizes(transport) == [100, 100, 50]
-    assert [each.record for each in results] == RECORDS
-    assert results[0].candidates[0].vat == "12345674"
-
-
 def test_a_request_has_only_what_is_known() -> None:
     transport = FakeTransport([matched(RECORDS[:1])])
 
@@ -56,14 +45,6 @@ def test_a_request_has_only_what_is_known() -> None:
         "records": [{"id": "1", "country": "dk", "name": "Prøve"}],
         "limit": 5,
     }
-
-
-def test_the_next_request_waits_for_the_window_when_the_quota_is_used_up() -> None:
-    transport = FakeTransport([matched(RECORDS[:100], left=0), matched(RECORDS[100:200])])
-
-    results_of(transport, RECORDS[:200])
-
-    assert transport.slept == [17]
 
 
 @pytest.mark.parametrize("left, slept", [(400, []), (399, [17])])
@@ -101,18 +82,6 @@ def test_the_pace_is_told_before_each_wait_and_each_further_request() -> None:
     ]
 
 
-def test_a_quota_smaller_than_a_request_makes_smaller_requests() -> None:
-    limit = {"ratelimit-policy": '"key";q=60;w=60', "ratelimit": '"key";r=60;t=17'}
-    refused = Response(429, limit, b"{}")
-    parts = [matched(part, quota=60, left=60) for part in (RECORDS[:50], RECORDS[50:100])]
-    transport = FakeTransport([refused, *parts])
-
-    results = list(transport.iterate(match(Retries(attempts=1), RECORDS[:100])))
-
-    assert sizes(transport) == [100, 50, 50]
-    assert len(results) == 100
-
-
 def test_a_refusal_that_no_smaller_request_helps_is_raised() -> None:
     transport = FakeTransport([problem("rate_limited", 429)])
 
@@ -120,15 +89,24 @@ def test_a_refusal_that_no_smaller_request_helps_is_raised() -> None:
         list(transport.iterate(match(Retries(attempts=1), RECORDS[:1])))
 
 
-def test_a_record_that_failed_for_a_moment_is_repeated_alone() -> None:
+def test_a_late_record_is_repeated_alone_and_one_that_is_too_long_fails_alone() -> None:
     late = {"id": "1", "problem": a_problem("lookup_timeout", 504)}
     found = {"id": "0", "decision": "none", "candidates": []}
-    transport = FakeTransport([answer({"results": [found, late]}), matched(RECORDS[1:2])])
+    transport = FakeTransport(
+        [
+            problem("body_too_large", 413),
+            answer({"results": [found, late]}),
+            problem("body_too_large", 413),
+            matched(RECORDS[1:2]),
+        ]
+    )
 
-    results = results_of(transport, RECORDS[:2])
+    results = results_of(transport, RECORDS[:3])
 
-    assert sizes(transport) == [2, 1]
-    assert [each.decision for each in results] == ["none", "match"]
+    assert sizes(transport) == [3, 2, 1, 1]
+    assert [each.record for each in results] == RECORDS[:3]
+    assert [each.decision for each in results] == ["none", "match", None]
+    assert results[2].error is not None
 
 
 def test_the_problem_of_a_record_is_its_result() -> None:
@@ -148,33 +126,24 @@ def test_an_answer_that_is_not_one_result_per_record_is_an_error(body: object) -
         results_of(FakeTransport([answer(body)]), RECORDS[:1])
 
 
-@pytest.mark.parametrize(
-    "header, field",
-    [
-        ("Firmanavn", "name"),
-        ("Virksomhed", "name"),
-        ("Kundenavn", "name"),
-        ("Org.nr.", "number"),
-        ("CVR-nummer", "number"),
-        ("P-nummer", "number"),
-        ("Postadresse", "address"),
-        ("Adresselinje 1", "address"),
-        ("Gade", "address"),
-        ("Postnr.", "postal_code"),
-        ("By", "city"),
-        ("Bynavn", "city"),
-        ("Poststed", "city"),
-        ("Postnr./by", "city"),
-        ("E-post", "email"),
-        ("Hjemmeside", "website"),
-        ("Telefon", "phone"),
-        ("Land", "country"),
-        ("Saldo", None),
-        ("Kunde", None),
-    ],
-)
-def test_a_column_is_recognised_by_its_header(header: str, field: str | None) -> None:
-    assert list(recognised([header]).places) == ([] if field is None else [field])
+FIELDS = {
+    "name": ["Firmanavn", "Virksomhed", "Kundenavn"],
+    "number": ["Org.nr.", "CVR-nummer", "P-nummer"],
+    "address": ["Postadresse", "Adresselinje 1", "Gade"],
+    "postal_code": ["Postnr."],
+    "city": ["By", "Bynavn", "Poststed", "Postnr./by"],
+    "email": ["E-post"],
+    "website": ["Hjemmeside"],
+    "phone": ["Telefon"],
+    "country": ["Land"],
+}
+
+
+def test_a_column_is_recognised_by_its_header() -> None:
+    headers = {header: [field] for field, names in FIELDS.items() for header in names}
+    headers |= {"Saldo": [], "Kunde": []}
+
+    assert {header: list(recognised([header]).places) for header in headers} == headers
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Matching: the companies that records of customers mean, in any number of records."""
 
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -8,11 +7,11 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from company_registry.errors import ApiError, InvalidResponse, error_of, problem_error
-from company_registry.http import Item, Request, Response, Sleep, Steps, Stream
+from company_registry.errors import ApiError, InvalidResponse, problem_error
+from company_registry.http import Request, Response, Stream
 from company_registry.models import Country, Model
-from company_registry.retries import Retries, exchange, retry_after
-from company_registry.streams import TRANSIENT, OnPace, Pace, told
+from company_registry.retries import Retries
+from company_registry.streams import TRANSIENT, Bulk, OnPace, told
 
 #: Records in one request.
 MAX_RECORDS: Final = 100
@@ -116,62 +115,19 @@ def match(
     `limit` is the number of candidates of each, at most 20.
     `on_pace` is called with the pace before each wait and each further request.
     """
-    results = _match(_Matching(retries, limit, share), records)
+    results = Bulk(
+        retries,
+        # Nothing changes by it, so it may be sent again after an outage.
+        lambda chunk: Request(
+            "POST",
+            "/api/match",
+            body={"records": [each.fields for each in chunk], "limit": limit},
+        ),
+        _results,
+        lambda record, error: MatchResult(record, None, error=error),
+        share,
+    ).results(records)
     return results if on_pace is None else told(results, share, on_pace)
-
-
-@dataclass(frozen=True, slots=True)
-class _Matching:
-    retries: Retries
-    limit: int
-    share: float
-
-
-def _match(matching: _Matching, records: Iterable[MatchRecord]) -> Stream[MatchResult]:
-    waiting = iter(records)
-    pace = Pace()
-    while chunk := list(itertools.islice(waiting, pace.size)):
-        if pace.wait:
-            yield Sleep(pace.wait)
-        results, pace = yield from _matched(matching, chunk)
-        for result in results:
-            yield Item(result)
-
-
-def _matched(
-    matching: _Matching, records: Sequence[MatchRecord]
-) -> Steps[tuple[list[MatchResult], Pace]]:
-    results, pace = yield from _posted(matching, records)
-    for attempt in range(1, matching.retries.attempts):
-        again = [place for place, result in enumerate(results) if result.is_transient]
-        if not again:
-            break
-        yield Sleep(max(pace.wait, matching.retries.backoff(attempt)))
-        repeated, pace = yield from _posted(matching, [records[place] for place in again])
-        for place, result in zip(again, repeated, strict=True):
-            results[place] = result
-    return results, pace
-
-
-def _posted(
-    matching: _Matching, records: Sequence[MatchRecord]
-) -> Steps[tuple[list[MatchResult], Pace]]:
-    body = {"records": [each.fields for each in records], "limit": matching.limit}
-    # Nothing changes by it, so it may be sent again after an outage.
-    request = Request("POST", "/api/match", body=body)
-    response = yield from exchange(request, matching.retries)
-    pace = Pace.after(response, matching.share)
-    too_many = response.status == 429 and len(records) > pace.size
-    if too_many or (response.status == 413 and len(records) > 1):
-        middle = len(records) // 2
-        first, pace = yield from _posted(matching, records[:middle])
-        if pace.wait:
-            yield Sleep(pace.wait)
-        second, pace = yield from _posted(matching, records[middle:])
-        return first + second, pace
-    if response.status >= 400:
-        raise error_of(response, retry_after=retry_after(response.headers))
-    return list(_results(response, records)), pace
 
 
 def _results(response: Response, records: Sequence[MatchRecord]) -> Iterator[MatchResult]:

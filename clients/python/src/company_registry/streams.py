@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from company_registry.errors import (
     ApiError,
@@ -372,6 +372,76 @@ def _pause(retries: Retries, failures: int, error: NoResponse | ApiError) -> flo
     return max(asked or 0.0, retries.backoff(failures))
 
 
+class _Result(Protocol):
+    @property
+    def is_transient(self) -> bool:
+        """True if the item failed, but may succeed when it is repeated."""
+
+
+S = TypeVar("S")
+R = TypeVar("R", bound=_Result)
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk(Generic[S, R]):
+    """Items in any number, sent in requests of up to 100 at the pace of the rate limit."""
+
+    retries: Retries
+    request: Callable[[Sequence[S]], Request]
+    read: Callable[[Response, Sequence[S]], Iterator[R]]
+    #: The result of an item that no request can hold.
+    refused: Callable[[S, ApiError], R]
+    #: The part of the rate that may be used.
+    share: float = 1
+
+    def results(self, items: Iterable[S]) -> Stream[R]:
+        """Yields the result of each item, in order, as they arrive."""
+        waiting = iter(items)
+        pace = Pace()
+        while chunk := list(itertools.islice(waiting, pace.size)):
+            if pace.wait:
+                yield Sleep(pace.wait)
+            results, pace = yield from self._chunk(chunk)
+            for result in results:
+                yield Item(result)
+
+    def _chunk(self, items: Sequence[S]) -> Steps[tuple[list[R], Pace]]:
+        results, pace = yield from self._posted(items)
+        # Items that failed during an outage are repeated alone.
+        for attempt in range(1, self.retries.attempts):
+            again = [place for place, result in enumerate(results) if result.is_transient]
+            if not again:
+                break
+            yield Sleep(max(pace.wait, self.retries.backoff(attempt)))
+            repeated, pace = yield from self._posted([items[place] for place in again])
+            for place, result in zip(again, repeated, strict=True):
+                results[place] = result
+        return results, pace
+
+    def _posted(self, items: Sequence[S]) -> Steps[tuple[list[R], Pace]]:
+        response = yield from exchange(self.request(items), self.retries)
+        pace = Pace.after(response, self.share)
+        if response.status == REFUSED and len(items) > pace.size:
+            # The whole quota is smaller than these: no waiting helps.
+            return (yield from self._in_parts(items, pace.size, pace))
+        if response.status == _BODY_TOO_LARGE:
+            if len(items) == 1:
+                return [self.refused(items[0], error_of(response))], Pace()
+            return (yield from self._in_parts(items, -(-len(items) // 2), pace))
+        if response.status >= 400:
+            raise error_of(response, retry_after=retry_after(response.headers))
+        return list(self.read(response, items)), pace
+
+    def _in_parts(self, items: Sequence[S], size: int, pace: Pace) -> Steps[tuple[list[R], Pace]]:
+        results: list[R] = []
+        for first in range(0, len(items), size):
+            if pace.wait:
+                yield Sleep(pace.wait)
+            part, pace = yield from self._posted(items[first : first + size])
+            results += part
+        return results, pace
+
+
 def batch(
     retries: Retries, lookups: Iterable[Lookup], *, on_pace: OnPace | None = None
 ) -> Stream[BatchResult]:
@@ -380,74 +450,15 @@ def batch(
     Split into requests of up to 100 lookups, paced by the rate limit that the service states.
     `on_pace` is called with the pace before each wait and each further request.
     """
-    results = _batch(retries, lookups)
+    results = Bulk(
+        retries,
+        lambda chunk: Request(
+            "POST", "/api/batch", body={"lookups": [each.fields for each in chunk]}
+        ),
+        _results,
+        lambda lookup, error: BatchResult(lookup, None, error),
+    ).results(lookups)
     return results if on_pace is None else told(results, 1, on_pace)
-
-
-def _batch(retries: Retries, lookups: Iterable[Lookup]) -> Stream[BatchResult]:
-    waiting = iter(lookups)
-    pace = Pace()
-    while chunk := list(itertools.islice(waiting, pace.size)):
-        if pace.wait:
-            yield Sleep(pace.wait)
-        results, pace = yield from _looked_up(retries, chunk)
-        for result in results:
-            yield Item(result)
-
-
-def _looked_up(
-    retries: Retries, lookups: Sequence[Lookup]
-) -> Steps[tuple[list[BatchResult], Pace]]:
-    results, pace = yield from _posted(retries, lookups)
-    for attempt in range(1, retries.attempts):
-        again = [place for place, result in enumerate(results) if result.is_transient]
-        if not again:
-            break
-        yield Sleep(max(pace.wait, retries.backoff(attempt)))
-        repeated, pace = yield from _posted(retries, [lookups[place] for place in again])
-        for place, result in zip(again, repeated, strict=True):
-            results[place] = result
-    return results, pace
-
-
-def _posted(retries: Retries, lookups: Sequence[Lookup]) -> Steps[tuple[list[BatchResult], Pace]]:
-    request = Request("POST", "/api/batch", body={"lookups": [each.fields for each in lookups]})
-    response = yield from exchange(request, retries)
-    pace = Pace.after(response)
-    if response.status == 429 and len(lookups) > pace.size:
-        # The whole quota is smaller than this chunk: no waiting helps.
-        return (yield from _in_parts(retries, lookups, pace))
-    if response.status == _BODY_TOO_LARGE:
-        return (yield from _halved(retries, lookups, error_of(response)))
-    if response.status >= 400:
-        raise error_of(response, retry_after=retry_after(response.headers))
-    return list(_results(response, lookups)), pace
-
-
-def _halved(
-    retries: Retries, lookups: Sequence[Lookup], error: ApiError
-) -> Steps[tuple[list[BatchResult], Pace]]:
-    if len(lookups) == 1:
-        return [BatchResult(lookups[0], None, error)], Pace()
-    middle = len(lookups) // 2
-    first, pace = yield from _posted(retries, lookups[:middle])
-    if pace.wait:
-        yield Sleep(pace.wait)
-    second, pace = yield from _posted(retries, lookups[middle:])
-    return first + second, pace
-
-
-def _in_parts(
-    retries: Retries, lookups: Sequence[Lookup], pace: Pace
-) -> Steps[tuple[list[BatchResult], Pace]]:
-    results: list[BatchResult] = []
-    size = pace.size
-    for first in range(0, len(lookups), size):
-        if pace.wait:
-            yield Sleep(pace.wait)
-        part, pace = yield from _posted(retries, lookups[first : first + size])
-        results += part
-    return results, pace
 
 
 def _results(response: Response, lookups: Sequence[Lookup]) -> Iterator[BatchResult]:
