@@ -20,7 +20,16 @@ from company_registry import (
 from company_registry import webhook_operations as webhooks
 from company_registry.errors import CompanyNotFound, CompanyRemoved, FieldError
 from company_registry.http import Outcome, Request, Response, Unanswered
-from company_registry.operations import event_page, event_types, find_page, lookup, perform, search
+from company_registry.operations import (
+    Operation,
+    event_page,
+    event_types,
+    find_page,
+    lookup,
+    lookup_document,
+    perform,
+    search,
+)
 from company_registry.retries import exchange, retry_after
 from tests.builders.answers import a_problem, a_webhook
 from tests.fakes.client import FakeTransport, answer, problem
@@ -35,68 +44,68 @@ REFUSED = Unanswered("could not connect", sent=False)
 OK = answer({})
 
 
-def test_a_lookup_is_of_the_endpoint_of_its_type() -> None:
-    request = lookup("no", "22334455", by="phone", include=["owners", "roles"]).request
-
-    assert request.path == "/api/phone"
-    assert dict(request.query) == {"country": "no", "q": "22334455", "include": "owners,roles"}
-
-
-def test_a_filter_is_sent_as_parameters() -> None:
-    filter_ = CompanyFilter(
-        country=("dk", "no"), industry=("62", "70"), employees_min=0, advertising_protected=False
-    )
-
-    request = find_page(filter_, sort="-founded", facets=["form"], limit=5, after="x").request
-
-    assert request.path == "/api/companies"
-    assert dict(request.query) == {
-        "country": "dk,no",
-        "industry": "62,70",
-        "employees_min": "0",
-        "advertising_protected": "false",
-        "sort": "-founded",
-        "facets": "form",
-        "limit": "5",
-        "after": "x",
-    }
-
-
-def test_a_search_includes_alternatives_once() -> None:
-    request = search("dk", "prøven", include=["alternatives", "owners"]).request
-
-    assert dict(request.query)["include"] == "alternatives,owners"
-
-
-@pytest.mark.parametrize(
-    "webhook_id, path",
-    [("wh_1", "/api/webhooks/wh_1"), ("../keys?x", "/api/webhooks/%2E%2E%2Fkeys%3Fx")],
+FOUND = CompanyFilter(
+    country=("dk", "no"), industry=("62", "70"), employees_min=0, advertising_protected=False
 )
-def test_an_id_stays_within_its_path_segment(webhook_id: str, path: str) -> None:
-    assert webhooks.get_webhook(webhook_id).request.path == path
-
-
-def test_a_filter_is_sent_without_the_fields_that_are_not_set() -> None:
-    chosen = WebhookFilter(companies=("dk:12345674",))
-
-    request = webhooks.create_webhook("https://example.com/", filter=chosen).request
-
-    assert request.body["filter"] == {"companies": ["dk:12345674"]}
-
-
 EMPTIED = WebhookFilter(forms=("AS",), municipalities=())
+#: The path of an operation, and its query or the named members of its body.
+REQUESTS: list[tuple[Operation[Any], str, dict[str, Any]]] = [
+    (
+        lookup("no", "22334455", by="phone", include=["owners", "roles"]),
+        "/api/phone",
+        {"country": "no", "q": "22334455", "include": "owners,roles"},
+    ),
+    (
+        lookup_document("no", "310345679", format="xml"),
+        "/api/vat",
+        {"country": "no", "q": "310345679", "format": "xml"},
+    ),
+    (
+        find_page(FOUND, sort="-founded", facets=["form"], limit=5, after="x"),
+        "/api/companies",
+        {
+            "country": "dk,no", "industry": "62,70", "employees_min": "0",
+            "advertising_protected": "false", "sort": "-founded", "facets": "form",
+            "limit": "5", "after": "x",
+        },
+    ),
+    (
+        search("dk", "prøven", include=["alternatives", "owners"]),
+        "/api",
+        {"country": "dk", "search": "prøven", "include": "alternatives,owners"},
+    ),
+    (webhooks.get_webhook("wh_1"), "/api/webhooks/wh_1", {}),
+    # An id stays within its segment.
+    (webhooks.get_webhook("../keys?x"), "/api/webhooks/%2E%2E%2Fkeys%3Fx", {}),
+    (
+        webhooks.create_webhook("https://e", filter=WebhookFilter(companies=("dk:12345674",))),
+        "/api/webhooks",
+        {"url": "https://e", "filter": {"companies": ["dk:12345674"]}},
+    ),
+    (
+        webhooks.update_webhook("wh_1", status="disabled"),
+        "/api/webhooks/wh_1",
+        {"status": "disabled"},
+    ),
+    (webhooks.update_webhook("wh_1", filter=None), "/api/webhooks/wh_1", {"filter": None}),
+    (
+        webhooks.update_webhook("wh_1", filter=EMPTIED),
+        "/api/webhooks/wh_1",
+        {"filter": {"forms": ["AS"], "municipalities": []}},
+    ),
+]
 
 
-@pytest.mark.parametrize(
-    "changes, body",
-    [
-        ({"status": "disabled"}, {"status": "disabled"}),
-        ({"filter": None}, {"filter": None}),
-        ({"filter": EMPTIED}, {"filter": {"forms": ["AS"], "municipalities": []}}),
-    ],
-)
-def test_a_change_sends_only_its_fields(changes: Any, body: Any) -> None:
-    assert webhooks.update_webhook("wh_1", **changes).request.body == body
+@pytest.mark.parametrize("operation, path, sent", REQUESTS)
+def test_an_operation_is_a_request(
+    operation: Operation[Any], path: str, sent: dict[str, Any]
+) -> None:
+    request = operation.request
+    given = dict(request.query) if request.body is None else request.body
+    if request.method == "POST":
+        given = {name: given[name] for name in sent}
+
+    assert (request.path, given) == (path, sent)
 
 
 def test_a_held_request_has_that_much_longer() -> None:
@@ -106,34 +115,22 @@ def test_a_held_request_has_that_much_longer() -> None:
     assert (timeout.connect, timeout.read) == (5, 25)
 
 
-def test_a_problem_is_raised_as_the_type_of_its_code() -> None:
-    transport = FakeTransport([problem("company_not_found", 404)])
-
-    with pytest.raises(CompanyNotFound, match="it is company_not_found") as raised:
-        transport.run(perform(lookup("dk", "12345674"), Retries()))
-
-    assert raised.value.status == 404
-
-
-def test_a_removed_company_has_the_day_of_its_removal() -> None:
-    document = a_problem("company_removed", 410, removed_on="2026-03-02")
-    transport = FakeTransport([answer(document, 410)])
-
-    with pytest.raises(CompanyRemoved) as raised:
-        transport.run(perform(lookup("dk", "12345674"), Retries()))
-
-    assert (raised.value.status, raised.value.removed_on) == (410, "2026-03-02")
-
-
-def test_invalid_parameters_are_named() -> None:
+def test_a_problem_is_raised_as_the_type_of_its_code_with_its_members() -> None:
     errors = [{"parameter": "q", "message": "8 digits"}]
-    document = a_problem("invalid_parameter", request_id="r1", errors=errors)
+    invalid = a_problem("invalid_parameter", request_id="r1", errors=errors)
+    removed = a_problem("company_removed", 410, removed_on="2026-03-02")
 
-    with pytest.raises(InvalidParameter) as raised:
-        FakeTransport([answer(document, 400)]).run(perform(lookup("dk", "1"), Retries()))
+    def raised(outcome: Outcome, kind: type[ApiError]) -> Any:
+        with pytest.raises(kind) as failed:
+            FakeTransport([outcome]).run(perform(lookup("dk", "12345674"), Retries()))
+        return failed.value
 
-    assert raised.value.errors == (FieldError("q", "8 digits"),)
-    assert raised.value.request_id == "r1"
+    missing = raised(problem("company_not_found", 404), CompanyNotFound)
+    assert (missing.status, "it is company_not_found" in str(missing)) == (404, True)
+    gone = raised(answer(removed, 410), CompanyRemoved)
+    assert (gone.status, gone.removed_on) == (410, "2026-03-02")
+    wrong = raised(answer(invalid, 400), InvalidParameter)
+    assert (wrong.errors, wrong.request_id) == ((FieldError("q", "8 digits"),), "r1")
 
 
 @pytest.mark.parametrize(
