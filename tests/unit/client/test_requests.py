@@ -64,9 +64,14 @@ REQUESTS: list[tuple[Operation[Any], str, dict[str, Any]]] = [
         find_page(FOUND, sort="-founded", facets=["form"], limit=5, after="x"),
         "/api/companies",
         {
-            "country": "dk,no", "industry": "62,70", "employees_min": "0",
-            "advertising_protected": "false", "sort": "-founded", "facets": "form",
-            "limit": "5", "after": "x",
+            "country": "dk,no",
+            "industry": "62,70",
+            "employees_min": "0",
+            "advertising_protected": "false",
+            "sort": "-founded",
+            "facets": "form",
+            "limit": "5",
+            "after": "x",
         },
     ),
     (
