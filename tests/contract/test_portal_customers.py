@@ -330,6 +330,15 @@ async def test_a_file_is_dropped(portal: Portal, path: str) -> None:
     assert portal.uploads.held == {}
 
 
+async def test_a_revoked_key_uploads_nothing(portal: Portal) -> None:
+    portal.api.fail("/api/me", 401, "unauthorized")
+
+    response = await upload(portal)
+
+    assert response.headers["Location"] == "/sign-in?ended=key"
+    assert portal.uploads.held == {}
+
+
 async def test_an_unused_file_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(uploads, "_SWEEP", 0.01)
     monkeypatch.setattr(reading, "_read", read_here)

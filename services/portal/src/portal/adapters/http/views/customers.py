@@ -12,6 +12,7 @@ from aiohttp import web
 from company_registry import (
     CompanyRegistryError,
     InvalidBody,
+    Unauthorized,
     Watchlist,
     WatchlistLimitReached,
 )
@@ -79,6 +80,13 @@ async def upload(request: web.Request) -> web.Response:
     if not isinstance(file, web.FileField):
         return await _choice(request, fault="Choose a file.")
     try:
+        # Reading a file needs no other request, and a revoked key ends its session.
+        try:
+            await registry_of(request).me()
+        except Unauthorized:
+            raise
+        except CompanyRegistryError:
+            pass  # matching says why it is not possible
         data = await asyncio.to_thread(file.file.read)
         await _take(request, file.filename[:_MAX_NAME], data, Choice())
     except Unreadable as error:
