@@ -47,7 +47,7 @@ from lookup.search.indexed_company import (
 )
 from lookup.search.results import SearchHit
 from register_samples import companies_no
-from register_store.ranking import Rank
+from register_store.documents import Rank
 
 #: Minimum of the index's right results as a share of the scan's, for misspelled and typed names.
 GOAL, _TYPED_GOAL = 0.98, 0.99

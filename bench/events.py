@@ -34,11 +34,11 @@ from common.mongo import Database, connected, database
 from dispatcher.queues import delivery_topology
 from ingest.records.records import CompanyRecord
 from ingest.records.source import parse
-from ingest.registers.brreg.sources import NO_ENTITIES
+from ingest.registers.brreg.sync import NO_ENTITIES
 from local_stack.system import Service, System
 from register_samples import companies_no
 from register_store.documents import EVENT_BATCHES, OUTBOX
-from register_store.events.event import OutboxEvent, outbox_document
+from register_store.events import OutboxEvent, outbox_document
 
 _TIMEOUT = timedelta(seconds=30)
 

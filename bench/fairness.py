@@ -18,9 +18,8 @@ from bench.scale import SEED, Scale
 from bench.setup import Beside, loaded_system, sample_companies
 from common.contracts.company import ProductionUnit, Status
 from local_stack.system import System
-from register_store.canonical_json import dump
-from register_store.documents import UNITS
-from register_store.units import order_fields
+from register_store.documents import UNITS, dump
+from register_store.lists import order_fields
 
 #: Connections of the client that sends expensive requests without a pause. With more, the gateway's
 #: own work on so many requests would be measured, whatever they request.

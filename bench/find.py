@@ -41,7 +41,7 @@ from lookup.search.indexed_company import (
     facts_of,
     name_key,
 )
-from register_store.ranking import Rank
+from register_store.documents import Rank
 
 _SEED, _QUERIES = 20_260_302, 400
 #: The least common words of a name, which all are as common as one another.

@@ -25,8 +25,7 @@ from common.contracts.match import MatchRecord
 from ingest.registers.brreg.entities import company_record
 from lookup.search.folding import fold_name, fold_text
 from register_samples import companies_no
-from register_store.canonical_json import dump
-from register_store.ranking import FOREIGN_FORM
+from register_store.documents import FOREIGN_FORM, dump
 
 SEED: Final = 20_261_125
 #: The day on which documents are read.

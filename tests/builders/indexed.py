@@ -13,7 +13,7 @@ from lookup.search.indexed_company import (
     NameType,
     facts_of,
 )
-from register_store.ranking import Rank
+from register_store.documents import Rank
 
 
 def an_indexed_company(

@@ -11,14 +11,12 @@ import orjson
 
 from common.contracts.company import CompanyKey
 from common.mongo import Database, Reads
-from ingest.loading.batches import Summary
-from ingest.loading.load import LoadFile
-from ingest.loading.progress import FileOrigin
+from ingest.loading.load import LoadFile, Summary
 from ingest.loading.read import ReadDocuments
-from ingest.loading.stores import Stores
+from ingest.loading.stores import FileOrigin, Stores
 from ingest.records.records import Parser, RawDocument, Record, Rejected, Stored
 from ingest.records.source import RegisterSource
-from ingest.registers.cvr.sources import DK_COMPANIES
+from ingest.registers.cvr.sync import DK_COMPANIES
 from register_store.documents import OUTBOX
 from register_store.reads import StoredRegister
 from tests.builders.companies import MONDAY

@@ -8,10 +8,15 @@ from typing import Any
 from common.contracts.events import FeedFilter, FeedPage, FeedRequest
 from common.mongo import Database
 from ingest.publishing.outbox import StoredOutbox
-from ingest.publishing.publisher import EventBus, PublishOutbox
-from ingest.publishing.receipts import ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
+from ingest.publishing.publisher import (
+    ConfirmEvents,
+    EventBus,
+    PublishOutbox,
+    StoredReceipts,
+    StoredUnconfirmedEvents,
+)
 from register_store.documents import OUTBOX
-from register_store.events.feed import StoredFeed
+from register_store.feed import StoredFeed
 from tests.builders.companies import an_outbox_row
 from tests.fakes.ingest import FakeBus
 

@@ -6,10 +6,9 @@ from typing import Any
 import orjson
 
 from common.contracts.company import CompanyKey
-from ingest.changes.companies import plan_companies, plan_owners
-from ingest.changes.participants import plan_participants, plan_vanished
+from ingest.changes.company_plans import plan_companies, plan_owners
 from ingest.changes.states import ApplyContext, CompanyState, Known, Plan
-from ingest.changes.units import plan_units
+from ingest.changes.unit_plans import plan_participants, plan_units, plan_vanished
 from ingest.records.records import CompanyRecord, OwnersRecord, SourceVersion, Stored, UnitRecord
 from tests.builders.companies import MONDAY, after
 

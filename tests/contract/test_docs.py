@@ -41,7 +41,7 @@ def readme(service: str) -> str:
 def settings_of(package: str) -> dict[str, FieldInfo]:
     """All settings of a service and of its commands by their names."""
     root = Path(importlib.import_module(package).__path__[0])
-    files = [root / "settings.py", *root.glob("registers/*/settings.py")]
+    files = [root / "settings.py", *root.glob("registers/*/sync.py")]
     names = [".".join(file.relative_to(root.parent).with_suffix("").parts) for file in files]
     modules = [importlib.import_module(name) for name in names]
     classes = [found for one in modules for found in vars(one).values() if isinstance(found, type)]
@@ -344,10 +344,10 @@ SHARING = (
     "services/webhook-registry/src",
     "services/lookup/src/lookup/app.py",
     "services/ingest/src/ingest/app.py",
-    "services/ingest/src/ingest/publishing/receipts.py",
+    "services/ingest/src/ingest/publishing/publisher.py",
     "libs/common/src/common/leases.py",
     "services/ingest/src/ingest/publishing/outbox.py",
-    "services/ingest/src/ingest/publishing/worker.py",
+    "services/ingest/src/ingest/publishing/publisher.py",
     "services/ingest/src/ingest/publishing/publisher.py",
     "libs/register-store/src/register_store",
     "libs/webhook-store/src",

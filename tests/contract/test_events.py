@@ -27,13 +27,12 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
-from ingest.changes.companies import plan_companies
+from ingest.changes.company_plans import plan_companies
 from ingest.changes.differences import removal
-from ingest.changes.participants import plan_participants
 from ingest.changes.states import ApplyContext, Known, Plan
-from ingest.changes.units import plan_units
+from ingest.changes.unit_plans import plan_participants, plan_units
 from ingest.records.records import SourceVersion
-from register_store.events.event import OutboxEvent, events_of_change
+from register_store.events import OutboxEvent, events_of_change
 from tests.builders.companies import (
     a_company,
     a_company_record,

@@ -17,9 +17,17 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from ingest.following import responses as bodies
-from ingest.following.register_client import Call, RegisterClient, RetryPolicy, sessions
-from ingest.following.responses import ENTITY, BodyLimit, RegisterFault, RegisterUnavailable
+from ingest.following import register_client as bodies
+from ingest.following.register_client import (
+    ENTITY,
+    BodyLimit,
+    Call,
+    RegisterClient,
+    RegisterFault,
+    RegisterUnavailable,
+    RetryPolicy,
+    sessions,
+)
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

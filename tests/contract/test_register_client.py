@@ -15,23 +15,31 @@ import pytest
 import trustme
 from yarl import URL
 
-from ingest.changes.ended import Ended
-from ingest.following.downloads import DownloadedFile
+from ingest.changes.unit_plans import Ended
+from ingest.following.dependencies import DownloadedFile
 from ingest.following.register_client import (
     Call,
     Proxies,
     RegisterClient,
+    RegisterFault,
+    RegisterUnavailable,
     RetryPolicy,
     http_date,
     retry_after,
     sessions,
 )
-from ingest.following.responses import RegisterFault, RegisterUnavailable
-from ingest.loading.progress import Position
+from ingest.loading.stores import Position
 from ingest.records.records import SourceVersion
-from ingest.registers.brreg.api import FILES, BrregEntities, Gone, Present, Unknown, Unusable
-from ingest.registers.brreg.change_feeds import UpdateFeed
-from ingest.registers.brreg.sources import NO_ENTITIES
+from ingest.registers.brreg.api import (
+    FILES,
+    BrregEntities,
+    Gone,
+    Present,
+    Unknown,
+    Unusable,
+    UpdateFeed,
+)
+from ingest.registers.brreg.sync import NO_ENTITIES
 from register_samples.server import (
     BrokenOff,
     Failure,

@@ -9,9 +9,9 @@ from common.contracts.lookup import SearchType
 from common.domain.numbers import SCHEMES
 from gateway.lookups.terms import InvalidTerm, normalise
 from ingest.records.records import CompanyRecord, ParticipantRecord, RecordRejected, UnitRecord
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_UNITS
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_UNITS
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from tests.builders.companies import company_in, parsed, unit_in
 from tests.builders.registers import (
     a_business_card,

@@ -10,9 +10,8 @@ from lookup.search.match.record import ReadRecord
 from lookup.search.results import SearchHit
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
-from register_store.einvoicing import EntryPage, EntryPosition, StoredEntries
+from register_store.lists import EntryPage, EntryPosition, StoredEntries, StoredUnits, UnitOrder
 from register_store.reads import StoredRegister
-from register_store.units import StoredUnits, UnitOrder
 
 
 @dataclass

@@ -12,9 +12,9 @@ from common.contracts.events import EventType, FeedNotice, FeedPage, PublishedEv
 from common.contracts.failures import Unavailable
 from ingest.changes.transaction import StoredRegisterWriter
 from ingest.publishing.outbox import StoredOutbox
+from register_store import feed as feed_module
 from register_store.documents import EVENT_BATCHES, OUTBOX
-from register_store.events import feed as feed_module
-from register_store.events.order import Superseded
+from register_store.feed import Superseded
 from tests.builders.outbox import NOON, RETENTION, Outbox, bodies
 
 pytestmark = pytest.mark.integration

@@ -19,8 +19,7 @@ from common.runtime.tasks import background
 from ingest.records.records import CompanyRecord, SourceVersion
 from lookup.answers.exports import AnswerExports
 from lookup.search.searcher import IndexSearches, followed_indexes
-from register_store.exports import StoredCopies
-from register_store.reads import StoredRegister
+from register_store.reads import StoredCopies, StoredRegister
 from tests.builders.companies import (
     MONDAY,
     a_company,

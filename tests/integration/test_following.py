@@ -17,7 +17,7 @@ from common.contracts.find import FindRequest
 from common.mongo import Database
 from common.runtime.processes import Workers, workers
 from common.runtime.tasks import background
-from ingest.changes.companies import plan_companies
+from ingest.changes.company_plans import plan_companies
 from ingest.changes.states import ApplyContext
 from ingest.changes.transaction import StoredRegisterWriter
 from ingest.records.records import SourceVersion

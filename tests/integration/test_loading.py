@@ -8,17 +8,16 @@ import pytest
 
 from common.contracts.company import CompanyKey
 from ingest.changes import apply
-from ingest.changes.companies import plan_companies
+from ingest.changes.company_plans import plan_companies
 from ingest.changes.states import ApplyContext, Conflict, Plan
 from ingest.changes.transaction import StoredRegisterWriter
-from ingest.loading.batches import Piece
-from ingest.loading.load import NotWhole, WrongSource
-from ingest.loading.progress import FileOrigin
+from ingest.loading.load import NotWhole, Piece, WrongSource
+from ingest.loading.stores import FileOrigin
 from ingest.records.records import CompanyRecord, FileBroken, Rejected, SourceVersion, Stored
 from ingest.records.source import MAX_STORED, RegisterSource
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

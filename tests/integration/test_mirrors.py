@@ -28,8 +28,7 @@ from gateway.routes import application
 from gateway.settings import Policy
 from ingest.records.records import CompanyRecord, SourceVersion
 from lookup.answers.exports import AnswerExports
-from register_store.exports import StoredCopies
-from register_store.reads import StoredRegister
+from register_store.reads import StoredCopies, StoredRegister
 from tests.builders.companies import MONDAY, a_company, a_company_record
 from tests.builders.loading import Loader
 from tests.builders.outbox import Outbox

@@ -12,7 +12,7 @@ from common.contracts.failures import Unavailable
 from ingest.publishing import publisher
 from ingest.publishing.outbox import StoredOutbox, WaitingEvent
 from register_store.documents import OUTBOX
-from register_store.events.order import Batch, Superseded
+from register_store.feed import Batch, Superseded
 from tests.builders.outbox import RETENTION, Outbox, bodies
 from tests.fakes.ingest import FakeBus
 

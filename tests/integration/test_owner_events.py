@@ -7,7 +7,7 @@ import pytest
 
 from common.contracts.events import FeedRequest
 from common.mongo import Client, Database
-from register_store.events.feed import StoredFeed
+from register_store.feed import StoredFeed
 from tests.builders.webhooks import OWNER
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.waiting import eventually

@@ -9,7 +9,7 @@ import pytest
 
 from common.mongo import Database
 from ingest.commands import main
-from ingest.publishing.receipts import Confirmed
+from ingest.publishing.publisher import Confirmed
 from register_store.documents import OUTBOX
 from tests.builders.outbox import NOON, RETENTION, TIMEOUT, Outbox
 from tests.conftest import DatabaseNames

@@ -10,9 +10,9 @@ from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.mongo import Reads, connected
 from common.mongo import database as named_database
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES
-from ingest.registers.cvr.sources import DK_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES
+from ingest.registers.cvr.sync import DK_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from lookup.answers.lookups import AnswerLookups
 from register_store.reads import StoredRegister
 from tests.builders.companies import (

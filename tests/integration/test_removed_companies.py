@@ -7,7 +7,7 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupRequest, PartRequest, Question, SearchType
 from common.contracts.match import MatchRecord, MatchRequest
 from common.mongo import Database
-from ingest.registers.brreg.sources import NO_ENTITIES
+from ingest.registers.brreg.sync import NO_ENTITIES
 from lookup.answers.lookups import AnswerLookups
 from lookup.answers.parts import AnswerPages
 from lookup.answers.searches import AnswerMatches

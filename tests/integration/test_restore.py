@@ -15,7 +15,7 @@ from common.mongo import Database
 from ingest.app import connect
 from ingest.commands import main
 from ingest.publishing.outbox import StoredOutbox
-from ingest.registers.brreg.sources import NO_ENTITIES
+from ingest.registers.brreg.sync import NO_ENTITIES
 from local_stack.servers import own_replica_set
 from register_store.indexes import make_indexes
 from tests.conftest import DatabaseNames

@@ -18,11 +18,11 @@ from common.contracts.lookup import (
     SearchType,
 )
 from common.mongo import Database
-from ingest.registers.cvr.sources import DK_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.cvr.sync import DK_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from lookup.answers.lookups import AnswerLookups
 from lookup.answers.parts import AnswerPages
-from register_store import einvoicing
+from register_store import lists as einvoicing
 from tests.builders.companies import (
     a_company_record,
     a_held_role,

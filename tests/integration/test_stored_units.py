@@ -16,11 +16,11 @@ from common.contracts.lookup import (
     SearchType,
 )
 from common.mongo import Database
-from ingest.registers.cvr.sources import DK_UNITS
+from ingest.registers.cvr.sync import DK_UNITS
 from lookup.answers.lookups import AnswerLookups
 from lookup.answers.parts import AnswerPages
-from register_store import units
-from register_store.canonical_json import dump
+from register_store import lists as units
+from register_store.documents import dump
 from register_store.indexes import drop_replaced, make_indexes
 from tests.builders.companies import a_company_record, a_unit, a_unit_record, an_address
 from tests.builders.loading import NOON, Loader

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from ingest.following.passes import Outcome
-from ingest.loading.progress import Position
+from ingest.loading.stores import Position
 from ingest.records.source import RegisterSource
 from tests.conftest import DatabaseNames
 from tests.syncing.crashing import Killed, Steps

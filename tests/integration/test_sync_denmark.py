@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from ingest.following.passes import Outcome
-from ingest.loading.progress import Position
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.loading.stores import Position
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
 from register_samples.registers import Document
 from register_samples.server import BrokenOff, Failure, ShardFailed, Slow
 from register_samples.server.serving import Fault

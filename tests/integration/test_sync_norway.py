@@ -8,10 +8,10 @@ import pytest
 
 from ingest.changes.states import Conflict
 from ingest.following.passes import Outcome
-from ingest.loading.progress import Cursor, StoredCursors
+from ingest.loading.stores import Cursor, StoredCursors
 from ingest.registers import table
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from register_samples.server.brreg import innehaver
 from tests.syncing.world import NORWAY, World
 

@@ -10,13 +10,13 @@ import pytest
 
 from common.leases import StoredLeases
 from ingest.following.passes import Outcome, follow
-from ingest.loading.batches import Tally
-from ingest.loading.progress import Cursor
+from ingest.loading.load import Tally
+from ingest.loading.stores import Cursor
 from ingest.records.source import RegisterSource
 from ingest.registers import table
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from ingest.registers.cvr.sources import DK_COMPANIES
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sync import DK_COMPANIES
+from ingest.registers.peppol.sync import PEPPOL
 from ingest.registers.table import sources
 from register_samples.server import BrokenOff, Failure, Slow, TooManyRequests
 from register_samples.server.messages import Snapshot

@@ -5,8 +5,8 @@ from datetime import date, timedelta
 import pytest
 
 from ingest.following.passes import Outcome
-from ingest.registers.cvr.sources import DK_COMPANIES
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.cvr.sync import DK_COMPANIES
+from ingest.registers.peppol.sync import PEPPOL
 from register_samples.numbers import gln
 from register_samples.server import Failure
 from tests.syncing.world import World

@@ -10,12 +10,12 @@ from common.contracts.company import Country
 from common.leases import StoredLeases
 from common.mongo import Database
 from ingest.changes.states import Conflict
-from ingest.loading.progress import Cursor, Position, StoredCursors
+from ingest.loading.stores import Cursor, Position, StoredCursors
 from ingest.records.records import OwnersRecord, Stored
 from ingest.records.source import RegisterSource
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

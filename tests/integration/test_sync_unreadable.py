@@ -7,7 +7,7 @@ from prometheus_client import REGISTRY
 
 from ingest.following.passes import Outcome
 from ingest.records.source import RegisterSource
-from ingest.registers.brreg.sources import NO_ENTITIES
+from ingest.registers.brreg.sync import NO_ENTITIES
 from tests.syncing.world import World
 
 pytestmark = pytest.mark.integration

@@ -9,10 +9,10 @@ import pytest
 from common.contracts.company import CompanyKey, Status, UnitKey
 from ingest.changes.states import Verdict
 from ingest.following.passes import Outcome
-from ingest.loading.due import apply_due
+from ingest.loading.load import apply_due
 from ingest.records.records import SourceVersion
 from ingest.registers import table
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
 from register_samples.server import Failure
 from tests.builders.companies import (
     a_company,

@@ -13,7 +13,7 @@ from common.mongo import Database
 from gateway.access.clients import Caller
 from gateway.events.feed import WatchedEvents
 from gateway.problems import WatchlistNotFound, problem_of
-from register_store.events import feed as feed_module
+from register_store import feed as feed_module
 from tests.builders.outbox import Outbox, bodies
 from tests.builders.webhooks import NOON
 from webhook_registry.watchlists import AnswerWatched

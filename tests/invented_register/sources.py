@@ -5,13 +5,11 @@ from typing import Final
 
 from common.contracts.company import Company, Country, Status
 from ingest.following.dependencies import SyncDependencies
-from ingest.following.passes import Sync
-from ingest.following.telemetry import PassTelemetry
-from ingest.loading.batches import Tally
-from ingest.loading.progress import Cursor, Position
-from ingest.records.digests import Part
+from ingest.following.passes import PassTelemetry, Sync
+from ingest.loading.load import Tally
+from ingest.loading.stores import Cursor, Position
 from ingest.records.records import CompanyRecord, Raw, RecordRejected, SourceVersion
-from ingest.records.source import RegisterSource
+from ingest.records.source import Part, RegisterSource
 
 NEWCOMER: Final = {"number": "20000001", "name": "Ny Roklub"}
 

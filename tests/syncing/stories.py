@@ -8,9 +8,9 @@ from typing import Any
 from ingest.following.passes import Outcome
 from ingest.records.source import RegisterSource
 from ingest.registers import table
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from ingest.registers.table import sources
 from register_samples.server.brreg import innehaver
 from tests.syncing.crashing import Steps

@@ -13,13 +13,12 @@ from common.mongo import Database
 from ingest.app import connect
 from ingest.following.dependencies import SyncDependencies
 from ingest.following.passes import Outcome, Result
-from ingest.following.settings import RegisterSettings
-from ingest.loading.progress import Cursor, Position
+from ingest.loading.stores import Cursor, Position
 from ingest.records.source import RegisterSource
 from ingest.registers import table
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from ingest.settings import SyncSettings
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
+from ingest.settings import RegisterSettings, SyncSettings
 from register_samples.server import Registers, Served, serving
 from register_samples.server.changing import Changes
 from register_store.indexes import make_indexes

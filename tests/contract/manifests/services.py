@@ -22,9 +22,9 @@ import webhook_registry.settings
 from common.contracts.topology import lookup_queue, search_queue, suggest_queue
 from common.messaging.connection import CONNECT_TIMEOUT
 from common.runtime.settings import BrokerSettings, ProcessSettings
-from ingest.registers.brreg.settings import BrregSettings
-from ingest.registers.cvr.settings import CvrSettings
-from ingest.registers.peppol.settings import PeppolSettings
+from ingest.registers.brreg.sync import BrregSettings
+from ingest.registers.cvr.sync import CvrSettings
+from ingest.registers.peppol.sync import PeppolSettings
 from register_store.settings import StoreSettings as RegisterSettings
 from tests.contract.manifests.reading import ROOT
 from webhook_store.settings import StoreSettings as WebhookSettings

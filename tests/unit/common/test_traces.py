@@ -69,7 +69,7 @@ def test_a_context_is_read_from_its_fields(context: TraceContext) -> None:
 #: Imports the code of a service without the export of spans.
 WITHOUT = """
 import sys
-import gateway.app, lookup.app, ingest.sync_commands, dispatcher.app, webhook_registry.app
+import gateway.app, lookup.app, ingest.commands, dispatcher.app, webhook_registry.app
 import common.runtime.service
 sys.exit(any(name.startswith("opentelemetry") for name in sys.modules))
 """

@@ -18,7 +18,7 @@ from common.contracts.company import (
 from ingest.records.records import RecordRejected, SourceVersion
 from ingest.records.source import RegisterSource
 from ingest.registers.brreg.documents import from_row
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_UNITS
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_UNITS
 from register_samples import as_of_2022, companies_no, units_no, write_table
 from tests.builders.companies import MONDAY, TUESDAY, contents, parsed
 from tests.builders.planning import PlannedRegister

@@ -32,9 +32,8 @@ from ingest.changes.differences import (
     unit_events,
 )
 from ingest.changes.states import UnitState
-from register_store.canonical_json import dump, dump_all
-from register_store.documents import completed, is_outdated
-from register_store.events.event import PendingEvent
+from register_store.documents import completed, dump, dump_all, is_outdated
+from register_store.events import PendingEvent
 from tests.builders.companies import MONDAY, a_company, a_held_role, a_unit, an_address, an_owner
 
 HOME = CompanyKey.parse("dk:12345674")

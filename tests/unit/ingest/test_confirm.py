@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from ingest.publishing.receipts import MAX_RECEIPT_TIMEOUT, receipt_timeout
+from ingest.publishing.publisher import MAX_RECEIPT_TIMEOUT, receipt_timeout
 
 FIRST = timedelta(minutes=2)
 

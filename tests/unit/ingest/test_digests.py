@@ -5,10 +5,9 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ingest.records.digests import digest_of
 from ingest.records.records import OutOfScope, RawDocument, RegisteredInError, Rejected
-from ingest.records.source import RegisterSource, documents, understood
-from ingest.registers.cvr.sources import DK_COMPANIES
+from ingest.records.source import RegisterSource, digest_of, documents, understood
+from ingest.registers.cvr.sync import DK_COMPANIES
 from ingest.registers.table import sources
 from register_samples import write_registers
 from tests.builders.companies import TODAY

@@ -7,9 +7,9 @@ from prometheus_client import REGISTRY
 from structlog.testing import capture_logs
 
 from ingest.changes.states import Verdict
-from ingest.following.telemetry import PassTelemetry
-from ingest.loading.batches import Summary, Tally
-from ingest.loading.progress import Cursor, Position
+from ingest.following.passes import PassTelemetry
+from ingest.loading.load import Summary, Tally
+from ingest.loading.stores import Cursor, Position
 from tests.builders.companies import a_company, a_company_record
 
 NOW = datetime(2026, 3, 2, tzinfo=UTC)

@@ -11,7 +11,7 @@ from common.contracts.company import EinvoicingEntry
 from ingest.records.records import ParticipantRecord, Rejected
 from ingest.records.source import read
 from ingest.registers.peppol.business_cards import holder_on_card
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.peppol.sync import PEPPOL
 from tests.builders.companies import TODAY, parsed
 from tests.builders.registers import a_business_card
 

@@ -9,9 +9,9 @@ import pytest
 
 from common.contracts.company import CompanyKey, Employees, Status, UnitKey
 from ingest.changes.states import ApplyContext, Bump, DigestUpdate, Known, Plan, Verdict
-from ingest.changes.units import plan_unit_removal
-from ingest.records.digests import Part
+from ingest.changes.unit_plans import plan_unit_removal
 from ingest.records.records import SourceVersion, Stored
+from ingest.records.source import Part
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,

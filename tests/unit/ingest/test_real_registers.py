@@ -11,8 +11,8 @@ import pytest
 
 from ingest.records.records import Rejected
 from ingest.records.source import RegisterSource, read
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
 from tests.builders.companies import TODAY
 
 SHARED_DATA = os.environ.get("SHARED_DATA")

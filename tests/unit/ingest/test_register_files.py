@@ -28,7 +28,7 @@ from ingest.records.source import parse as parse_record
 from ingest.records.source import read
 from ingest.records.xml_records import XmlRecords
 from ingest.registers.brreg.documents import DIALECT
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES
 from tests.builders.companies import (
     TODAY,
     a_company,

@@ -10,13 +10,17 @@ import pytest
 from aiohttp import ClientSession
 from yarl import URL
 
-from ingest.following.register_client import Answer, Call, RegisterClient, RetryPolicy
-from ingest.following.responses import RegisterFault
-from ingest.loading.progress import Position
-from ingest.registers.brreg.change_feeds import RoleFeed, UpdateFeed
-from ingest.registers.brreg.sources import NO_ENTITIES
-from ingest.registers.cvr.scroll import MAX_DOCUMENTS, CvrDocuments
-from ingest.registers.cvr.sources import DK_COMPANIES
+from ingest.following.register_client import (
+    Answer,
+    Call,
+    RegisterClient,
+    RegisterFault,
+    RetryPolicy,
+)
+from ingest.loading.stores import Position
+from ingest.registers.brreg.api import RoleFeed, UpdateFeed
+from ingest.registers.brreg.sync import NO_ENTITIES
+from ingest.registers.cvr.sync import DK_COMPANIES, MAX_DOCUMENTS, CvrDocuments
 from tests.builders.companies import TODAY
 
 NOON = datetime(2026, 11, 2, 12, 0, tzinfo=UTC)

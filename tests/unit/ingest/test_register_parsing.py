@@ -24,9 +24,9 @@ from ingest.records.fields import (
 )
 from ingest.records.records import OutOfScope, RecordRejected
 from ingest.records.source import RegisterSource
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from ingest.registers.table import sources
 from tests.builders.companies import contents, parsed
 from tests.builders.registers import (
@@ -50,7 +50,7 @@ PARSING = """
 import sys
 import ingest.records.source
 import ingest.registers.brreg.entities, ingest.registers.brreg.roles, ingest.registers.brreg.units
-import ingest.registers.cvr.companies, ingest.registers.cvr.units
+import ingest.registers.cvr.companies, ingest.registers.cvr.companies
 import ingest.registers.peppol.business_cards
 sys.exit(not {"pymongo", "aiohttp", "structlog", "prometheus_client"}.isdisjoint(sys.modules))
 """

@@ -7,11 +7,10 @@ from pydantic import SecretStr, ValidationError
 
 from common.runtime.settings import load
 from ingest.app import proxies
-from ingest.following.settings import RegisterSettings
-from ingest.registers.brreg.settings import BrregSettings
-from ingest.registers.cvr.settings import CvrSettings
-from ingest.registers.peppol.settings import PeppolSettings
-from ingest.settings import SyncSettings
+from ingest.registers.brreg.sync import BrregSettings
+from ingest.registers.cvr.sync import CvrSettings
+from ingest.registers.peppol.sync import PeppolSettings
+from ingest.settings import RegisterSettings, SyncSettings
 
 URLS: dict[str, type[RegisterSettings]] = {
     "brreg_url": BrregSettings,

@@ -1,4 +1,4 @@
-"""Upcoming records of a document, and fields that its source cannot tell."""
+"""What is to come of a document, and what its source cannot tell."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -8,12 +8,18 @@ import pytest
 
 from common.contracts.company import Company, Status
 from common.domain.countries import day_of
-from ingest.changes.companies import plan_companies
+from ingest.changes.company_plans import plan_companies
 from ingest.changes.states import ApplyContext, Known, Plan, Verdict
-from ingest.changes.units import plan_units
-from ingest.records.records import CompanyRecord, Raw, SourceVersion, UnitRecord
+from ingest.changes.unit_plans import plan_units
+from ingest.records.records import (
+    MAX_UPCOMING,
+    CompanyRecord,
+    Raw,
+    SourceVersion,
+    UnitRecord,
+    as_of,
+)
 from ingest.records.source import parse
-from ingest.records.upcoming import MAX_UPCOMING, as_of
 from tests.builders.companies import (
     MONDAY,
     TODAY,

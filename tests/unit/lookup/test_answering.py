@@ -13,8 +13,7 @@ from common.contracts.lookup import LookupReply, LookupRequest, Question, Search
 from common.runtime.tasks import background
 from lookup.answers.lookups import MAX_SIZE, AnswerLookups
 from lookup.search.results import SearchHit
-from register_store.canonical_json import dump
-from register_store.documents import CompanyRow
+from register_store.documents import CompanyRow, dump
 from tests.builders.companies import a_company, a_unit
 from tests.fakes.lookup import FakeRegister, FakeSearches, FakeUnits
 

@@ -9,8 +9,7 @@ from common.contracts.company import CompanyAnswer, CompanyKey, Country, Include
 from common.contracts.lookup import SearchType
 from lookup.answers.rendering import Candidate, Extras, answer
 from lookup.search.results import SearchHit
-from register_store.canonical_json import dump, dump_all
-from register_store.documents import CompanyRow
+from register_store.documents import CompanyRow, dump, dump_all
 from tests.builders.companies import a_company, a_held_role, an_owner
 
 

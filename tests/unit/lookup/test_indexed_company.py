@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from common.contracts.company import Employees, Status
 from lookup.search.indexed_company import AddressType, NameType, indexed_core, order_of, rank_order
-from register_store.canonical_json import dump
-from register_store.ranking import Rank, rank_of
+from register_store.documents import Rank, dump, rank_of
 from tests.builders.companies import a_company, an_address
 
 

@@ -12,8 +12,7 @@ from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import indexed_core
 from lookup.search.match.record import read_record
 from lookup.search.searcher import IndexSearches
-from register_store.canonical_json import dump
-from register_store.documents import CompanyRow
+from register_store.documents import CompanyRow, dump
 from tests.builders.companies import a_company
 from tests.builders.indexed import filled
 from tests.fakes.lookup import FakeRegister

@@ -19,7 +19,7 @@ from lookup.search.scoring import (
     weight,
 )
 from lookup.search.similarity import EXACT, similarity
-from register_store.ranking import Rank
+from register_store.documents import Rank
 from tests.tables import answered, check
 
 NAMES = st.text(alphabet="abeknorstæøå aeo", min_size=1, max_size=25)

@@ -13,8 +13,7 @@ from common.contracts.lookup import (
     SearchType,
 )
 from lookup.answers.lookups import AnswerLookups
-from register_store.canonical_json import dump, dump_all
-from register_store.documents import CompanyRow
+from register_store.documents import CompanyRow, dump, dump_all
 from tests.builders.companies import a_company, an_owner
 from tests.fakes.lookup import FakeRegister, FakeSearches
 

@@ -23,9 +23,9 @@ from hypothesis import strategies as st
 
 import register_samples
 from ingest.records.source import RegisterSource
-from ingest.registers.brreg.sources import NO_ENTITIES, NO_ROLES, NO_UNITS
-from ingest.registers.cvr.sources import DK_COMPANIES, DK_UNITS
-from ingest.registers.peppol.sources import PEPPOL
+from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
+from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
+from ingest.registers.peppol.sync import PEPPOL
 from register_samples import (
     SHOWCASE,
     companies_dk,

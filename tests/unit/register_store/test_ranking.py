@@ -1,7 +1,7 @@
 """The stored rank of companies that match equally well."""
 
 from common.contracts.company import Employees, Status
-from register_store.ranking import sort_text
+from register_store.documents import sort_text
 from tests.builders.companies import a_company
 
 

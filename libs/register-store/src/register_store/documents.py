@@ -1,15 +1,33 @@
-"""Collections of the register's database, and the fields that are read.
+"""The collections of the register, their documents and the order of companies."""
 
-A release may read more of a document than the one before. A company that an earlier one stored is
-updated when its document is next read, with a new revision and without an event, since the company
-itself did not change (ADR 0020).
-"""
-
-from datetime import datetime, timedelta
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from common.contracts.company import Company
-from register_store.canonical_json import dump
+import orjson
+
+from common.contracts.company import Company, Status
+from common.contracts.contract import Contract
+
+
+def dump(model: Contract) -> bytes:
+    """Returns UTF-8 JSON with fields in declared order: equal models have equal bytes.
+
+    As `model_dump_json` has it, in a third of its time.
+    """
+    return orjson.dumps(_fields(model), default=_fields)
+
+
+def dump_all(models: Iterable[Contract]) -> bytes:
+    """Returns models as one JSON list."""
+    return b"[" + b",".join(dump(model) for model in models) + b"]"
+
+
+def _fields(model: Contract) -> object:
+    if model.model_config.get("serialize_by_alias"):
+        return model.model_dump(mode="json")
+    return model.__dict__
+
 
 COMPANIES = "companies"
 #: A field of companies: the names that a company had here before a rename.
@@ -75,3 +93,67 @@ def row_of(document: Document) -> CompanyRow:
         document.get("roles") or b"null",
         document.get("updated_at"),
     )
+
+
+class Rank(NamedTuple):
+    """The order of companies that match equally well.
+
+    Active before ended; a foreign company's own record after that of its branch; then larger,
+    older, and the lower number.
+    """
+
+    status: Status
+    #: According to the register; the lower end of a class.
+    employees: int
+    founded: date | None
+    number: int
+    #: True for the record of a foreign company (UTLA), whose branch (NUF) has its own.
+    is_foreign: bool = False
+
+
+#: The Norwegian form of a foreign company's own record.
+FOREIGN_FORM = "UTLA"
+
+
+def rank_of(company: Company) -> Rank:
+    """Returns the rank of a company among those that match equally well."""
+    employees = company.employees
+    return Rank(
+        status=company.status,
+        employees=known_employees(employees.exact, employees.min) if employees else 0,
+        founded=day_of(company.founded or company.registered),
+        number=int(company.vat),
+        is_foreign=company.form is not None and company.form.code == FOREIGN_FORM,
+    )
+
+
+def known_employees(exact: int | None, least: int | None) -> int:
+    """Returns the exact number of employees, or else the lower end of a class, or 0."""
+    return exact if exact is not None else least or 0
+
+
+def day_of(text: str | None) -> date | None:
+    """Returns the day, or none for a date that does not exist."""
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+#: Eight digits, more than the employees of any company.
+_MAX_EMPLOYEES = 99_999_999
+_NEVER = "9999-12-31"
+_LIFE = {Status.ACTIVE: "0", Status.ENDED: "2"}
+_BETWEEN_ACTIVE_AND_ENDED = "1"
+
+
+def sort_text(company: Company) -> str:
+    """Returns a company's rank as a text that sorts the better company first.
+
+    MongoDB keeps it in an index, so that a lookup by phone is one indexed read.
+    """
+    rank = rank_of(company)
+    life = _LIFE.get(rank.status, _BETWEEN_ACTIVE_AND_ENDED)
+    employees = min(rank.employees, _MAX_EMPLOYEES)
+    founded = rank.founded.isoformat() if rank.founded else _NEVER
+    return f"{life}|{_MAX_EMPLOYEES - employees:08d}|{founded}|{rank.number:09d}"

@@ -13,7 +13,7 @@ from register_store.documents import (
     UPCOMING,
     Document,
 )
-from register_store.units import order_fields
+from register_store.lists import order_fields
 
 INDEXES = {
     COMPANIES: [

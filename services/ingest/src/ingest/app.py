@@ -26,17 +26,19 @@ from common.runtime.tasks import background, delays
 from ingest.following.dependencies import SyncDependencies
 from ingest.following.passes import follow
 from ingest.following.register_client import Proxies, RetryPolicy, sessions
-from ingest.following.settings import RegisterSettings
 from ingest.loading.read import reading_processes
 from ingest.loading.stores import Clock, Stores, utc_now
-from ingest.publishing.outbox import StoredOutbox
-from ingest.publishing.owner_events import StoreOwnerEvents, report
-from ingest.publishing.publisher import PublishOutbox
-from ingest.publishing.receipts import ConfirmEvents, StoredReceipts, StoredUnconfirmedEvents
+from ingest.publishing.outbox import StoredOutbox, StoreOwnerEvents, report
+from ingest.publishing.publisher import (
+    ConfirmEvents,
+    PublishOutbox,
+    StoredReceipts,
+    StoredUnconfirmedEvents,
+)
 from ingest.publishing.worker import BrokerBus, OutboxWorker
 from ingest.records.source import RegisterSource
 from ingest.registers import table
-from ingest.settings import Settings, SyncSettings
+from ingest.settings import RegisterSettings, Settings, SyncSettings
 
 #: The chosen sources of each register, which are followed in order.
 Chains = Sequence[Sequence[RegisterSource]]

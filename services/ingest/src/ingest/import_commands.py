@@ -14,12 +14,9 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from common.mongo import Database
-from ingest.loading.batches import Summary
-from ingest.loading.due import apply_due
-from ingest.loading.load import LoadFile, NotWhole, WrongSource
-from ingest.loading.progress import FileOrigin
+from ingest.loading.load import LoadFile, NotWhole, Summary, WrongSource, apply_due
 from ingest.loading.read import ReadDocuments, reading_processes
-from ingest.loading.stores import Stores
+from ingest.loading.stores import FileOrigin, Stores
 from ingest.records.records import Rejected, SourceVersion, to_milliseconds
 from ingest.records.source import documents, likely_source
 from ingest.registers.table import sources

@@ -48,9 +48,8 @@ from lookup.answers.searches import (
 )
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
-from register_store.events.feed import StoredFeed
-from register_store.exports import StoredCopies
-from register_store.reads import StoredRegister
+from register_store.feed import StoredFeed
+from register_store.reads import StoredCopies, StoredRegister
 
 #: Maximum concurrent batches of requests that are served in turns by client, which wait for them.
 IN_TURNS = 256

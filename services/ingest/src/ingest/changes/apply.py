@@ -7,11 +7,10 @@ from datetime import datetime
 from random import Random
 
 from common.runtime.tasks import delays
-from ingest.changes.companies import plan_companies, plan_owners
-from ingest.changes.participants import plan_participants
+from ingest.changes.company_plans import plan_companies, plan_owners
 from ingest.changes.states import ApplyContext, Conflict, Known, Plan, Verdict
 from ingest.changes.transaction import StoredRegisterWriter
-from ingest.changes.units import movers, plan_units
+from ingest.changes.unit_plans import movers, plan_participants, plan_units
 from ingest.records.records import (
     CompanyRecord,
     OwnersRecord,

@@ -13,7 +13,7 @@ from common.contracts.company import CompanyKey, ProductionUnit, Status
 from common.contracts.events import Change, EventType
 from common.contracts.lookup import MAX_LISTED
 from ingest.changes.states import UnitState
-from register_store.events.event import PendingEvent
+from register_store.events import PendingEvent
 
 #: A version of a company or a unit: its stored JSON, parsed.
 Version = Mapping[str, Any]

@@ -9,9 +9,9 @@ from typing import Final, Generic, TypeVar
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.domain.countries import day_of
-from ingest.records.digests import Part
 from ingest.records.records import CompanyRecord, SourceVersion, UnitRecord
-from register_store.events.event import OutboxEvent, PendingEvent
+from ingest.records.source import Part
+from register_store.events import OutboxEvent, PendingEvent
 
 
 class Conflict(Exception):

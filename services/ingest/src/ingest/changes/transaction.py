@@ -18,19 +18,20 @@ from common.contracts.lookup import MAX_LISTED
 from common.mongo import DUPLICATE_KEY, Database, translated_errors
 from common.runtime import tracing
 from ingest.changes.differences import removal
-from ingest.changes.documents import (
+from ingest.changes.states import Conflict, Known, Plan, UnitRemoval
+from ingest.changes.stored_states import (
     Write,
     company_state,
     company_writes,
+    due_record,
     participant_state,
     participant_writes,
     unit_state,
     unit_writes,
+    upcoming_writes,
 )
-from ingest.changes.states import Conflict, Known, Plan, UnitRemoval
-from ingest.changes.upcoming import due_record, upcoming_writes
-from ingest.records.digests import Part
 from ingest.records.records import CompanyRecord, UnitRecord
+from ingest.records.source import Part
 from register_store.documents import (
     COMPANIES,
     OUTBOX,
@@ -41,7 +42,7 @@ from register_store.documents import (
     UPCOMING,
     Document,
 )
-from register_store.events.event import OutboxEvent, events_of_change, outbox_document
+from register_store.events import OutboxEvent, events_of_change, outbox_document
 
 
 class StoredRegisterWriter:

@@ -1,7 +1,15 @@
-"""Dependencies of passes: one database and one set of connections for all sources."""
+"""What passes are made of: one database, one set of connections, downloaded files."""
 
-from collections.abc import Callable, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TypeVar, cast
 
 from aiohttp import ClientSession
@@ -11,20 +19,138 @@ from yarl import URL
 from common.leases import StoredLeases
 from common.mongo import Database
 from ingest.changes.states import Conflict
-from ingest.following.downloads import DownloadedFile
-from ingest.following.passes import FAILURES, Passes, Sync
-from ingest.following.register_client import RegisterClient, RetryPolicy
-from ingest.following.settings import RegisterSettings
-from ingest.following.telemetry import PassTelemetry
-from ingest.loading.batches import Tally
-from ingest.loading.due import apply_due
-from ingest.loading.load import LoadFile
-from ingest.loading.progress import FileOrigin
+from ingest.following.passes import FAILURES, Passes, PassTelemetry, Sync
+from ingest.following.register_client import (
+    Answer,
+    Call,
+    RegisterClient,
+    RegisterFault,
+    RetryPolicy,
+    http_date,
+)
+from ingest.loading.load import LoadFile, NotWhole, Piece, Tally, WrongSource, apply_due
 from ingest.loading.read import ReadDocuments, Reader
-from ingest.loading.stores import Stores
-from ingest.records.records import CompanyRecord, OwnersRecord, UnitRecord
-from ingest.records.source import RegisterSource
-from ingest.settings import SyncSettings
+from ingest.loading.stores import BEGINNING, FileOrigin, Stores
+from ingest.records.records import CompanyRecord, OwnersRecord, SourceVersion, UnitRecord
+from ingest.records.source import RegisterSource, documents
+from ingest.settings import RegisterSettings, SyncSettings
+
+#: Parts are sorted one by one, since sorting creates an object for every number.
+_PARTS = 256
+_BYTES = 8
+
+
+class SeenKeys:
+    """A set of keys by hashes of 8 bytes.
+
+    With ten million keys, a lookup of another key is wrong once in 10^12 times.
+    """
+
+    def __init__(self) -> None:
+        self._parts = [array("Q") for _ in range(_PARTS)]
+        self._is_sorted = True
+
+    def add(self, key: str) -> None:
+        """Adds a key; further lookups sort the set again."""
+        number = _hash(key)
+        self._parts[number % _PARTS].append(number)
+        self._is_sorted = False
+
+    def __contains__(self, key: str) -> bool:
+        if not self._is_sorted:
+            self._parts = [array("Q", sorted(part)) for part in self._parts]
+            self._is_sorted = True
+        number = _hash(key)
+        part = self._parts[number % _PARTS]
+        place = bisect_left(part, number)
+        return place < len(part) and part[place] == number
+
+
+def _hash(key: str) -> int:
+    return int.from_bytes(blake2b(key.encode(), digest_size=_BYTES).digest(), "big")
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A whole file of a register; valid within the context that returned it."""
+
+    version: SourceVersion
+    etag: str | None
+    #: Reads the file from its start; raises FileBroken after the intact part.
+    documents: Callable[[], Iterator[Piece]]
+
+
+@dataclass(frozen=True, slots=True)
+class DownloadedFile:
+    """A register's file of all records, which exists in `folder` only while it is read.
+
+    It has no name there, so the kernel frees its space even if the process is killed.
+    """
+
+    client: RegisterClient
+    source: RegisterSource
+    path: str
+    folder: Path | None
+    now: Callable[[], datetime]
+
+    @asynccontextmanager
+    async def newest(self, *, known: str | None = None) -> AsyncIterator[Download | None]:
+        """The newest file; None if its ETag is `known`.
+
+        Raises RegisterUnavailable and RegisterFault.
+        """
+        requested_at = self.now()
+        with TemporaryFile(dir=self.folder) as nameless:
+            file = Path(f"/proc/self/fd/{nameless.fileno()}")
+            condition = {} if known is None else {"If-None-Match": known}
+            url = self.client.url(self.path)
+            call = Call("GET", url, headers=condition, accepted=(200, 304))
+            answer = await self.client.download(call, file)
+            if answer.status == 304:
+                yield None
+                return
+            yield Download(
+                SourceVersion(_modified(answer, requested_at)),
+                answer.headers.get("ETag"),
+                partial(documents, file, self.source),
+            )
+
+
+async def check_whole(load: LoadFile, source: RegisterSource, file: Download) -> None:
+    """Raises RegisterFault for a download that is not the register's whole file."""
+    try:
+        await load.check(source, file.documents)
+    except (WrongSource, NotWhole) as unfit:
+        raise RegisterFault(f"not a whole file: {unfit}") from None
+
+
+async def load_whole(
+    load: LoadFile,
+    source: RegisterSource,
+    file: Download,
+    documents: Iterator[Piece],
+    tally: Tally,
+) -> None:
+    """Loads the documents of a register's whole file; raises RegisterFault if it is broken."""
+    summary = await load(source, documents, file_version=file.version)
+    tally.loaded(summary)
+    if summary.broken is not None:
+        raise RegisterFault(f"the whole file is broken: {summary.broken}")
+
+
+def _modified(answer: Answer, requested_at: datetime) -> datetime:
+    """Returns the time of the file, at most the time of the request.
+
+    A file dated in the future would make every change until then look older than itself.
+    """
+    text = answer.headers.get("Last-Modified")
+    if text is None:
+        return requested_at
+    try:
+        return max(min(http_date(text), requested_at), BEGINNING)
+    except (ValueError, OverflowError):
+        raise RegisterFault(f"Last-Modified is not a time: {text}") from None
+
 
 S = TypeVar("S", bound=RegisterSettings)
 

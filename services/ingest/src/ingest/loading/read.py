@@ -7,7 +7,7 @@ from datetime import date
 from typing import Final
 
 from common.runtime.processes import processors, workers
-from ingest.changes.parts import StoredParts
+from ingest.changes.stored_states import StoredParts
 from ingest.records.records import Parser, RawDocument, Record, Rejected
 from ingest.records.source import RegisterSource, all_understood
 

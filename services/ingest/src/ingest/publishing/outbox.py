@@ -1,11 +1,8 @@
-"""Stored outbox: events before their publication, and for some time after it.
+"""The outbox: events that wait, events about webhooks, and what follows a restore."""
 
-`published_at: null` marks an unpublished event: unlike a cursor it misses no late transaction.
-`again_at` exists while an event is published and has no receipt. `position` is an event's position
-in the feed. `traceparent` and `tracestate` are of an event whose change has a trace.
-"""
-
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -14,13 +11,32 @@ import structlog
 from prometheus_client import Counter
 from pymongo import UpdateMany
 from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.errors import DuplicateKeyError
 
 from common.contracts.company import CompanyKey
 from common.contracts.contract import TRACEPARENT, TRACESTATE, TraceContext, read
-from common.contracts.events import EventType, routing_key
+from common.contracts.events import (
+    EventType,
+    OwnerEvent,
+    OwnerEventStored,
+    RegistryEvent,
+    encode_event,
+    routing_key,
+)
+from common.contracts.failures import Failure
+from common.messaging.rpc import Result, RpcRequest
 from common.mongo import Database, translated_errors
-from register_store.documents import EXPIRY_MARGIN, OUTBOX, Document
-from register_store.events.order import Batch, EventLog, Superseded
+from common.runtime import tracing
+from register_store.documents import (
+    COMPANIES,
+    EXPIRY_MARGIN,
+    OUTBOX,
+    REVISIONS,
+    TOMBSTONES,
+    Document,
+)
+from register_store.events import OutboxEvent, outbox_document
+from register_store.feed import Batch, EventLog, Superseded
 
 #: Events counted; a longer outbox counts as this long.
 _MAX_COUNTED = 100_000
@@ -218,3 +234,67 @@ def _checked(company: str) -> CompanyKey:
     """Raises ValueError for a country that this release does not know."""
     key = CompanyKey.parse(company)
     return CompanyKey(key.country, key.number)
+
+
+class StoreOwnerEvents:
+    """Adds events to the outbox, once for each id; raises `Unavailable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._outbox = database[OUTBOX]
+
+    async def __call__(self, requests: Sequence[OwnerEvent]) -> list[OwnerEventStored]:
+        await asyncio.gather(*(self._add(each.owner, each.event) for each in requests))
+        return [OwnerEventStored() for _ in requests]
+
+    async def _add(self, owner: str, event: RegistryEvent) -> None:
+        at = datetime.fromisoformat(event.occurred_at)
+        stored = OutboxEvent(event.id, None, 0, event.type, None, at, encode_event(event), owner)
+        document = outbox_document(stored, tracing.CURRENT.get())
+        with translated_errors(), suppress(DuplicateKeyError):
+            await self._outbox.insert_one(document)
+
+
+def report(
+    asked: Sequence[RpcRequest[OwnerEvent]], results: Sequence[Result], _seconds: float
+) -> None:
+    """One line per event."""
+    for item, result in zip(asked, results, strict=True):
+        log.info(
+            "owner_event.stored",
+            **item.ids,
+            event_id=item.request.event.id,
+            type=item.request.event.type,
+            result=result.code if isinstance(result, Failure) else "ok",
+        )
+
+
+async def skip_ahead(register: Database, by: int, *, retention: timedelta, at: datetime) -> int:
+    """Raises the revision of each company and the newest position; returns the companies.
+
+    Repeating it skips once more, which does no harm. Raises `Unavailable`.
+    """
+    await StoredOutbox(register, retention=retention).skip(by, at=at)
+    with translated_errors():
+        # Companies that were stored after the backup begin behind the revisions that they had.
+        await register[REVISIONS].update_one(
+            {"_id": "companies"}, {"$inc": {"skipped": by}}, upsert=True
+        )
+        # Revision 0 has only what belongs to a company that is not stored yet.
+        raised = await register[COMPANIES].update_many(
+            {"revision": {"$gt": 0}}, {"$inc": {"revision": by}}
+        )
+    return raised.modified_count
+
+
+async def removed(register: Database) -> AsyncIterator[tuple[str, str]]:
+    """Country and number of each removed company, the latest last.
+
+    Removed units are not included: the register's own feed removes them again.
+    """
+    companies = {"is_unit": {"$ne": True}}
+    with translated_errors():
+        async for tombstone in register[TOMBSTONES].find(
+            companies, sort=[("removed_at", 1), ("_id", 1)]
+        ):
+            key = CompanyKey.parse(tombstone["_id"])
+            yield key.country, key.number

@@ -18,8 +18,7 @@ from common.messaging.queues import LONG_QUEUE, QueueProbe
 from common.runtime import tracing
 from common.runtime.tasks import background, delays, repeat
 from ingest.publishing.outbox import Depth, WaitingEvent
-from ingest.publishing.publisher import BATCH, PublishOutbox
-from ingest.publishing.receipts import ConfirmEvents
+from ingest.publishing.publisher import BATCH, ConfirmEvents, PublishOutbox
 
 _JOB = "outbox"
 _LEASE = timedelta(seconds=15)

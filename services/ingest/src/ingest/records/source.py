@@ -1,14 +1,16 @@
-"""A source: one record type of a register, and how its files are read as records."""
+"""Sources of documents, and the digests that recognise unchanged ones."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
+from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
 from common.contracts.company import Country
-from ingest.records.digests import Part, digest_of
 from ingest.records.files import (
     Dialect,
     OnBytes,
@@ -31,8 +33,28 @@ from ingest.records.records import (
     Rejected,
     Stored,
     UnitRecord,
+    with_upcoming,
 )
-from ingest.records.upcoming import with_upcoming
+
+#: Collisions are negligible: 128 bits.
+_BYTES: Final = 16
+_RELEASE: Final = version("ingest")
+
+
+class Part(StrEnum):
+    """A part of the stored data; each part has its own digest."""
+
+    COMPANY = "company"
+    #: A company's owners, if they come in documents of their own.
+    OWNERS = "owners"
+    UNIT = "unit"
+    PARTICIPANT = "participant"
+
+
+def digest_of(text: bytes, *, release: str = _RELEASE) -> bytes:
+    """Returns a hash that differs for other documents and for other releases of this package."""
+    return hashlib.sha256(release.encode() + b"\n" + text).digest()[:_BYTES]
+
 
 RawRecords = Iterator[RawRecord | Rejected]
 

@@ -5,18 +5,11 @@ from dataclasses import dataclass
 from common.contracts.company import Country
 from ingest.following.dependencies import Follow, SyncDependencies
 from ingest.following.passes import Passes
-from ingest.following.settings import RegisterSettings
-from ingest.records.digests import Part
-from ingest.records.source import RegisterSource
-from ingest.registers.brreg import sources as brreg
-from ingest.registers.brreg import sync as brreg_sync
-from ingest.registers.brreg.settings import BrregSettings
-from ingest.registers.cvr import sources as cvr
-from ingest.registers.cvr import sync as cvr_sync
-from ingest.registers.cvr.settings import CvrSettings
-from ingest.registers.peppol import sources as peppol
-from ingest.registers.peppol import sync as peppol_sync
-from ingest.registers.peppol.settings import PeppolSettings
+from ingest.records.source import Part, RegisterSource
+from ingest.registers.brreg import sync as brreg
+from ingest.registers.cvr import sync as cvr
+from ingest.registers.peppol import sync as peppol
+from ingest.settings import RegisterSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +25,9 @@ class Register:
 
 #: A new register is added here.
 REGISTERS: tuple[Register, ...] = (
-    Register(brreg.SOURCES, brreg_sync.follow, BrregSettings),
-    Register(cvr.SOURCES, cvr_sync.follow, CvrSettings),
-    Register(peppol.SOURCES, peppol_sync.follow, PeppolSettings),
+    Register(brreg.SOURCES, brreg.follow, brreg.BrregSettings),
+    Register(cvr.SOURCES, cvr.follow, cvr.CvrSettings),
+    Register(peppol.SOURCES, peppol.follow, peppol.PeppolSettings),
 )
 
 

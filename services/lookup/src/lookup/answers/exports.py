@@ -14,9 +14,8 @@ from lookup.search.results import SearchHit
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
-from register_store.events.feed import StoredFeed
-from register_store.exports import Rows, StoredCopies
-from register_store.reads import StoredRegister
+from register_store.feed import StoredFeed
+from register_store.reads import Rows, StoredCopies, StoredRegister
 
 #: The type of a match in a copy, where a lookup has its search type.
 _MATCH: Final = "export"

@@ -24,9 +24,8 @@ from lookup.answers.searches import key_of
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
-from register_store.einvoicing import EntryPosition
+from register_store.lists import EntryPosition, UnitPosition
 from register_store.reads import StoredRegister
-from register_store.units import UnitPosition
 
 NO_EXTRAS = Extras()
 #: An identifier may be registered for a unit, so e-invoicing needs the units too.

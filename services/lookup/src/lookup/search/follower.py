@@ -30,7 +30,7 @@ from lookup.search.index.documents import Batch, StoredParts, indexed, stored_ba
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed_company import searched_core
 from register_store.documents import COMPANIES, HELD_NAMES, Document
-from register_store.einvoicing import StoredEinvoicing
+from register_store.lists import StoredEinvoicing
 
 #: Timeout of one read in seconds.
 _READ_TIMEOUT = 60.0

@@ -12,7 +12,7 @@ import orjson
 from common.contracts.company import CompanyKey, Status
 from common.domain.contacts import read_contacts
 from common.domain.known_values import digits, municipality_key
-from register_store.ranking import FOREIGN_FORM, Rank, day_of, known_employees
+from register_store.documents import FOREIGN_FORM, Rank, day_of, known_employees
 
 INDUSTRY, MUNICIPALITY, CITY, POSTAL_CODE = "industry", "municipality", "city", "postal_code"
 MUNICIPALITY_CODE = "municipality_code"

@@ -42,9 +42,24 @@ DIALECT = Dialect(
 #: The organisation forms of units: places of business, and others.
 UNIT_FORMS = {"BEDR", "AAFY"}
 
+#: The members that tell each field that companies and units have.
+TOLD_BY: Final[Mapping[str, Sequence[str]]] = {
+    "former_names": ("historiskeNavn",),
+    "postal_address": ("postadresse",),
+    "phone": ("telefon", "mobil"),
+    "phones": ("telefon", "mobil"),
+    "email": ("epostadresse",),
+    "website": ("hjemmeside",),
+    "industry": ("naeringskode1",),
+    "secondary_industries": ("naeringskode2", "naeringskode3"),
+    "employees": ("antallAnsatte", "harRegistrertAntallAnsatte"),
+}
+#: Those of them that came after 2022.
+ADDED: Final = ("former_names", "phone", "phones", "email")
+
 #: Codes of organisation forms that people write behind a name; the others are only codes.
 _ABBREVIATIONS: Final = frozenset(
-    (
+    [
         "ANS",
         "AS",
         "ASA",
@@ -60,7 +75,7 @@ _ABBREVIATIONS: Final = frozenset(
         "SA",
         "SE",
         "SF",
-    )
+    ]
 )
 
 #: Where a line of an address ends in a CSV cell; the files of 2024 have `/n` there.

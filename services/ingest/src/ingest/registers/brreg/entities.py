@@ -36,6 +36,8 @@ from ingest.records.fields import (
 from ingest.records.records import CompanyRecord, Raw, RecordRejected
 from ingest.records.text import on_one_line
 from ingest.registers.brreg.documents import (
+    ADDED,
+    TOLD_BY,
     UNIT_FORMS,
     BrregAddress,
     BrregDocument,
@@ -223,17 +225,9 @@ _AUDITED: Final = "AS"
 
 #: The members that tell each field of `Company`.
 _TOLD_BY: Final = {
+    **TOLD_BY,
     "form": ("organisasjonsform",),
-    "former_names": ("historiskeNavn",),
     "address": ("forretningsadresse",),
-    "postal_address": ("postadresse",),
-    "phone": ("telefon", "mobil"),
-    "phones": ("telefon", "mobil"),
-    "email": ("epostadresse",),
-    "website": ("hjemmeside",),
-    "industry": ("naeringskode1",),
-    "secondary_industries": ("naeringskode2", "naeringskode3"),
-    "employees": ("antallAnsatte", "harRegistrertAntallAnsatte"),
     "founded": ("stiftelsesdato",),
     "registered": ("registreringsdatoEnhetsregisteret", "registreringsdatoenhetsregisteret"),
     "capital": ("kapital",),
@@ -265,10 +259,7 @@ _TOLD_BY: Final = {
 #: The fields that came after 2022, by a member that every document has since then.
 _ADDED: Final = {
     "respons_klasse": (
-        "former_names",
-        "phone",
-        "phones",
-        "email",
+        *ADDED,
         "purpose",
         "activity",
         "audit_waived",

@@ -8,6 +8,8 @@ from common.domain.numbers import searchable_phones
 from ingest.records.fields import Day, first, read_document, required
 from ingest.records.records import Raw, RecordRejected, UnitRecord
 from ingest.registers.brreg.documents import (
+    ADDED,
+    TOLD_BY,
     UNIT_FORMS,
     BrregAddress,
     BrregDocument,
@@ -20,21 +22,13 @@ from ingest.registers.brreg.documents import (
 
 #: The members that tell each field of `ProductionUnit`, and its company.
 _TOLD_BY: Final = {
+    **TOLD_BY,
     "company": ("overordnetEnhet",),
-    "former_names": ("historiskeNavn",),
     "address": ("beliggenhetsadresse",),
-    "postal_address": ("postadresse",),
-    "phone": ("telefon", "mobil"),
-    "phones": ("telefon", "mobil"),
-    "email": ("epostadresse",),
-    "website": ("hjemmeside",),
-    "industry": ("naeringskode1",),
-    "secondary_industries": ("naeringskode2", "naeringskode3"),
-    "employees": ("antallAnsatte", "harRegistrertAntallAnsatte"),
     "started": ("oppstartsdato",),
 }
 #: The fields that came after 2022, by a member that every document has since then.
-_ADDED: Final = {"respons_klasse": ("former_names", "phone", "phones", "email")}
+_ADDED: Final = {"respons_klasse": ADDED}
 
 
 class Unit(BrregDocument):

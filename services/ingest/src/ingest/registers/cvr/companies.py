@@ -1,8 +1,9 @@
-"""Companies from the `Vrvirksomhed` documents of the Danish register (CVR)."""
+"""CVR documents become records of companies and production units."""
 
 import re
+from calendar import monthrange
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import MAXYEAR, MINYEAR, date
 from typing import Annotated, Final
 
 from common.contracts.company import (
@@ -10,8 +11,12 @@ from common.contracts.company import (
     Company,
     CompanyKey,
     Country,
+    Employees,
     FinancialYear,
+    FullTimeEquivalents,
     LegalForm,
+    ProductionUnit,
+    Restructuring,
     RestructuringType,
     UnitKey,
 )
@@ -19,6 +24,7 @@ from common.domain.countries import FORMATS
 from common.domain.numbers import searchable_phones
 from ingest.records.fields import (
     Day,
+    Document,
     Many,
     Text,
     amount_of,
@@ -29,21 +35,112 @@ from ingest.records.fields import (
     legal_form,
     phones,
 )
-from ingest.records.records import CompanyRecord, Raw, RegisteredInError
-from ingest.registers.cvr.addresses import public_address
+from ingest.records.records import CompanyRecord, Raw, RegisteredInError, UnitRecord
+from ingest.registers.cvr.dated_values import AsOf, Dated, State, Word, state_by_decree
 from ingest.registers.cvr.documents import (
     Contact,
     CvrDocument,
+    Employment,
     Insolvency,
     Metadata,
     Name,
+    public_address,
     unwrapped,
 )
-from ingest.registers.cvr.employees import employees_of
-from ingest.registers.cvr.mergers import Reorganisation, restructurings
-from ingest.registers.cvr.owners import Attribute, AttributeValue, Participants, Relation
-from ingest.registers.cvr.periods import Dated
-from ingest.registers.cvr.status import State, Word, state_by_decree
+from ingest.registers.cvr.owners import Attribute, AttributeValue, Participants, Relation, values_of
+
+#: `ANTAL_20_49`; an open class is `ANTAL_1000_`, in some extracts `ANTAL_1000_999999`.
+_INTERVAL = re.compile(r"ANTAL_(\d+)_(\d*)")
+_NO_LIMIT = 999_999
+
+
+def employees_of(document: CvrDocument) -> Employees | None:
+    """Returns the newest count, of the metadata if the history has none; None without any.
+
+    Of counts up to the same month, the one of the shorter period is more precise.
+    """
+    counts = [
+        *document.erst_maanedsbeskaeftigelse,
+        *document.maanedsbeskaeftigelse,
+        *document.kvartalsbeskaeftigelse,
+        *document.erst_aarsbeskaeftigelse,
+        *document.aarsbeskaeftigelse,
+    ] or document.newest.counts
+    for count in sorted(counts, key=_last_month, reverse=True):
+        employees = _employees(count)
+        if employees is not None:
+            return employees
+    return None
+
+
+def _last_month(count: Employment) -> tuple[int, int]:
+    if count.maaned is not None:
+        return count.aar or 0, count.maaned
+    return count.aar or 0, 12 if count.kvartal is None else count.kvartal * 3
+
+
+def _employees(count: Employment) -> Employees | None:
+    number = _number(count.interval_kode_antal_ansatte, count.antal_ansatte)
+    if number is None:
+        return None
+    exact = None if count.antal_aarsvaerk is None else round(count.antal_aarsvaerk)
+    full_time = _number(count.interval_kode_antal_aarsvaerk, exact)
+    return Employees(
+        **number,
+        full_time_equivalents=None if full_time is None else FullTimeEquivalents(**full_time),
+        as_of=_last_day(count),
+    )
+
+
+def _number(code: str | None, exact: int | None) -> dict[str, int | None] | None:
+    """Returns the bounds of a class and the exact number; None without either."""
+    interval = _INTERVAL.fullmatch(code or "")
+    if interval is None:
+        return None if exact is None else {"min": exact, "max": exact, "exact": exact}
+    most = int(interval[2]) if interval[2] else _NO_LIMIT
+    bounds = {"min": int(interval[1]), "max": None if most >= _NO_LIMIT else most}
+    return {**bounds, "exact": exact}
+
+
+def _last_day(count: Employment) -> str | None:
+    """Returns the last day of the month, quarter or year that was counted."""
+    year, month = _last_month(count)
+    if not MINYEAR <= year <= MAXYEAR or not 1 <= month <= 12:
+        return None
+    return f"{year:04}-{month:02}-{monthrange(year, month)[1]:02}"
+
+
+class Reorganisation(Document):
+    """A merger or demerger in which a company took part."""
+
+    organisations_navn: Many[Name] = ()
+    indgaaende: Many[Attribute] = ()
+    udgaaende: Many[Attribute] = ()
+
+
+def restructurings(
+    type_: RestructuringType, given: Sequence[Reorganisation], as_of: AsOf, *, ended: bool
+) -> tuple[tuple[Restructuring, ...], tuple[Restructuring, ...]]:
+    """Returns those into which the company went, and those out of which it came, oldest first.
+
+    A company that still exists after a merger continues the others, whatever its part is called.
+    """
+    into: list[Restructuring] = []
+    out_of: list[Restructuring] = []
+    for one in given:
+        parts = values_of((*one.indgaaende, *one.udgaaende), "FUNKTION")
+        dated = first(parts) or first(one.organisations_navn)
+        if dated is None or not as_of.has_begun(dated):
+            continue
+        went_in = bool(one.indgaaende and not one.udgaaende)
+        gone = went_in and (ended or type_ is RestructuringType.DEMERGER)
+        (into if gone else out_of).append(Restructuring(type=type_, date=dated.since))
+    return _by_date(into), _by_date(out_of)
+
+
+def _by_date(found: Sequence[Restructuring]) -> tuple[Restructuring, ...]:
+    return tuple(sorted(found, key=lambda one: one.date or ""))
+
 
 #: The abbreviations that the register writes otherwise than companies do.
 _SHORT: Final = {
@@ -295,3 +392,71 @@ def _financial_year(company: CvrCompany) -> FinancialYear | None:
         company.odd.append("attributter.REGNSKABSÅR")
     start, end = [day and day[1] for day in found] if len(found) == len(days) else (None, None)
     return FinancialYear(start=start, end=end) if start and end else None
+
+
+CvrNumber = Annotated[str, digits(FORMATS[Country.DK].vat_digits)]
+
+
+class CompanyRelation(Dated):
+    """The company of a unit over a period; a unit may move to another."""
+
+    cvr_nummer: CvrNumber
+
+
+class UnitMetadata(Metadata):
+    """The newest values of a production unit."""
+
+    nyeste_cvr_nummer_relation: CvrNumber | None = None
+
+
+class CvrUnit(CvrDocument):
+    """A production unit (`VrproduktionsEnhed`) as the register writes it."""
+
+    p_nummer: Annotated[str, digits(FORMATS[Country.DK].unit_digits)]
+    virksomhedsrelation: Many[CompanyRelation] = ()
+    produktions_enhed_metadata: UnitMetadata | None = None
+
+    @property
+    def newest(self) -> UnitMetadata:
+        """The metadata, which may be empty."""
+        return self.produktions_enhed_metadata or UnitMetadata()
+
+
+def unit_record(raw: Raw, today: date) -> UnitRecord | RegisteredInError:
+    """Returns the record of a unit's document; raises RecordRejected."""
+    unit = CvrUnit.read(unwrapped(raw, "VrproduktionsEnhed", "pNummer"), today)
+    if unit.fejl_registreret:
+        return RegisteredInError(UnitKey(Country.DK, unit.p_nummer), unit.version)
+    relation = unit.as_of.latest(unit.virksomhedsrelation)
+    owner = unit.newest.nyeste_cvr_nummer_relation if relation is None else relation.cvr_nummer
+    public = _production_unit(unit)
+    # What is odd and the next day are known once everything has been read.
+    return UnitRecord.of(
+        public,
+        Country.DK,
+        company=owner,
+        phones=searchable_phones(unit.phones, Country.DK),
+        version=unit.version,
+        next_day=unit.as_of.next_day,
+        odd=unit.odd,
+    )
+
+
+def _production_unit(unit: CvrUnit) -> ProductionUnit:
+    return ProductionUnit(
+        number=unit.p_nummer,
+        name=unit.name,
+        former_names=unit.former_names,
+        status=unit.state.status,
+        address=public_address(unit.address),
+        postal_address=public_address(unit.postal_address),
+        phone=first(unit.phones),
+        phones=unit.phones,
+        email=first(unit.contacts(unit.elektronisk_post)),
+        industry=unit.industry,
+        secondary_industries=unit.secondary_industries,
+        employees=employees_of(unit),
+        started=unit.began,
+        ended=unit.ended,
+        advertising_protected=unit.reklamebeskyttet,
+    )

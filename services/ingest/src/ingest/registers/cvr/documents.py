@@ -1,7 +1,4 @@
-"""Common parts of companies and production units of the Danish register (CVR).
-
-A CVR document contains the whole history: each value has a period (`periods`).
-"""
+"""CVR documents as the register writes them, and their addresses."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -10,7 +7,7 @@ from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field
 
-from common.contracts.company import CodedText, Country, Status
+from common.contracts.company import Address, CodedText, Country, Status
 from ingest.records.fields import (
     Count,
     Document,
@@ -21,6 +18,7 @@ from ingest.records.fields import (
     Text,
     cached_property,
     coded,
+    country_code,
     each_once,
     first,
     phones,
@@ -28,9 +26,15 @@ from ingest.records.fields import (
     required,
 )
 from ingest.records.records import Raw, RecordRejected, SourceVersion
-from ingest.registers.cvr.industries import is_retired
-from ingest.registers.cvr.periods import AsOf, Dated, Value
-from ingest.registers.cvr.status import State, Word, state_of
+from ingest.records.text import (
+    DANISH,
+    care_of,
+    on_one_line,
+    split_abroad,
+    town_line,
+    without_country,
+)
+from ingest.registers.cvr.dated_values import AsOf, Dated, State, Value, Word, is_retired, state_of
 
 
 def _industry_code(value: object) -> object:
@@ -343,3 +347,63 @@ def unwrapped(raw: Raw, document: str, number: str) -> Raw:
     if number not in found:
         raise RecordRejected(f"{document}.{number}: missing")
     return found
+
+
+def public_address(given: CvrAddress | None) -> Address | None:
+    """Returns the public form of an address; None if it is missing or empty."""
+    if given is None:
+        return None
+    co, country = _co(given), country_code(given.landekode)
+    abroad = None if country is None or country == "DK" else DANISH.get(country)
+    lines = without_country(given.fritekst.split("\n"), country) if given.fritekst else []
+    postal_code, city = given.postnummer, given.postdistrikt
+    town = town_line(postal_code, city)
+    # An address abroad is free text.
+    is_free = bool(country and lines and not town)
+    if is_free and (parts := split_abroad(lines, country or "")):
+        lines, postal_code, city = parts
+        town = town_line(postal_code, city)
+    street = _street(given, lines)
+    if not (co or street or given.bynavn or town):
+        return None
+    text = on_one_line(co, street, given.bynavn, town, abroad)
+    if is_free and abroad and not town:
+        # The parts cannot be told apart.
+        street = None
+    kommune = given.kommune
+    return Address(
+        street=street,
+        co=co,
+        postal_code=postal_code,
+        city=city,
+        district=given.bynavn,
+        municipality=None if kommune is None else kommune.kommune_navn,
+        municipality_code=None if kommune is None else kommune.kommune_kode,
+        id=given.adresse_id,
+        country=country,
+        text=text,
+    )
+
+
+def _street(given: CvrAddress, lines: list[str]) -> str | None:
+    house = f"{given.husnummer_fra or ''}{given.bogstav_fra or ''}"
+    last_house = f"{given.husnummer_til or ''}{given.bogstav_til or ''}"
+    numbers = f"{house}-{last_house}" if house and last_house else house
+    road = " ".join(part for part in (given.vejnavn, numbers) if part)
+    box = given.postboks and f"Postboks {given.postboks.removeprefix('Postboks ')}"
+    parts = (road, _floor_and_door(given), box, *lines)
+    return ", ".join(part.strip(" ,") for part in parts if part and part.strip(" ,")) or None
+
+
+def _floor_and_door(given: CvrAddress) -> str:
+    floor = given.etage
+    if floor and floor.isdigit():
+        floor = floor.lstrip("0") or "0"
+    return " ".join(part for part in (floor and f"{floor.rstrip('.')}.", given.sidedoer) if part)
+
+
+def _co(given: CvrAddress) -> str | None:
+    if given.conavn is None:
+        return None
+    named = care_of(given.conavn)
+    return given.conavn if named is None else named or None

@@ -24,9 +24,8 @@ from common.domain.countries import FORMATS
 from common.domain.numbers import is_digits
 from ingest.records.fields import Document, Lines, Many, Text, decimal_of
 from ingest.records.records import Holder, in_order
+from ingest.registers.cvr.dated_values import AsOf, Dated, fold_word
 from ingest.registers.cvr.documents import Name
-from ingest.registers.cvr.periods import AsOf, Dated
-from ingest.registers.cvr.status import fold_word
 
 #: The register gives a share as the lower bound of its class, in percent.
 CLASSES: Final = ("0", "5", "10", "15", "20", "25", "33.33", "50", "66.67", "90", "100")

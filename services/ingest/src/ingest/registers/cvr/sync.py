@@ -1,32 +1,229 @@
-"""Synchronises the Danish register: its documents in the order of their changes."""
+"""The Danish register: its settings, sources, scrolled documents, and a pass over them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import partial
+from typing import Any, Final
 
+import structlog
 from aiohttp import encode_basic_auth
+from pydantic import AnyHttpUrl, Field, SecretStr, model_validator
 
-from common.contracts.company import CompanyKey, UnitKey
-from ingest.changes.ended import Ended, ended_record
+from common.contracts.company import CompanyKey, Country, UnitKey
+from common.domain.countries import FORMATS
+from common.runtime.settings import Duration, duration
 from ingest.changes.states import Known
+from ingest.changes.unit_plans import Ended, ended_record
 from ingest.following.dependencies import CompaniesFirst, SyncDependencies
-from ingest.following.responses import RegisterFault
-from ingest.following.telemetry import PassTelemetry
-from ingest.loading.batches import Item, Tally
-from ingest.loading.progress import BEGINNING, Cursor, Position
-from ingest.loading.stores import Stores
+from ingest.following.passes import PassTelemetry
+from ingest.following.register_client import (
+    SCROLL,
+    Call,
+    RegisterClient,
+    RegisterFault,
+    RegisterUnavailable,
+)
+from ingest.loading.load import Item, Tally
+from ingest.loading.stores import BEGINNING, Cursor, Position, Stores
 from ingest.records.records import (
     CompanyRecord,
+    Raw,
+    RecordRejected,
     RegisteredInError,
     Rejected,
     SourceVersion,
     UnitRecord,
 )
-from ingest.records.source import RegisterSource
-from ingest.registers.cvr.scroll import CvrDocuments
-from ingest.registers.cvr.settings import CvrSettings
-from ingest.registers.cvr.sources import DK_COMPANIES
+from ingest.records.source import Part, RegisterSource, parse
+from ingest.registers.cvr.companies import company_record, unit_record
+from ingest.registers.cvr.documents import unwrapped
+from ingest.settings import RegisterSettings, RegisterUrl
+
+
+class CvrSettings(RegisterSettings):
+    """The settings of the Danish register."""
+
+    cvr_url: RegisterUrl = Field(
+        default=AnyHttpUrl("http://distribution.virk.dk/cvr-permanent"),
+        description="the Danish register, which is available over plain HTTP",
+    )
+    cvr_user: str = Field(default="", description="user name issued by the Danish register")
+    cvr_password: SecretStr = Field(default=SecretStr(""), description="its password")
+    cvr_allow_plaintext: bool = Field(
+        default=False, description="allow sending that password if CVR_URL is plain HTTP"
+    )
+    cvr_overlap: Duration = duration(
+        "PT1H", "time after its own time stamp at which a Danish change may still appear"
+    )
+
+    def missing(self) -> str | None:
+        """Returns a message if the register cannot be followed without more settings, else None."""
+        return None if self.cvr_user else "the Danish register needs CVR_USER and CVR_PASSWORD"
+
+    def warn(self) -> None:
+        """Logs a warning if the register is reached over plain HTTP."""
+        if self.cvr_url.scheme == "http":
+            structlog.get_logger().warning("cvr.plaintext", url=str(self.cvr_url))
+
+    @model_validator(mode="after")
+    def _password_is_encrypted(self) -> "CvrSettings":
+        if self.cvr_url.scheme == "http" and not self.cvr_allow_plaintext and self.cvr_user:
+            raise ValueError(
+                "CVR_URL is plain HTTP, which exposes the password: "
+                "set CVR_ALLOW_PLAINTEXT=true to accept that"
+            )
+        return self
+
+
+#: The name of each part in URLs and in documents.
+INDEXES: Final = {Part.COMPANY: "virksomhed", Part.UNIT: "produktionsenhed"}
+WRAPPINGS: Final = {Part.COMPANY: "Vrvirksomhed", Part.UNIT: "VrproduktionsEnhed"}
+
+#: Maximum documents per page. One has 60 kB and needs several times that once parsed.
+MAX_DOCUMENTS: Final = 100
+
+#: Time that the register keeps a scroll between two pages.
+_KEPT = "1m"
+_SCROLL = "/_search/scroll"
+
+
+class CvrDocuments:
+    """Documents of companies or production units. Raises RegisterUnavailable and RegisterFault."""
+
+    def __init__(
+        self,
+        client: RegisterClient,
+        source: RegisterSource,
+        *,
+        page_size: int,
+        today: Callable[[], date],
+    ) -> None:
+        self._client = client
+        self._today = today
+        self._source = source
+        #: When the register loaded a document, and when its content last changed.
+        self._loaded = f"{WRAPPINGS[source.part]}.sidstIndlaest"
+        self._changed = f"{WRAPPINGS[source.part]}.sidstOpdateret"
+        self._size = min(page_size, MAX_DOCUMENTS)
+
+    def loaded_since(self, at: datetime) -> AsyncIterator[Sequence[Item]]:
+        """Yields pages of every document that was loaded at `at` or later, in that order.
+
+        Some changes do not move the time of the last change, such as new counts of employees.
+        """
+        return self._pages(_since(self._loaded, at), {self._loaded: "asc"})
+
+    def changed_without_load_time(self, at: datetime) -> AsyncIterator[Sequence[Item]]:
+        """Yields pages of the documents without a load time that changed at `at` or later.
+
+        Documents without either time come first.
+        """
+        missing = {"bool": {"must_not": [{"exists": {"field": self._changed}}]}}
+        query = {
+            "bool": {
+                "must_not": [{"exists": {"field": self._loaded}}],
+                "should": [_since(self._changed, at), missing],
+                "minimum_should_match": 1,
+            }
+        }
+        return self._pages(query, {self._changed: {"order": "asc", "missing": "_first"}})
+
+    async def _pages(
+        self, query: Mapping[str, Any], order: Mapping[str, Any]
+    ) -> AsyncIterator[Sequence[Item]]:
+        # A repeated scroll request returns the next page, so the documents of a lost answer are
+        # lost. Scroll requests are therefore not retried; the next pass restarts from the cursor.
+        number = 0
+        items, rest = await self._page(self._search(query, order), number)
+        while items:
+            yield items
+            number += len(items)
+            items, rest = await self._page(rest, number)
+
+    def _search(self, query: Mapping[str, Any], order: Mapping[str, Any]) -> Call:
+        index = INDEXES[self._source.part]
+        body = {"query": query, "sort": [order], "size": self._size}
+        url = self._client.url(f"{index}/_search", {"scroll": _KEPT})
+        return Call("POST", url, json=body, limit=SCROLL)
+
+    def _scroll(self, content: Mapping[str, Any]) -> Call:
+        body = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
+        return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False, limit=SCROLL)
+
+    async def _page(self, call: Call, before: int) -> tuple[Sequence[Item], Call]:
+        """Returns the page of a response, and the call for the next.
+
+        The response itself is released before the next one is fetched.
+        """
+        content = await self._ask(call)
+        hits = enumerate(_hits(content), start=before + 1)
+        return [self._read(number, hit) for number, hit in hits], self._scroll(content)
+
+    async def _ask(self, call: Call) -> Mapping[str, Any]:
+        """Returns a whole answer; raises RegisterUnavailable for a partial one."""
+        content = (await self._client.ask(call)).content
+        if not isinstance(content, dict):
+            raise RegisterFault("the response is not an object")
+        if content.get("timed_out") or _failed_shards(content):
+            raise RegisterUnavailable("the response to a search is partial")
+        return content
+
+    def _read(self, number: int, hit: Raw) -> Item:
+        try:
+            return parse(self._source.parse, hit, self._today())
+        except RecordRejected as refusal:
+            return Rejected(number, f"_id {hit.get('_id')}", str(refusal))
+
+
+def _since(field: str, at: datetime) -> Mapping[str, Any]:
+    return {"range": {field: {"gte": at.astimezone(UTC).isoformat()}}}
+
+
+def _failed_shards(content: Mapping[str, Any]) -> bool:
+    """Returns True if shards failed: Elasticsearch returns 200 with the hits of the others."""
+    shards = content.get("_shards")
+    return isinstance(shards, dict) and bool(shards.get("failed"))
+
+
+def _hits(content: Mapping[str, Any]) -> Sequence[Raw]:
+    hits = content.get("hits")
+    found = hits.get("hits") if isinstance(hits, dict) else None
+    if not isinstance(found, list) or not all(isinstance(hit, dict) for hit in found):
+        raise RegisterFault("the response has no list of hits")
+    return found
+
+
+def _key(wrapping: str, field: str, digits: int, raw: Raw) -> str | None:
+    """Returns the key of a document; its number may be a JSON number without leading zeros."""
+    try:
+        number = unwrapped(raw, wrapping, field)[field]
+    except RecordRejected:
+        return None
+    if type(number) is int:
+        number = str(number).zfill(digits)
+    return f"{Country.DK}:{number}" if isinstance(number, str | int) else None
+
+
+_FORMATS: Final = FORMATS[Country.DK]
+
+DK_COMPANIES: Final = RegisterSource(
+    name="dk-virksomhed",
+    part=Part.COMPANY,
+    country=Country.DK,
+    parse=company_record,
+    key=partial(_key, WRAPPINGS[Part.COMPANY], "cvrNummer", _FORMATS.vat_digits),
+)
+DK_UNITS: Final = replace(
+    DK_COMPANIES,
+    name="dk-produktionsenhed",
+    part=Part.UNIT,
+    parse=unit_record,
+    key=partial(_key, WRAPPINGS[Part.UNIT], "pNummer", _FORMATS.unit_digits),
+)
+
+SOURCES: Final = (DK_COMPANIES, DK_UNITS)
+
 
 #: The records that documents can contain.
 Documented = CompanyRecord | UnitRecord | RegisteredInError

@@ -1,4 +1,4 @@
-"""Synchronises the Peppol Directory from its export, at most as often as the directory allows."""
+"""The Peppol Directory: its settings, its source, and a pass over its export."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,20 +6,71 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from ingest.changes.participants import plan_vanished
+from pydantic import AnyHttpUrl, Field
+
+from common.domain.numbers import InvalidIdentifier, parse_participant
+from common.runtime.settings import Duration, duration
 from ingest.changes.states import ApplyContext, Plan
-from ingest.following.dependencies import SyncDependencies
-from ingest.following.downloads import DownloadedFile, check_whole, load_whole
-from ingest.following.responses import RegisterFault
-from ingest.following.seen_keys import SeenKeys
-from ingest.following.telemetry import PassTelemetry
-from ingest.loading.batches import BATCH, Piece, Tally
-from ingest.loading.load import LoadFile
-from ingest.loading.progress import BEGINNING, Cursor, Position, is_due
-from ingest.loading.stores import Stores
-from ingest.records.records import RawDocument, SourceVersion
-from ingest.records.source import RegisterSource
-from ingest.registers.peppol.settings import PeppolSettings
+from ingest.changes.unit_plans import plan_vanished
+from ingest.following.dependencies import (
+    DownloadedFile,
+    SeenKeys,
+    SyncDependencies,
+    check_whole,
+    load_whole,
+)
+from ingest.following.passes import PassTelemetry
+from ingest.following.register_client import RegisterFault
+from ingest.loading.load import BATCH, LoadFile, Piece, Tally
+from ingest.loading.stores import BEGINNING, Cursor, Position, Stores, is_due
+from ingest.records.records import Raw, RawDocument, SourceVersion
+from ingest.records.source import Part, RawRecords, RegisterSource
+from ingest.registers.peppol.business_cards import (
+    DIALECT,
+    ELEMENT,
+    as_cards,
+    participant_record,
+)
+from ingest.settings import HttpsRegisterUrl, RegisterSettings
+
+
+class PeppolSettings(RegisterSettings):
+    """The settings of the Peppol Directory."""
+
+    peppol_url: HttpsRegisterUrl = Field(
+        default=AnyHttpUrl("https://directory.peppol.eu"), description="the Peppol Directory"
+    )
+    peppol_interval: Duration = duration("P1D", "time between Peppol exports")
+    peppol_max_downloads_per_day: int = Field(
+        default=3, ge=1, description="downloads that the directory allows in 24 hours"
+    )
+
+
+def _key(raw: Raw) -> str | None:
+    identifier = raw.get("pid")
+    try:
+        return str(parse_participant(identifier)) if isinstance(identifier, str) else None
+    except InvalidIdentifier:
+        return None
+
+
+def _documents(found: RawRecords, _file_name: str) -> RawRecords:
+    return as_cards(found)
+
+
+PEPPOL: Final = RegisterSource(
+    name="peppol",
+    part=Part.PARTICIPANT,
+    country=None,
+    parse=participant_record,
+    key=_key,
+    dialect=DIALECT,
+    element=ELEMENT,
+    documents=_documents,
+)
+
+SOURCES: Final = (PEPPOL,)
+
 
 #: Relative to the directory's URL. The XML and CSV exports contain no more than JSON.
 _EXPORT: Final = "export/businesscards-json"

@@ -26,7 +26,7 @@ from lookup.search.indexed_company import AddressType, IndexedAddress, NameType
 from lookup.search.match.record import ReadRecord
 from lookup.search.scoring import Name, Query, Weigh, has_another_figure, match_name
 from lookup.search.similarity import EXACT, edits_between, similarity
-from register_store.ranking import FOREIGN_FORM
+from register_store.documents import FOREIGN_FORM
 
 #: A company's further names, by their field.
 _OF_TYPE: Final = (("trade_names", NameType.TRADE), ("former_names", NameType.FORMER))

@@ -1,1 +1,0 @@
-"""Events: written with their change, ordered, published, confirmed, repeated, restored and read."""

@@ -1,0 +1,227 @@
+"""Dated values of CVR documents, and the words of their status and industry codes."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from datetime import date, timedelta
+from functools import lru_cache
+from typing import Final, NamedTuple, TypeVar
+
+from common.contracts.company import Status
+from ingest.records.fields import Day, Document, LastDay
+
+
+class Period(Document):
+    """The first and the last day of a value; a current one may have no last day."""
+
+    gyldig_fra: Day = None
+    gyldig_til: LastDay = None
+
+
+class Dated(Document):
+    """A value with the period in which it holds."""
+
+    periode: Period | None = None
+
+    @property
+    def since(self) -> str | None:
+        """The first day of the value; None if unknown."""
+        return None if self.periode is None else self.periode.gyldig_fra
+
+    @property
+    def until(self) -> str | None:
+        """The last day of the value; None if it has none."""
+        return None if self.periode is None else self.periode.gyldig_til
+
+
+Value = TypeVar("Value", bound=Dated)
+
+
+class AsOf:
+    """The day as of which a document is read, and the next day on which it reads differently.
+
+    Each value that is looked at may bring that day nearer.
+    """
+
+    def __init__(self, today: date) -> None:
+        self.today = today.isoformat()
+        self._next: str | None = None
+
+    @property
+    def next_day(self) -> date | None:
+        """The first later day on which a value that was looked at begins or is over."""
+        return None if self._next is None else date.fromisoformat(self._next)
+
+    def has_begun(self, value: Dated) -> bool:
+        """Returns True unless the value begins later."""
+        since = value.since
+        if since is None or since <= self.today:
+            return True
+        self._notice(since)
+        return False
+
+    def is_current(self, value: Dated) -> bool:
+        """Returns True if the value has begun and is not over."""
+        period = value.periode
+        if period is None:
+            return True
+        since, until = period.gyldig_fra, period.gyldig_til
+        if since is not None and since > self.today:
+            self._notice(since)
+            return False
+        if until is None:
+            return True
+        if until < self.today:
+            return False
+        self._notice(_day_after(until))
+        return True
+
+    def is_alive(self, life: Dated) -> bool:
+        """Returns True if a life has begun and has not ended: its last day is its end."""
+        until = life.until
+        if not self.has_begun(life) or (until is not None and until <= self.today):
+            return False
+        if until is not None:
+            self._notice(until)
+        return True
+
+    def current(self, values: Sequence[Value]) -> list[Value]:
+        """Returns the current values, the newest first."""
+        is_current = self.is_current
+        found = [value for value in values if is_current(value)]
+        if len(found) > 1:
+            found.sort(key=lambda value: value.since or "", reverse=True)
+        return found
+
+    def past(self, values: Sequence[Value]) -> list[Value]:
+        """Returns the values that are over, the last ones first."""
+        found = [value for value in values if value.until is not None and value.until < self.today]
+        found.sort(key=lambda value: (value.until or "", value.since or ""), reverse=True)
+        return found
+
+    def latest(self, values: Sequence[Value]) -> Value | None:
+        """Returns the current value, or else the last one, or else the first to come."""
+        if not values:
+            return None
+        found = self.current(values) or self.past(values)
+        return found[0] if found else min(values, key=lambda value: value.since or "")
+
+    def _notice(self, day: str | None) -> None:
+        if day is not None and (self._next is None or day < self._next):
+            self._next = day
+
+
+def _day_after(day: str) -> str | None:
+    """Returns the day after; None after the last day of the calendar."""
+    given = date.fromisoformat(day)
+    return None if given == date.max else (given + timedelta(days=1)).isoformat()
+
+
+#: By folded word without spaces and without a leading UNDER; a word may begin with one of them.
+_MEANING: Final = {
+    "NORMAL": Status.ACTIVE,
+    "AKTIV": Status.ACTIVE,
+    "REASSUMERING": Status.ACTIVE,
+    "REASUMMERING": Status.ACTIVE,
+    "REASUMERING": Status.ACTIVE,
+    "FREMTID": Status.ACTIVE,
+    "TVANGSOPLOSNING": Status.UNDER_LIQUIDATION,
+    "FRIVILLIGLIKVIDATION": Status.UNDER_LIQUIDATION,
+    "LIKVIDATION": Status.UNDER_LIQUIDATION,
+    "REKONSTRUKTION": Status.UNDER_RECONSTRUCTION,
+    "TVANGSAKKORD": Status.UNDER_RECONSTRUCTION,
+    "KONKURS": Status.BANKRUPT,
+    "OPHORT": Status.ENDED,
+    "OPLOST": Status.ENDED,
+    "TVANGSOPLOST": Status.ENDED,
+    "SLETTET": Status.ENDED,
+    "LUKKET": Status.ENDED,
+    "UDENRETSVIRKNING": Status.ENDED,
+}
+
+#: By the code of a decree (`kreditoplysningkode`).
+_DECREES: Final = {"1": Status.BANKRUPT, "3": Status.UNDER_RECONSTRUCTION}
+
+_NOT_A_LETTER = re.compile(r"[^A-Z]+")
+
+
+class Word(NamedTuple):
+    """A word of the register for a status, the field that has it, and since when it holds."""
+
+    text: str | None
+    field: str
+    since: str | None = None
+
+
+class State(NamedTuple):
+    """A public status, the register's own word for it, and since when it holds."""
+
+    status: Status
+    text: str | None = None
+    since: str | None = None
+    #: The field of a word that nobody knows.
+    odd: str | None = None
+
+
+@lru_cache(maxsize=4096)
+def fold_word(word: str) -> str:
+    """Returns one spelling for `UNDER_TVANGSOPLØSNING`, `Under tvangsoploesning` and the like."""
+    letters = unicodedata.normalize("NFC", word).upper()
+    for letter, plain in (("Ø", "O"), ("OE", "O"), ("Æ", "AE"), ("Å", "AA")):
+        letters = letters.replace(letter, plain)
+    return _NOT_A_LETTER.sub(" ", letters).strip()
+
+
+@lru_cache(maxsize=4096)
+def meaning_of(word: str) -> Status | None:
+    """Returns the meaning of a register's word, with spaces or without; None for an unknown one."""
+    folded = fold_word(word).replace(" ", "").removeprefix("UNDER")
+    for beginning, status in _MEANING.items():
+        if folded.startswith(beginning):
+            return status
+    return None
+
+
+def state_of(words: Sequence[Word], *, ended: str | None, living_since: str | None) -> State:
+    """Returns the status by the first word that is consistent with the life, or by the life.
+
+    An end takes precedence over an outdated word. A first word that nobody knows is shown, with
+    the status that the others say.
+    """
+    given = [word for word in words if word.text]
+    strange = next((word for word in given[:1] if meaning_of(word.text or "") is None), None)
+    text, odd = (None, None) if strange is None else (strange.text, strange.field)
+    for word in given:
+        status = meaning_of(word.text or "")
+        if status is None or (ended is not None and status is not Status.ENDED):
+            continue
+        since = ended or word.since or (living_since if status is Status.ACTIVE else None)
+        return State(status, text or word.text, since, odd)
+    if ended is not None:
+        return State(Status.ENDED, text, ended, odd)
+    return State(Status.ACTIVE, text, (strange and strange.since) or living_since, odd)
+
+
+def state_by_decree(code: str | None, text: str | None, since: str | None) -> State | None:
+    """Returns the status by the code of a decree and its text; None if it has neither."""
+    status = _DECREES.get(code or "") or meaning_of(text or "")
+    if status is None:
+        if text is None:
+            return None
+        return State(Status.ACTIVE, text, since, "status.kreditoplysningkode")
+    return State(status, text, since)
+
+
+#: Divisions and classes of DB07 (NACE Rev. 2) that DB25 (NACE Rev. 2.1) no longer has.
+_RETIRED: Final = (
+    *("4110", "4120", "4329", "4339", "4399", "45", "4719", "4729", "4741", "4742", "4743"),
+    *("4789", "4799", "5229", "5610", "5629", "6130", "6201", "6202", "6203", "6209", "6311"),
+    *("6312", "6420", "6430", "6810", "7021", "7022", "7211", "7219", "7410", "7490", "8211"),
+    *("8219", "8560", "8690", "9001", "9002", "9003", "9004", "9101", "9102", "9103", "9104"),
+    *("9511", "9512", "9601", "9602", "9603", "9604", "9609"),
+)
+
+
+def is_retired(code: str | None) -> bool:
+    """Returns True for a code of DB07 that is not one of DB25."""
+    return code is None or code.startswith(_RETIRED)
