@@ -59,24 +59,8 @@ ADDED: Final = ("former_names", "phone", "phones", "email")
 
 #: Codes of organisation forms that people write behind a name; the others are only codes.
 _ABBREVIATIONS: Final = frozenset(
-    [
-        "ANS",
-        "AS",
-        "ASA",
-        "BA",
-        "BBL",
-        "DA",
-        "ENK",
-        "FKF",
-        "IKS",
-        "KF",
-        "KS",
-        "NUF",
-        "SA",
-        "SE",
-        "SF",
-    ]
-)
+    ("ANS", "AS", "ASA", "BA", "BBL", "DA", "ENK", "FKF", "IKS", "KF", "KS", "NUF", "SA")
+) | {"SE", "SF"}
 
 #: Where a line of an address ends in a CSV cell; the files of 2024 have `/n` there.
 _LINE_END: Final = re.compile(r"\n|/n(?=c/o\b|[^a-zæøå\s])|, ")
