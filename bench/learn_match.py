@@ -25,7 +25,7 @@ from common.contracts.company import CompanyKey, Country
 from gateway.lookups.match import MATCHED
 from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import indexed_core
-from lookup.search.match.evidence import WEIGHTS, Features, NumberMatches, compared
+from lookup.search.match.evidence import WEIGHTS, Features, NumberMatches, compare
 from lookup.search.match.record import read_record
 
 Array = npt.NDArray[Any]
@@ -65,7 +65,7 @@ class Register:
         for key in dict.fromkeys(keys):
             if (core := self.cores.get(key)) is not None:
                 known = NumberMatches(has_phone=key in of_phone)
-                yield Candidate(key, compared(record, orjson.loads(core), weigh, known).features)
+                yield Candidate(key, compare(record, orjson.loads(core), weigh, known).features)
 
 
 def register(country: Country, cores: dict[CompanyKey, bytes], folder: Path) -> Register:

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -19,7 +19,7 @@ from common.contracts.lookup import (
     PartReply,
     PartRequest,
 )
-from lookup.answers.rendering import Candidate, Extras, removed, rendered_units
+from lookup.answers.rendering import Candidate, Extras, described, removed, rendered_units
 from lookup.answers.searches import key_of
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
@@ -46,8 +46,8 @@ async def read_parts(
     if not OF_UNITS.isdisjoint(request.include):
         extras = await read_units(register, company, found.row.core, request.include)
     if Include.SUBSIDIARIES in request.include:
-        owned = await ReadSubsidiaries(register, searches)(company, client=request.client)
-        extras = extras._replace(subsidiaries=owned.listed, subsidiaries_total=owned.total)
+        listed, total = await _subsidiaries(register, searches, company, request.client)
+        extras = extras._replace(subsidiaries=listed, subsidiaries_total=total)
     return extras
 
 
@@ -69,52 +69,33 @@ async def read_units(
     return extras
 
 
-class Subsidiaries(NamedTuple):
-    """The subsidiaries of a company: a JSON list or JSON null, and the number of all."""
+async def _subsidiaries(
+    register: StoredRegister, searches: IndexSearches, owner: CompanyKey, client: str
+) -> tuple[bytes, int | None]:
+    """Returns the first subsidiaries by name, ended ones too, and the number of all.
 
-    listed: bytes
-    total: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSubsidiaries:
-    """Reads the companies that a company owns, as their own lists of owners say.
-
-    The search index has their numbers, and one read their documents.
+    The search index has their numbers, and the lists of owners of their documents decide.
     """
-
-    register: StoredRegister
-    finds: IndexSearches
-
-    async def __call__(self, owner: CompanyKey, *, client: str) -> Subsidiaries:
-        """Returns the first subsidiaries by name, ended ones too; may raise `Unavailable`."""
-        found = await self.finds.find(
-            FindRequest(
-                country=owner.country, owned_by=owner.vat, limit=MAX_SUBSIDIARIES, client=client
-            )
+    found = await searches.find(
+        FindRequest(
+            country=owner.country, owned_by=owner.vat, limit=MAX_SUBSIDIARIES, client=client
         )
-        keys = [key_of(position) for position in found.positions]
-        rows = await self.register.companies(keys) if keys else {}
-        listed = list(_listed(owner, (rows[key] for key in keys if key in rows)))
-        if not listed and owner.country in _PARTNERS_ONLY:
-            return Subsidiaries(b"null", None)
-        # A company that was just sold may still be in the index.
-        return Subsidiaries(orjson.dumps(listed), found.total - len(keys) + len(listed))
-
-
-def _listed(owner: CompanyKey, rows: Iterable[CompanyRow]) -> Iterable[dict[str, Any]]:
-    for row in rows:
+    )
+    keys = [key_of(position) for position in found.positions]
+    rows = await register.companies(keys) if keys else {}
+    listed: list[dict[str, Any]] = []
+    for row in (rows[key] for key in keys if key in rows):
+        # The first entry of the owner is that of the largest share.
         owners = orjson.loads(row.owners) or ()
         entry = next((one for one in owners if one.get("vat") == owner.vat), None)
         if entry is not None:
             company = orjson.loads(row.core)
-            yield {
-                "vat": company["vat"],
-                "name": company["name"],
-                "city": (company["address"] or {}).get("city"),
-                "status": company["status"],
-                **{field: entry.get(field) for field in _OWNERSHIP},
-            }
+            ownership = {field: entry.get(field) for field in _OWNERSHIP}
+            listed.append({**described(company), **ownership})
+    if not listed and owner.country in _PARTNERS_ONLY:
+        return b"null", None
+    # A company that was just sold may still be in the index.
+    return orjson.dumps(listed), found.total - len(keys) + len(listed)
 
 
 #: By part: the section of a unit and its number, none of the main unit; the section of an

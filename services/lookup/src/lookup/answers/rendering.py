@@ -131,16 +131,19 @@ def _first(listed: bytes) -> tuple[bytes, bytes]:
     return listed, b"%d" % total
 
 
-def summary(core: bytes, score: float) -> dict[str, Any]:
-    """Returns the fields of a company in a list of candidates."""
-    company = orjson.loads(core)
+def described(company: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a company in lists."""
     return {
         "vat": company["vat"],
         "name": company["name"],
         "city": (company["address"] or {}).get("city"),
         "status": company["status"],
-        "score": shown(score),
     }
+
+
+def summary(core: bytes, score: float) -> dict[str, Any]:
+    """Returns the fields of a company in a list of candidates."""
+    return {**described(orjson.loads(core)), "score": shown(score)}
 
 
 def not_found(

@@ -289,7 +289,7 @@ _PLAIN: Final = ("numbers", "flags", "names", "ends", "owners", "owned", "remove
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class LiveSegment:
     """A segment, and which of its rows no later segment replaces; None means all."""
 
     segment: Segment
@@ -297,7 +297,7 @@ class Part:
     #: Its file; empty before it is saved.
     file: str = ""
 
-    def without(self, numbers: Array) -> "Part":
+    def without(self, numbers: Array) -> "LiveSegment":
         """Returns the part without these companies."""
         rows, _ = self.segment.rows_of(numbers)
         if not len(rows):
@@ -305,14 +305,14 @@ class Part:
         every = np.ones(len(self.segment), bool)
         alive = every if self.alive is None else self.alive.copy()
         alive[rows] = False
-        return Part(self.segment, alive, self.file)
+        return LiveSegment(self.segment, alive, self.file)
 
 
 @dataclass(frozen=True, slots=True)
 class Segments:
     """The companies of one commit."""
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[LiveSegment, ...] = ()
 
     def changed(self, changes: Mapping[int, Facts | None]) -> "Segments":
         """Returns the companies after changes: the new facts of a number, or None if removed."""
@@ -324,18 +324,18 @@ class Segments:
 
     def _with(self, segment: Segment) -> "Segments":
         replaced = number_set([*segment.numbers.tolist(), *segment.removed.tolist()])
-        parts = [*(part.without(replaced) for part in self.parts), Part(segment)]
+        parts = [*(part.without(replaced) for part in self.parts), LiveSegment(segment)]
         while len(parts) > 1 and len(parts[-1].segment) * _GROWTH >= len(parts[-2].segment):
             last = parts[-2:]
             del parts[-2:]
             joined = merged([(part.segment, part.alive) for part in last], oldest=not parts)
-            parts.append(Part(joined))
+            parts.append(LiveSegment(joined))
         return Segments(tuple(parts))
 
 
 def joined(batches: Sequence[Segment]) -> Segments:
     """Returns the companies of a new index, from segments with different companies."""
-    return Segments((Part(merged([(each, None) for each in batches], oldest=True)),))
+    return Segments((LiveSegment(merged([(each, None) for each in batches], oldest=True)),))
 
 
 def save(folder: Path, segments: Segments) -> Segments:
@@ -349,7 +349,7 @@ def save(folder: Path, segments: Segments) -> Segments:
             number += 1
             name = f"{number}.columns"
             _write(folder / name, part.segment)
-            parts.append(Part(_mapped(folder / name), part.alive, name))
+            parts.append(LiveSegment(_mapped(folder / name), part.alive, name))
         else:
             parts.append(part)
     files = [part.file for part in parts]
@@ -362,14 +362,14 @@ def save(folder: Path, segments: Segments) -> Segments:
 
 def load(folder: Path) -> Segments:
     """Returns the saved companies; raises ValueError or OSError if a file is damaged or missing."""
-    parts: list[Part] = []
+    parts: list[LiveSegment] = []
     if not folder.exists():
         return Segments()
     for file in json.loads((folder / _LIST).read_bytes()):
         segment = _mapped(folder / file)
         replaced = np.union1d(segment.numbers, segment.removed)
         parts = [part.without(replaced) for part in parts]
-        parts.append(Part(segment, None, file))
+        parts.append(LiveSegment(segment, None, file))
     return Segments(tuple(parts))
 
 

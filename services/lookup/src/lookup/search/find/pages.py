@@ -47,7 +47,7 @@ _FLAG_OF = {
 Intervals = Sequence[tuple[int, int]]
 
 
-class Test:
+class Filter:
     """A filter of a column, or of flags."""
 
     def __init__(self, codes: Array, intervals: Intervals, size: int, share: float) -> None:
@@ -72,7 +72,7 @@ class Test:
         return fitting
 
 
-class _FlagTest(Test):
+class _FlagFilter(Filter):
     def __init__(self, flags: Array, wanted: int) -> None:
         super().__init__(flags, (), 0, 0.5)
         self._wanted = wanted
@@ -83,28 +83,28 @@ class _FlagTest(Test):
         return fitting
 
 
-class _AnyTest(Test):
+class _AnyFilter(Filter):
     """A filter that any of some others fits."""
 
-    def __init__(self, tests: Sequence[Test]) -> None:
-        super().__init__(np.empty(0), (), 0, sum(test.share for test in tests))
-        self._tests = tests
+    def __init__(self, filters: Sequence[Filter]) -> None:
+        super().__init__(np.empty(0), (), 0, sum(one.share for one in filters))
+        self._filters = filters
 
     def fits(self, rows: Array | None) -> Array:
-        fitting: Array = np.logical_or.reduce([test.fits(rows) for test in self._tests])
+        fitting: Array = np.logical_or.reduce([one.fits(rows) for one in self._filters])
         return fitting
 
 
-def filters(segment: Segment, request: FindRequest) -> Iterable[Test]:
+def filters(segment: Segment, request: FindRequest) -> Iterable[Filter]:
     """Returns the filters of a request, but words and owners."""
     for field, intervals in _intervals(segment, request):
-        yield _test(segment, field, intervals)
+        yield _filter(segment, field, intervals)
     if request.municipalities:
         # A name or a code.
         values = [municipality_key(each) for each in request.municipalities]
-        yield _AnyTest(
+        yield _AnyFilter(
             [
-                _test(segment, field, _equal(segment.columns[field], values))
+                _filter(segment, field, _equal(segment.columns[field], values))
                 for field in (MUNICIPALITY, MUNICIPALITY_CODE)
             ]
         )
@@ -116,13 +116,13 @@ def filters(segment: Segment, request: FindRequest) -> Iterable[Test]:
         if value is not None:
             flags |= int(yes if value else no)
     if flags:
-        yield _FlagTest(segment.flags, flags)
+        yield _FlagFilter(segment.flags, flags)
 
 
-def _test(segment: Segment, field: str, intervals: Intervals) -> Test:
+def _filter(segment: Segment, field: str, intervals: Intervals) -> Filter:
     column = segment.columns[field]
     share = column.rows_in(intervals) / max(len(segment), 1)
-    return Test(column.codes, intervals, len(column.values), share)
+    return Filter(column.codes, intervals, len(column.values), share)
 
 
 def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, Intervals]]:
@@ -267,13 +267,13 @@ class _Selection:
             rows = rows[self.mask[rows]]
         self.rows, self.mask, self.total = rows, None, len(rows)
 
-    def keep(self, test: Test) -> None:
-        """Keeps the rows that fit a test."""
+    def keep(self, wanted: Filter) -> None:
+        """Keeps the rows that fit a filter."""
         if self.rows is not None:
-            self.rows = self.rows[test.fits(self.rows)]
+            self.rows = self.rows[wanted.fits(self.rows)]
             self.total = len(self.rows)
             return
-        fitting = test.fits(None)
+        fitting = wanted.fits(None)
         self.mask = fitting if self.mask is None else np.logical_and(self.mask, fitting, fitting)
         self.total = int(np.count_nonzero(self.mask))
         if self.total <= len(self.segment) * _LISTED:
@@ -325,8 +325,8 @@ def _chosen(
         chosen.keep_rows(segment.rows_of(hits.numbers)[0])
     if request.owned_by is not None:
         chosen.keep_rows(segment.owned_by(int(request.owned_by)))
-    for test in sorted(filters(segment, request), key=lambda each: each.share):
-        chosen.keep(test)
+    for wanted in sorted(filters(segment, request), key=lambda each: each.share):
+        chosen.keep(wanted)
     return chosen
 
 

@@ -85,7 +85,7 @@ class _NameComparison(NamedTuple):
     is_other: bool = False
 
 
-def compared(
+def compare(
     record: ReadRecord,
     company: Mapping[str, Any],
     weigh: Weigh,
@@ -343,7 +343,7 @@ def weighed(
 
 def _weighed(record: ReadRecord, candidate: CandidateCompany, weigh: Weigh) -> WeighedCompany:
     company = orjson.loads(candidate.core)
-    evidence, features = compared(record, company, weigh, candidate.numbers)
+    evidence, features = compare(record, company, weigh, candidate.numbers)
     address = company.get("address") or {}
     return WeighedCompany(
         vat=company["vat"],
