@@ -7,10 +7,9 @@ from typing import Final
 
 from common.contracts.company import CompanyKey
 from common.contracts.find import ExportPage, ExportRequest, FindRequest
-from common.domain.countries import FORMATS
 from lookup.answers.parts import NO_EXTRAS, OF_UNITS, read_units
 from lookup.answers.rendering import Candidate, Extras, line
-from lookup.search.results import SearchHit
+from lookup.search.results import SearchHit, company_key
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
@@ -80,8 +79,7 @@ class AnswerExports:
         wanted = filters.model_copy(update={"client": request.client})
         after = int(request.after or 0)
         numbers = await self.searches.find_numbers(wanted, after=after, limit=limit)
-        digits = FORMATS[request.country].vat_digits
-        return [f"{number:0{digits}d}" for number in numbers]
+        return [company_key(request.country, number).vat for number in numbers]
 
     async def _companies(self, request: ExportRequest, rows: Rows) -> list[bytes]:
         if OF_UNITS.isdisjoint(request.include):

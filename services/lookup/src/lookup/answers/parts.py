@@ -20,7 +20,7 @@ from common.contracts.lookup import (
     PartRequest,
 )
 from lookup.answers.rendering import Candidate, Extras, described, removed, rendered_units
-from lookup.answers.searches import key_of
+from lookup.search.results import company_key
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
@@ -81,7 +81,7 @@ async def _subsidiaries(
             country=owner.country, owned_by=owner.vat, limit=MAX_SUBSIDIARIES, client=client
         )
     )
-    keys = [key_of(position) for position in found.positions]
+    keys = [company_key(one.country, one.number) for one in found.positions]
     rows = await register.companies(keys) if keys else {}
     listed: list[dict[str, Any]] = []
     for row in (rows[key] for key in keys if key in rows):

@@ -14,7 +14,6 @@ from common.contracts.failures import FailureCode
 from common.contracts.find import (
     CodeText,
     Facet,
-    FindPosition,
     FindReply,
     FindRequest,
     FoundCompany,
@@ -22,11 +21,10 @@ from common.contracts.find import (
 from common.contracts.lookup import SuggestReply, SuggestRequest
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
 from common.contracts.watchlists import KnownReply, KnownRequest
-from common.domain.countries import FORMATS
 from lookup.answers.rendering import Candidate, Extras, answer, removed, summary
 from lookup.search.match.evidence import CandidateCompany, NumberMatches
 from lookup.search.match.record import ReadRecord, read_record
-from lookup.search.results import SearchHit, SuggestionPage
+from lookup.search.results import SearchHit, SuggestionPage, company_key
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
 from register_store.reads import StoredRegister
@@ -88,7 +86,7 @@ class AnswerFinds:
 
     async def _reply(self, request: FindRequest) -> FindReply:
         found = await self.finds.find(request)
-        keys = {key_of(position): position for position in found.positions}
+        keys = {company_key(one.country, one.number): one for one in found.positions}
         rows = await self.register.companies(keys) if keys else {}
         return FindReply(
             companies=tuple(
@@ -128,12 +126,6 @@ def _body(key: CompanyKey, row: CompanyRow | None) -> bytes:
     if row is None:
         return b""
     return answer(Candidate(_MATCH, SearchHit(key, 100.0), row), (), Extras()).body
-
-
-def key_of(position: FindPosition) -> CompanyKey:
-    """Returns the company at a place in a list."""
-    digits = FORMATS[position.country].vat_digits
-    return CompanyKey(position.country, f"{position.number:0{digits}d}")
 
 
 @dataclass(frozen=True, slots=True)

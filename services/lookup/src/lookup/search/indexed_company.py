@@ -262,16 +262,6 @@ def indexed_core(core: bytes, owners: bytes = b"", *, einvoicing: bool = False) 
     Fields that a company of an older release lacks are empty.
     """
     company: dict[str, Any] = orjson.loads(core)
-    names = [(company["name"], NameType.CURRENT)]
-    if trade_names := company.get("trade_names"):
-        names += [(name, NameType.TRADE) for name in trade_names]
-    if former_names := company.get("former_names"):
-        names += [(name, NameType.FORMER) for name in former_names]
-    addresses = [
-        IndexedAddress(type_, *map(address.get, _PARTS_OF_ADDRESS))
-        for field, type_ in _ADDRESSES
-        if (address := company.get(field))
-    ]
     vat, employees, form = company["vat"], company.get("employees"), company.get("form")
     rank = Rank(
         _STATUSES[company["status"]],
@@ -283,7 +273,27 @@ def indexed_core(core: bytes, owners: bytes = b"", *, einvoicing: bool = False) 
     key = CompanyKey(company["country"], vat)
     facts = facts_of(company, owners, einvoicing=einvoicing)
     contacts = read_contacts(company.get("email"), company.get("website"))
-    return IndexedCompany(key, tuple(names), tuple(addresses), rank, facts, tuple(contacts.terms))
+    names, addresses = names_of(company), addresses_of(company)
+    return IndexedCompany(key, names, addresses, rank, facts, tuple(contacts.terms))
+
+
+def names_of(company: Mapping[str, Any]) -> tuple[tuple[str, NameType], ...]:
+    """Returns the names in a company's JSON with their types, the current one first."""
+    names = [(company["name"], NameType.CURRENT)]
+    if trade_names := company.get("trade_names"):
+        names += [(name, NameType.TRADE) for name in trade_names]
+    if former_names := company.get("former_names"):
+        names += [(name, NameType.FORMER) for name in former_names]
+    return tuple(names)
+
+
+def addresses_of(company: Mapping[str, Any]) -> tuple[IndexedAddress, ...]:
+    """Returns the addresses in a company's JSON, the business address first."""
+    return tuple(
+        IndexedAddress(type_, *map(address.get, _PARTS_OF_ADDRESS))
+        for field, type_ in _ADDRESSES
+        if (address := company.get(field))
+    )
 
 
 def searched_core(core: bytes, held_names: Sequence[str]) -> bytes:

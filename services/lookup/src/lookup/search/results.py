@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from common.contracts.company import CompanyKey
+from common.contracts.company import CompanyKey, Country
+from common.domain.countries import FORMATS
+
+
+def company_key(country: Country, number: int) -> CompanyKey:
+    """Returns the key of a company that the index has by its number."""
+    return CompanyKey(country, f"{number:0{FORMATS[country].vat_digits}d}")
 
 
 class SearchHit(NamedTuple):

@@ -16,7 +16,6 @@ from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
 from common.contracts.match import WeighedCompany
-from common.domain.countries import FORMATS
 from common.mongo import Database
 from common.runtime.processes import processors, workers
 from common.runtime.tasks import background
@@ -25,7 +24,7 @@ from lookup.search.follower import Follower
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.match.evidence import CandidateCompany
 from lookup.search.match.record import ReadRecord
-from lookup.search.results import SearchHit, SuggestionPage
+from lookup.search.results import SearchHit, SuggestionPage, company_key
 from lookup.search.scheduling import SearchThreads, search_threads
 
 _SIZE = Gauge("search_index_companies", "Companies in the index", ["country"])
@@ -99,8 +98,7 @@ class IndexSearches:
         """Returns for each of these values of a field a company that has it; see `by_name`."""
         search = partial(self._answering(country).having, field, values)
         numbers = await self.threads.run(country, "find", search, client=client)
-        width = FORMATS[country].vat_digits
-        return {value: CompanyKey(country, f"{one:0{width}}") for value, one in numbers.items()}
+        return {value: company_key(country, number) for value, number in numbers.items()}
 
     async def match_candidates(
         self, country: Country, record: ReadRecord, *, client: str = ""

@@ -40,7 +40,7 @@ _MAX_TIES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class AddressCandidate:
     """An address in the index that may match, with its score."""
 
     document: IndexedDocument
@@ -53,7 +53,7 @@ def search_addresses(view: View, term: str, limit: int) -> list[SearchHit]:
     searches = [_Search(view, query) for query in read_address(term)]
     found = [(one, search) for search in searches for one in search.best()]
     hits: dict[CompanyKey, SearchHit] = {}
-    best: tuple[Candidate, _Search] | None = None
+    best: tuple[AddressCandidate, _Search] | None = None
     same: set[CompanyKey] = set()
     for one, search in sorted(found, key=lambda pair: pair[0].match, reverse=True):
         if one.match.score < ACCEPTED_ADDRESS:
@@ -82,9 +82,9 @@ class _Search:
     view: View
     query: ParsedAddress
 
-    def best(self) -> list[Candidate]:
+    def best(self) -> list[AddressCandidate]:
         """Returns the candidates with the best score, and every company at one of their houses."""
-        candidates: list[Candidate] = []
+        candidates: list[AddressCandidate] = []
         for found in self._steps():
             candidates += self._scored(found)
             if candidates and max(one.match.score for one in candidates) >= _ENOUGH:
@@ -122,7 +122,7 @@ class _Search:
                 found += self.view.best_ranked(all_of([query, *narrower]), _AT_THE_HOUSE)
         return found
 
-    def companies_like(self, best: Candidate) -> int:
+    def companies_like(self, best: AddressCandidate) -> int:
         """Returns the number of companies at the house and dwelling of a candidate."""
         here = self._here(self.view.term(fields.STREET, best.address.street.key), self._area())
         dwelling = self.view.term(fields.DWELLING, dwelling_term(best.address))
@@ -156,10 +156,10 @@ class _Search:
     def _terms(self, field: str, values: list[str]) -> Iterator[tantivy.Query]:
         return (self.view.term(field, value) for value in values)
 
-    def _scored(self, found: list[IndexedDocument]) -> list[Candidate]:
+    def _scored(self, found: list[IndexedDocument]) -> list[AddressCandidate]:
         scored = []
         for one in found:
             type_, address = read_address_record(one.address)
             match = match_address(self.query, address, address_type=type_, order=one.order)
-            scored.append(Candidate(one, address, match))
+            scored.append(AddressCandidate(one, address, match))
         return scored

@@ -59,7 +59,7 @@ _Step = Callable[[], list[IndexedDocument]]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class NameCandidate:
     """A name in the index that may match, with its score."""
 
     document: IndexedDocument
@@ -78,7 +78,7 @@ class Candidate:
 class Ranking(NamedTuple):
     """Candidates, and the number of companies that match as well as the best of them."""
 
-    candidates: list[Candidate]
+    candidates: list[NameCandidate]
     companies: int
 
 
@@ -122,9 +122,9 @@ def many_share(view: View, term: str) -> bool:
     return len({one.company for one in view.best_ranked(all_of(words), _RANKED)}) > 1
 
 
-def each_once(candidates: Iterable[Candidate]) -> list[Candidate]:
+def each_once(candidates: Iterable[NameCandidate]) -> list[NameCandidate]:
     """Returns the companies by the best of their names, best first."""
-    best: dict[CompanyKey, Candidate] = {}
+    best: dict[CompanyKey, NameCandidate] = {}
     for one in sorted(candidates, key=lambda one: one.match, reverse=True):
         best.setdefault(one.document.company, one)
     return list(best.values())
@@ -136,7 +136,7 @@ class NameSearch:
 
     view: View
     query: Query
-    _known: dict[tuple[CompanyKey, str], Candidate] = field(default_factory=dict)
+    _known: dict[tuple[CompanyKey, str], NameCandidate] = field(default_factory=dict)
 
     def exact(self) -> Ranking:
         """Returns the names equal after folding, the one that is written as queried first."""
@@ -152,8 +152,8 @@ class NameSearch:
             companies = self.view.companies(is_whole(self.view, self.query.name))
         return Ranking(sorted(found, key=lambda one: one.match, reverse=True), companies)
 
-    def _equal(self, query: tantivy.Query) -> list[Candidate]:
-        equal: list[Candidate] = []
+    def _equal(self, query: tantivy.Query) -> list[NameCandidate]:
+        equal: list[NameCandidate] = []
         for limit in _NAMESAKES:
             namesakes = self.scored(self.view.best_ranked(query, limit))
             equal = [one for one in namesakes if one.match.exact]
@@ -164,7 +164,7 @@ class NameSearch:
 
     def near(self, limit: int) -> Ranking:
         """Returns the best names that are not equal, and their namesakes."""
-        candidates: list[Candidate] = []
+        candidates: list[NameCandidate] = []
         for enough, found in self._steps():
             candidates += self.scored(found())
             good = sum(one.match.score >= enough for one in candidates if one.match.accepted)
@@ -323,7 +323,7 @@ class NameSearch:
                     found += self._with_all([word[:split], word[split:]], ())
         return found
 
-    def scored(self, found: Iterable[IndexedDocument]) -> list[Candidate]:
+    def scored(self, found: Iterable[IndexedDocument]) -> list[NameCandidate]:
         """Returns the candidates, each scored once."""
         candidates = []
         for one in found:
@@ -331,6 +331,6 @@ class NameSearch:
             if key not in self._known:
                 name = read_name(one.name)
                 match = match_name(self.query, name, one.order, self.view.weigh)
-                self._known[key] = Candidate(one, name.folded, name.text, name.type, match)
+                self._known[key] = NameCandidate(one, name.folded, name.text, name.type, match)
             candidates.append(self._known[key])
         return candidates

@@ -27,7 +27,7 @@ from common.domain.written import InvalidIdentifier, NumberType, read_number
 from lookup.search.find.columns import Segments
 from lookup.search.find.pages import find_numbers
 from lookup.search.index import schema as fields
-from lookup.search.index.names import Candidate, NameSearch, each_once, search_names
+from lookup.search.index.names import NameCandidate, NameSearch, each_once, search_names
 from lookup.search.index.prefixes import (
     TypedText,
     almost_begins,
@@ -41,7 +41,7 @@ from lookup.search.index.prefixes import (
 )
 from lookup.search.index.view import IndexedDocument, View, all_of, one_of
 from lookup.search.indexed_company import NameType, rank_of, type_of
-from lookup.search.results import SearchHit, SuggestionPage
+from lookup.search.results import SearchHit, SuggestionPage, company_key
 from lookup.search.scoring import read_query
 
 #: Documents that a step reads for each wanted company; more if companies have several matching
@@ -92,7 +92,7 @@ def _first_page(
 ) -> SuggestionPage:
     hits = search_names(search.view, search.query.text, 1)
     answer = [hit for hit in hits if not hit.is_other]
-    found: list[Candidate] = []
+    found: list[NameCandidate] = []
     listed: set[CompanyKey] = set()
     for typos, queries in _steps(search.view, typed):
         if typos and not has_typos:
@@ -113,7 +113,7 @@ def _first_page(
 
 
 def _without_needless_names(
-    view: View, typed: TypedText, hits: list[SearchHit], found: Sequence[Candidate]
+    view: View, typed: TypedText, hits: list[SearchHit], found: Sequence[NameCandidate]
 ) -> list[SearchHit]:
     current = {one.document.company for one in found if one.type is NameType.CURRENT}
     named = {hit.key for hit in hits if hit.matched_name is not None}.difference(current)
@@ -126,7 +126,7 @@ def _without_needless_names(
 
 
 def _best_first(
-    answer: Sequence[SearchHit], found: Sequence[Candidate], typed: TypedText
+    answer: Sequence[SearchHit], found: Sequence[NameCandidate], typed: TypedText
 ) -> list[SearchHit]:
     """Returns each company once; no score is above the one before it."""
     hits = {hit.key: hit for hit in answer}
@@ -141,9 +141,9 @@ def _best_first(
 
 
 def _read(
-    search: NameSearch, query: tantivy.Query, found: list[Candidate], limit: int
-) -> list[Candidate]:
-    fitting: list[Candidate] = []
+    search: NameSearch, query: tantivy.Query, found: list[NameCandidate], limit: int
+) -> list[NameCandidate]:
+    fitting: list[NameCandidate] = []
     for share in _READ:
         documents = search.view.best_ranked(query, share * limit)
         fitting = search.scored(documents)
@@ -286,9 +286,8 @@ def _hits(segments: Segments, prefix: NumberPrefix, after: int, limit: int) -> l
     request = FindRequest(country=prefix.country, limit=0)
     after = max(after, prefix.numbers.start - 1)
     numbers = find_numbers(segments, request, None, after=after, limit=limit)
-    digits = FORMATS[prefix.country].vat_digits
     return [
-        SearchHit(CompanyKey(prefix.country, f"{number:0{digits}d}"), prefix.score)
+        SearchHit(company_key(prefix.country, number), prefix.score)
         for number in numbers
         if number in prefix.numbers
     ]

@@ -22,16 +22,12 @@ from common.domain.numbers import registered_phone
 from lookup.search.address_scoring import ACCEPTED_ADDRESS, address_score, town_similarity
 from lookup.search.addresses import ParsedAddress, fold_town, parsed_addresses
 from lookup.search.folding import fold_name_and_form, form_of
-from lookup.search.indexed_company import AddressType, IndexedAddress, NameType
+from lookup.search.indexed_company import NameType, addresses_of, names_of
 from lookup.search.match.record import ReadRecord
 from lookup.search.scoring import Name, Query, Weigh, has_another_figure, match_name
 from lookup.search.similarity import EXACT, edits_between, similarity
 from register_store.documents import FOREIGN_FORM
 
-#: A company's further names, by their field.
-_OF_TYPE: Final = (("trade_names", NameType.TRADE), ("former_names", NameType.FORMER))
-_ADDRESSES: Final = (("address", AddressType.BUSINESS), ("postal_address", AddressType.POSTAL))
-_PARTS: Final = IndexedAddress._fields[1:]
 _NUMBERS = re.compile(r"\d+")
 #: Maximum names of a company that are compared.
 _MAX_NAMES: Final = 12
@@ -93,7 +89,9 @@ def compare(
 ) -> Comparison:
     """Returns how far a record and a company's JSON agree."""
     country = Country(company["country"])
-    addresses = _parsed(company, country)
+    addresses = [
+        parsed for one in addresses_of(company) for parsed in parsed_addresses(one, home=country)
+    ]
     places = frozenset(word for one in addresses for word in _place_words(one))
     name = None if record.name is None else _best_name(record.name, company, weigh, places)
     evidence = MatchEvidence(
@@ -122,9 +120,7 @@ def _place_words(address: ParsedAddress) -> Iterable[str]:
 def _best_name(
     query: Query, company: Mapping[str, Any], weigh: Weigh, places: frozenset[str]
 ) -> _NameComparison:
-    texts = [(company["name"], NameType.CURRENT)]
-    texts += [(text, type_) for field, type_ in _OF_TYPE for text in company.get(field) or ()]
-    found = _compared_names(query, texts[:_MAX_NAMES], weigh, places)
+    found = _compared_names(query, names_of(company)[:_MAX_NAMES], weigh, places)
     # Of equal names the current one, which is the first.
     return max(found, key=lambda one: (not one.is_other, one.score, one.letters))
 
@@ -204,17 +200,6 @@ def _number(record: ReadRecord, vat: str, numbers: NumberMatches) -> float | Non
     return _NEAR_NUMBER if edits_between(record.number, vat, 1) <= 1 else 0.0
 
 
-def _parsed(company: Mapping[str, Any], country: Country) -> list[ParsedAddress]:
-    return [
-        parsed
-        for field, type_ in _ADDRESSES
-        if (address := company.get(field))
-        for parsed in parsed_addresses(
-            IndexedAddress(type_, *map(address.get, _PARTS)), home=country
-        )
-    ]
-
-
 def _address(record: ReadRecord, addresses: list[ParsedAddress]) -> float | None:
     scores = [address_score(one, other) for one in record.addresses for other in addresses]
     return round(max(scores), 1) if scores else None
@@ -246,8 +231,8 @@ def _city(
     towns = [town for one in addresses for town in one.towns]
     towns += [
         fold_town(municipality)
-        for field, _ in _ADDRESSES
-        if (municipality := (company.get(field) or {}).get("municipality"))
+        for one in addresses_of(company)
+        if (municipality := one.municipality)
     ]
     if record.town and any(one.whole and record.town in one.whole.words for one in addresses):
         return EXACT
