@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import repeat
 from random import Random
 from typing import Any
 
@@ -109,6 +110,12 @@ async def waiting(own: Broker, queue: str, count: int) -> None:
             declared = await channel.declare_queue(queue, passive=True)
             if declared.declaration_result.message_count == count:
                 return
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits between two tries are short."""
+    monkeypatch.setattr("common.messaging.consumer.delays", lambda _random: repeat(0.01))
 
 
 async def test_a_message_is_acked_when_processed(own: Broker) -> None:

@@ -343,7 +343,7 @@ async def test_each_request_of_a_batch_keeps_its_own_deadline(rpc: Rpc) -> None:
         # The first is sent alone; the others share a message.
         patient = [group.create_task(rpc.ask("wait")) for _ in range(2)]
         late = await asyncio.gather(
-            rpc.refused("wait", timeout=1, request_id="hasty"), rpc.refused("wait", timeout=2)
+            rpc.refused("wait", timeout=0.2, request_id="hasty"), rpc.refused("wait", timeout=0.3)
         )
         echo.gate.set()
 
@@ -553,12 +553,13 @@ async def test_of_the_requests_in_flight_on_lost_connections_only_repeatable_one
             echo.gate.set()
         [outcome] = await asking
         echo.gate.set()
+        await rpc.until_answered("after")
 
     if is_repeatable:
         assert outcome == b"wait"
     else:
         assert code_of(outcome) is FailureCode.UNAVAILABLE
-        assert echo.lists == [["wait"]]
+        assert echo.lists.count(["wait"]) == 1
 
 
 async def test_the_queue_of_a_server_is_its_own_and_waits_for_no_disk(

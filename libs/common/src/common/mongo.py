@@ -202,7 +202,6 @@ async def _end_when_replaced(client: Client, url: str, timeout: timedelta) -> No
 
 
 async def _finds_primary(client: Client) -> bool:
-    """Returns whether a primary is found within `SELECTION_TIMEOUT`; uses no pooled connection."""
     try:
         return await client.is_primary
     except pymongo.errors.PyMongoError:
@@ -242,7 +241,6 @@ def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
 
 
 def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:
-    """Returns True if the writes were applied, but may be rolled back."""
     match error:
         case pymongo.errors.WriteConcernError():
             return error.code in _NO_MAJORITY
@@ -422,7 +420,6 @@ _WRONG = 5.0
 
 
 def _since_boot() -> float:
-    """Returns the seconds of a monotonic clock that also counts while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 

@@ -75,7 +75,6 @@ def _own(domain: str) -> str:
 
 
 def _domain(url: str) -> str:
-    """Returns the domain that was registered: `example.com` of `https://www.example.com/en`."""
     found = _HOST.match(url.strip().casefold()[:_MAX])
     labels = found[1].rstrip(".").split(".") if found else []
     if len(labels) < 2 or not all(map(_LABEL.fullmatch, labels)) or labels[-1].isdecimal():

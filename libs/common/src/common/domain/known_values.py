@@ -77,7 +77,6 @@ def nearest_values(part: str, value: str) -> list[str]:
 
 
 def _nearest_industries(value: str) -> list[str]:
-    """Returns the first codes that share the longest prefix with the value."""
     code = digits(value)
     while code not in _beginnings("classes") and code:
         code = code[:-1]
@@ -90,7 +89,6 @@ def _nearest_municipalities(value: str) -> list[str]:
 
 
 def _nearest_forms(value: str) -> list[str]:
-    """Returns the codes with the nearest code or short name: `ApS` is `80`."""
     codes: dict[str, str] = {}
     for forms in _forms().values():
         codes |= forms
@@ -124,14 +122,12 @@ def _beginnings(section: str) -> frozenset[str]:
 
 @cache
 def _industries(section: str) -> tuple[str, ...]:
-    """Returns the codes of a section: each line is a division and what follows it."""
     lines = [line.split() for line in _sections("industries")[section]]
     return tuple(division + rest for division, *rests in lines for rest in rests or [""])
 
 
 @cache
 def _municipalities() -> Mapping[Country, Mapping[str, str]]:
-    """Returns names by their folded form, by country."""
     return {
         country: {name.casefold(): name for name in _values("municipalities", country)}
         for country in Country
@@ -140,14 +136,12 @@ def _municipalities() -> Mapping[Country, Mapping[str, str]]:
 
 @cache
 def _shared() -> Mapping[str, tuple[str, ...]]:
-    """Returns the codes of the municipalities that share a name, by its folded form."""
     parts = (value.rsplit(" ", 2) for value in _values("municipalities", "shared"))
     return {name.casefold(): tuple(codes) for name, *codes in parts}
 
 
 @cache
 def _forms() -> Mapping[Country, Mapping[str, str]]:
-    """Returns codes by themselves and by their short names, by country."""
     return {
         country: {
             name: value.split()[0] for value in _values("forms", country) for name in value.split()
@@ -163,7 +157,6 @@ def _values(name: str, section: str) -> list[str]:
 
 @cache
 def _sections(name: str) -> Mapping[str, list[str]]:
-    """Returns the lines of each `[section]` of a file, without comments."""
     sections: dict[str, list[str]] = {}
     for line in (files("common.domain") / "values" / f"{name}.txt").read_text().splitlines():
         if line.startswith("["):

@@ -165,7 +165,6 @@ def parse_gln_number(text: str) -> str:
 
 
 def _read(text: str, type_: NumberType, form: str) -> tuple[str, Country | None]:
-    """Returns the digits of a number of one type, and the country that its words name."""
     try:
         written = read_number(text)
     except InvalidIdentifier as invalid:
@@ -178,7 +177,6 @@ def _read(text: str, type_: NumberType, form: str) -> tuple[str, Country | None]
 
 
 def _is_registered_unit(written: WrittenNumber, type_: NumberType) -> bool:
-    """Returns True for an organisation number, which production units have too in Norway."""
     is_registered = written.type is NumberType.REGISTRATION and written.country is not Country.DK
     return type_ is NumberType.UNIT and is_registered
 
@@ -235,7 +233,6 @@ def _phone(text: str, country: Country) -> str:
 
 
 def _divided(text: str, country: Country) -> list[str]:
-    """Returns the numbers of `33 36 96 96 40 11 22 33`: whole ones between spaces."""
     found, digits = [""], FORMATS[country].phone_digits
     for group in plain(text).split():
         if len(found[-1]) == digits:

@@ -161,14 +161,12 @@ def read_number(text: str) -> WrittenNumber:
 
 
 def _whole(first: str, decimals: str, exponent: str) -> str:
-    """Returns the number of `1.2345674E7`, which has all of its digits."""
     if len(decimals) != int(exponent):
         raise ShortenedNumber("a spreadsheet has shortened this number: its last digits are lost")
     return first + decimals
 
 
 def _joined(text: str) -> str:
-    """Returns the digits of a grouped number: no decimals, unless a spreadsheet added zeros."""
     match = _DECIMALS.fullmatch(text)
     # The last group of 12.34.56.00 is part of the number, as its mark also divides the others.
     if match and match[2] not in match[1]:
@@ -186,7 +184,6 @@ def _joined(text: str) -> str:
 
 
 def _is_grouped(text: str, lengths: Sequence[int]) -> bool:
-    """Returns True if the full stops in a number divide its digits, and begin no decimals."""
     if text.count(".") == 1:
         is_last = not _GROUPS.search(text.partition(".")[2])
         return not is_last or lengths == [4, 4]
@@ -196,7 +193,6 @@ def _is_grouped(text: str, lengths: Sequence[int]) -> bool:
 
 
 def _labelled(before: str, after: str) -> tuple[NumberType | None, Country | None]:
-    """Returns what the words before and after a number say. Raises InvalidIdentifier."""
     types, countries = set[NumberType](), set[Country]()
     for text, is_before in ((before, True), (after, False)):
         if _PUNCTUATION.sub("", text):
@@ -218,7 +214,6 @@ def _without_stops(initials: re.Match[str]) -> str:
 def _meaning(
     earlier: Sequence[str], word: str, *, is_before: bool
 ) -> tuple[NumberType | None, Country | None]:
-    """Returns what a word says of a number: `NO` is Norway, or `No.` after a label."""
     if word == _NO and is_before:
         is_number = earlier and earlier[-1] in _LABELS
         return None, None if is_number else Country.NO

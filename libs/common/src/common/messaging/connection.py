@@ -273,7 +273,6 @@ class SupervisedConnection:
         return lost.result()
 
     async def _check_own_queue(self) -> None:
-        """Raises BrokerUnavailable if the broker has lost the next of the connection's queues."""
         if self._own_queues:
             name, channel = next(iter(self._own_queues.items()))
             self._own_queues[name] = self._own_queues.pop(name)  # the last to be checked again
@@ -313,7 +312,6 @@ class SupervisedConnection:
 async def _repeat(
     seconds: float, check: Callable[[], Awaitable[None]], lost: asyncio.Future[str]
 ) -> None:
-    """Checks a connection until a check reports it as lost."""
     while not lost.done():
         await asyncio.sleep(seconds)
         try:

@@ -197,7 +197,6 @@ class Consumer:
         await self._settle(message, outcome)
 
     def _begin(self, message: AbstractIncomingMessage) -> tracing.Span | None:
-        """Continues the trace of a message, in a span where they are exported."""
         trace = read(message.headers) if message.headers else None
         queue = self._queue_name
         span = tracing.continued(f"process {queue}", tracing.Kind.CONSUMER, queue, trace)
@@ -205,7 +204,6 @@ class Consumer:
         return span
 
     async def _outcome(self, message: AbstractIncomingMessage, held: "_Held") -> _Outcome:
-        """Runs the handler until it has an outcome; waits between two tries."""
         waits = delays(self._random)
         clock = asyncio.get_running_loop().time
         held_until = clock() + self._hold_timeout
@@ -266,7 +264,6 @@ class _Held:
 
 
 def _is_lost(message: AbstractIncomingMessage) -> bool:
-    """True if the message's channel is closed, so that the broker has redelivered it."""
     try:
         return message.channel.is_closed
     except ChannelInvalidStateError:

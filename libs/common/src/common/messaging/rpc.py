@@ -87,7 +87,6 @@ def encode_traces(traces: Sequence[TraceContext | None]) -> dict[str, str]:
 
 
 def _decode_traces(headers: Mapping[str, str], count: int) -> Sequence[TraceContext | None]:
-    """A trace or None for each request; headers of any other form are ignored."""
     if headers:
         parents = headers.get(TRACEPARENT, "").split("\n")
         states = headers.get(TRACESTATE, "").split("\n")

@@ -219,7 +219,6 @@ class RpcClient:
                 route_queue.pending.put_back(calls)
 
     def _send(self, route_queue: RouteQueue, link: Link, server: Server, calls: list[Call]) -> bool:
-        """Sends calls in a message; False if the link is down."""
         now = asyncio.get_running_loop().time()
         deadline = max(call.deadline for call in calls)
         correlation_id, queue = next(self._ids), server.queues[0]
@@ -237,7 +236,6 @@ class RpcClient:
         return True
 
     def _ask_all(self, route_queue: RouteQueue, interval: float) -> bool:
-        """Asks all servers for their queues, unless it did so within this interval."""
         now = asyncio.get_running_loop().time()
         if self._links.best() is None or not route_queue.is_due(now, interval):
             return False
@@ -267,7 +265,6 @@ class RpcClient:
             self._refused(batch, refused)
 
     def _refused(self, batch: Batch, calls: Sequence[Call]) -> None:
-        """Sends reads that a server refused to another one, once."""
         route_queue = batch.route_queue
         batch.server.is_suspect = len(calls) == len(batch.calls)
         # The other message of a repeated call may still be answered.
@@ -295,7 +292,6 @@ class RpcClient:
             self._send_pending(route_queue)
 
     def _returned(self, request: Content) -> None:
-        """A message whose server is gone, or a question to all servers when there is none."""
         now = asyncio.get_running_loop().time()
         route_queue = self._route_queues.get(request.routing_key)
         if route_queue is not None:
@@ -323,7 +319,6 @@ class RpcClient:
             self._end_outage()
 
     def _end_lost(self, correlation_id: str, cause: str, reason: ResendReason) -> None:
-        """Sends the reads of a message again that has no reply any more, and fails its writes."""
         batch = self._sent.pop(correlation_id)
         fail_all((call for call in batch.calls if not call.is_repeatable), unavailable(cause))
         if batch.is_open:
@@ -392,7 +387,6 @@ class RpcClient:
                 self._links.ask(route_queue.route.queue, *server.queues)
 
     def _end_expired(self, calls: Sequence[Call]) -> None:
-        """Fails calls without a reply in time, as unavailable if nothing could take them."""
         if calls and self._links.best() is None:
             fail_all(calls, unavailable("broker_unavailable"))
         for route_queue in self._route_queues.values() if calls else ():

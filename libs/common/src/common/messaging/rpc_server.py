@@ -235,7 +235,6 @@ class RpcServer(Generic[C]):
         self._seconds.observe(asyncio.get_running_loop().time() - started)
 
     def _encoded(self, asked: Sequence[RpcRequest[C]], results: Sequence[Result]) -> bytes:
-        """The reply; results that do not fit are failures, of requests to be sent again."""
         body = encode_results(results)
         if len(body) <= MAX_REPLY:
             return body
@@ -262,7 +261,6 @@ class RpcServer(Generic[C]):
         return [result for (result,) in results]
 
     async def _attempt(self, asked: Sequence[RpcRequest[C]]) -> Sequence[Result]:
-        """The results of requests that are handled together, or a failure for each."""
         queue, kind = self._queue_name, tracing.Kind.SERVER
         spans = [
             tracing.continued(queue, kind, queue, item.trace, request_id=item.request_id)
@@ -304,5 +302,4 @@ class RpcServer(Generic[C]):
         return [Failure(code=code)] * len(asked)
 
     def _which(self, asked: Sequence[RpcRequest[C]]) -> dict[str, object]:
-        """Fields of a log line about requests."""
         return {"queue": self._queue_name, "request_ids": [item.request_id for item in asked]}

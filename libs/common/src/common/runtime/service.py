@@ -72,7 +72,6 @@ def run(name: str, settings: S, build: Build[S]) -> None:
 
 
 def _fault_in(error: Exception) -> CannotContinue | None:
-    """Returns the fault that ended the process, unwrapped from groups; None of other errors."""
     faults, others = ExceptionGroup("", [error]).split(CannotContinue)
     fault: Exception | None = faults
     while isinstance(fault, ExceptionGroup):

@@ -40,7 +40,6 @@ _SERVER = rf"({_HOST})(:({_PORT}))?"
 
 
 def _url_of(*schemes: str, several: str = "") -> Callable[[SecretStr], SecretStr]:
-    """Returns a check of the form of a URL; `several` says why it may name one server only."""
     written = re.compile(
         rf"({'|'.join(map(re.escape, schemes))})://([^\s@/?]*@)?"
         rf"{_SERVER}(?P<others>(,{_SERVER})*)(/[^\s@?]*)?(\?\S*)?"
@@ -75,7 +74,6 @@ MongoUrl = Annotated[SecretStr, AfterValidator(_url_of("mongodb", "mongodb+srv")
 
 
 def _proxy(value: object) -> object:
-    """Returns the URL of a proxy, which many write without a scheme; None for an empty one."""
     if not isinstance(value, str):
         return value
     text = value.strip()

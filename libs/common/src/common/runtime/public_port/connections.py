@@ -354,7 +354,6 @@ class Connection(web.RequestHandler):
             )
 
     def _check_sent(self, written: int) -> None:
-        """Closes the connection if not all has left that was written before this period."""
         del self._timers["send_timeout"]
         unsent = 0 if self._socket is None else self._socket.get_write_buffer_size()
         if unsent and self._written - unsent < written:
@@ -389,13 +388,11 @@ class Connection(web.RequestHandler):
             timer.cancel()
 
     def _end(self, reason: str) -> None:
-        """Closes the connection immediately, discarding unsent data."""
         if self._socket is not None:
             self._shared.metrics.closed(reason)
             self._socket.abort()
 
     async def _refuse(self, _request: web.BaseRequest) -> web.StreamResponse:
-        """Answers 503 on a connection beyond the limit."""
         self._shared.metrics.closed("refused")
         return self._refusal(HTTPStatus.SERVICE_UNAVAILABLE, None)
 

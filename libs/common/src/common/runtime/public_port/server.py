@@ -119,7 +119,6 @@ class RequestReader(Connection):
         self._parse()
 
     def _parse(self) -> None:
-        """Gives the parser what belongs to the current request, and watches the rest."""
         while self._unparsed and not self._reading_paused:
             if self._body is not None:
                 self._parse_body(self._body)
@@ -195,7 +194,6 @@ class RequestReader(Connection):
             self._give_up(self._body, LateBody(f"the body did not arrive within {seconds:g} s"))
 
     def _give_up(self, body: StreamReader, error: web.RequestPayloadError) -> None:
-        """Fails the handler's read, and waits for the rest of the body no longer."""
         self._end_body()
         self._lingering_time = 0.0
         body.set_exception(error)
@@ -216,7 +214,6 @@ class RequestReader(Connection):
         return fed
 
     def _watch(self) -> None:
-        """Bounds the time and the size of an incomplete head, and the size of what follows it."""
         held = HEAD_WEIGHT * self._head_size + self._received + len(self._unparsed)
         if self._is_busy and not self._unparsed and held <= UNCOUNTED:
             return
