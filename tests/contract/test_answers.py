@@ -158,7 +158,7 @@ def written(requests: list[BaseModel]) -> list[Row]:
 
 
 async def outcome(gateway: Gateway, answer: ClientResponse, row: Row) -> Row:
-    """What a row says about an answer."""
+    """The expected answer of a row."""
     found: Row = {"status": answer.status}
     body, request_id = await answer.read(), answer.headers["X-Request-Id"]
     if body and answer.content_type == "application/problem+json":
@@ -336,7 +336,7 @@ KEYS_ALONE: Final = (
 
 
 def test_every_described_response_has_a_request() -> None:
-    """Those of webhooks and watchlists are in test_webhooks_openapi.py."""
+    """Operations of webhooks and watchlists are in test_webhooks_openapi.py."""
     answered = {
         (
             *operation,

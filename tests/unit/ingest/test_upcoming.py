@@ -1,4 +1,4 @@
-"""What is to come of a document, and what its source cannot tell."""
+"""Upcoming records of a document, and fields that its source cannot tell."""
 
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta

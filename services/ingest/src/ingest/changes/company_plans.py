@@ -1,4 +1,4 @@
-"""What changed companies become: verdict, new state and events of each record; pure."""
+"""Plans of changed companies: verdict, new state and events of each record; pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What changed units and e-invoicing identifiers become, and what has ended; pure."""
+"""Plans of changed units and e-invoicing identifiers, and of ended ones; pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What passes are made of: one database, one set of connections, downloaded files."""
+"""Dependencies of passes: one database, one set of connections, downloaded files."""
 
 from array import array
 from bisect import bisect_left
