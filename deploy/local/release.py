@@ -111,6 +111,18 @@ def _secrets(document: Document) -> list[str]:
     return sorted({name for name in found if name})
 
 
+def kubectl(*words: str, given: Sequence[Document] = (), timeout: float = _ANSWER) -> str:
+    """Runs kubectl; returns what it prints, and raises Refused if it fails."""
+    print("kubectl", *words, file=sys.stderr, flush=True)
+    done = subprocess.run(
+        ["kubectl", *words], input=yaml.safe_dump_all(given) if given else None,
+        capture_output=True, text=True, timeout=timeout, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise Refused(done.stderr.strip())
+    return done.stdout
+
+
 @dataclass(frozen=True)
 class Cluster:
     """One namespace, checked every `look_every` seconds; a wait ends after `timeout` seconds."""
@@ -118,6 +130,8 @@ class Cluster:
     namespace: str
     timeout: float
     look_every: float = 2.0
+    #: Runs kubectl with these words, and gives it documents to read.
+    run_kubectl: Callable[..., str] = kubectl
 
     def roll_out(self, document: Document) -> None:
         """Applies a service, and waits until all of its pods are new and ready.
@@ -172,22 +186,12 @@ class Cluster:
         return value
 
     def kubectl(self, *words: str, given: Sequence[Document] = (), timeout: float = _ANSWER) -> str:
-        return _kubectl("--namespace", self.namespace, *words, given=given, timeout=timeout)
+        named = ("--namespace", self.namespace, *words)
+        return self.run_kubectl(*named, given=given, timeout=timeout)
 
 
 def _path(document: Document) -> str:
     return f"{document['kind'].lower()}/{document['metadata']['name']}"
-
-
-def _kubectl(*words: str, given: Sequence[Document] = (), timeout: float = _ANSWER) -> str:
-    print("kubectl", *words, file=sys.stderr, flush=True)
-    done = subprocess.run(
-        ["kubectl", *words], input=yaml.safe_dump_all(given) if given else None,
-        capture_output=True, text=True, timeout=timeout, check=False,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise Refused(done.stderr.strip())
-    return done.stdout
 
 
 def release(cluster: Cluster, documents: Sequence[Document], *, back: bool = False) -> None:
@@ -247,17 +251,17 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None, run_kubectl: Callable[..., str] = kubectl) -> None:
     """Runs one command; exits with a message if the cluster or the overlay refuses."""
-    chosen = parser().parse_args()
+    chosen = parser().parse_args(arguments)
     try:
-        text = _kubectl("kustomize", chosen.overlay)
+        text = run_kubectl("kustomize", chosen.overlay)
         documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
         if not services(documents):
             raise Refused(f"{chosen.overlay} does not include the base")
         check_images(documents)
         namespace = services(documents)[0]["metadata"]["namespace"]
-        cluster = Cluster(namespace, chosen.timeout, chosen.look_every)
+        cluster = Cluster(namespace, chosen.timeout, chosen.look_every, run_kubectl)
         match chosen.command:
             case "release":
                 release(cluster, documents, back=chosen.back)

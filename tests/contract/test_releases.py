@@ -1,6 +1,6 @@
 """`deploy/k8s/run` does what the guides say, in the one order of them, Argo CD and the chaos.
 
-kubectl renders as always; no cluster is there, so a program in its place notes what it is told.
+kubectl renders as always; no cluster is there, so a fake in its place notes what it is told.
 """
 
 import re
@@ -12,14 +12,13 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
-import yaml
 
 import inventory
 from bench.resilience.faults import UPGRADED
-from release import UNSET, Cluster, Refused, check_images, images, job, outdated, services
+from release import UNSET, Cluster, Refused, check_images, images, job, main, outdated, services
 from tests.contract.manifests.reading import KUBERNETES, ROOT, Workload, base_files
 from tests.contract.test_manifests import KUBERNETES_VERSIONS, RULES, read, with_kubectl
-from tests.fakes import kubectl
+from tests.fakes.kubectl import Kubectl
 
 ORDER = ["dispatcher", "lookup", "ingest", "webhook-registry", "gateway", "portal"]
 LOCAL = str(KUBERNETES / "overlays" / "local")
@@ -40,19 +39,14 @@ def test_the_order_of_a_release_is_one() -> None:
     assert sentence in (KUBERNETES / "README.md").read_text()
 
 
-def typed(folder: Path, *words: str) -> list[str]:
-    """The calls of kubectl, then `#` and an error if the command failed."""
-    done = subprocess.run(
-        [KUBERNETES / "run", words[0], "--look-every=0", *words[1:]],
-        env=kubectl.install(folder),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    log = folder / "log"
-    told = log.read_text().splitlines() if log.exists() else []
-    return told if done.returncode == 0 else [*told, f"# {done.stderr}"]
+def typed(*words: str, failing: str = "no service") -> tuple[list[str], str]:
+    """What kubectl was told, and the error if the command failed."""
+    kubectl = Kubectl(failing=failing)
+    try:
+        main([words[0], "--look-every=0", *words[1:]], kubectl)
+    except SystemExit as ended:
+        return kubectl.told, str(ended.code)
+    return kubectl.told, ""
 
 
 def rolled_out(names: Sequence[str]) -> list[str]:
@@ -64,33 +58,43 @@ def shortened(told: Sequence[str]) -> list[str]:
 
 
 @with_kubectl
-def test_a_release_makes_indexes_first_and_drops_them_last(tmp_path: Path) -> None:
-    first, *told = shortened(typed(tmp_path, "release", LOCAL))
+@pytest.mark.parametrize(
+    "options,rolled,dropped", [((), ORDER, DROPS), (("--back",), ORDER[::-1], DROPS[:2])]
+)
+def test_a_release_makes_indexes_first_and_drops_replaced_ones_last(
+    options: Sequence[str], rolled: Sequence[str], dropped: Sequence[str]
+) -> None:
+    (first, *told), error = typed("release", *options, LOCAL)
 
     assert "company-registry" in first.split()
-    assert told == [*INDEXES, *rolled_out(ORDER), *DROPS]
+    assert shortened(told) == [*INDEXES, *rolled_out(rolled), *dropped]
+    assert error == ""
 
 
 @with_kubectl
-def test_the_way_back_is_reversed_and_drops_nothing(tmp_path: Path) -> None:
-    _, *told = shortened(typed(tmp_path, "release", "--back", LOCAL))
+def test_a_job_prints_what_it_does_and_one_that_fails_ends_a_release(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told, _ = typed("job", LOCAL, "ingest", "remove", "no", "310345806")
+    printed = capsys.readouterr().out
+    failed, error = typed("release", LOCAL, failing="webhook-registry")
 
-    assert told == [*INDEXES, *rolled_out(ORDER[::-1]), *DROPS[:2]]
+    assert told == ["job ingest remove no 310345806"]
+    assert printed == "ingest remove no 310345806\n"
+    assert failed[-1] == "job webhook-registry indexes"
+    assert error == "deploy/k8s/run: job.batch/one failed: webhook-registry indexes"
 
 
 @with_kubectl
 def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "resume").mkdir()
     removed = tmp_path / "removed.txt"
     removed.write_text("no 310345806\ndk 12345674\n")
     since = "2026-11-20T00:00:00Z"
 
-    stopped = typed(tmp_path, "stop", LOCAL)
-    resumed = typed(
-        tmp_path / "resume", "resume", f"--removed={removed}", f"--since={since}", LOCAL
-    )
+    stopped, _ = typed("stop", LOCAL)
+    resumed, _ = typed("resume", f"--removed={removed}", f"--since={since}", LOCAL)
 
     kinds = {"lookup": "statefulset"}
     assert stopped == [
@@ -107,35 +111,36 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
 
 
 @with_kubectl
-def test_another_value_of_a_secret_replaces_the_pods_that_read_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, setting in kubectl.install(tmp_path).items():
-        monkeypatch.setenv(name, setting)
-    service = services(read("overlays/local"))[-1]
+def test_another_value_of_a_secret_replaces_the_pods_that_read_it() -> None:
+    kubectl = Kubectl()
+    cluster = Cluster("company-registry", timeout=60, run_kubectl=kubectl)
+    for kubectl.secret in ("a", "a", "b"):
+        cluster.roll_out(services(read("overlays/local"))[-1])
 
-    def portal(value: str) -> Any:
-        monkeypatch.setenv("SECRET", value)
-        Cluster("company-registry", timeout=60).roll_out(service)
-        [applied] = yaml.safe_load_all((tmp_path / "log.applied").read_text())
-        return applied["spec"]["template"]
-
-    first, same, other = portal("a"), portal("a"), portal("b")
-
+    first, same, other = (each["spec"]["template"] for each in kubectl.applied)
     assert first == same
     assert first["spec"] == other["spec"]
     assert first["metadata"] != other["metadata"]
 
 
 @with_kubectl
-def test_a_release_without_a_registry_is_refused_before_anything_is_applied(tmp_path: Path) -> None:
-    [error] = typed(tmp_path, "release", str(KUBERNETES / "overlays" / "production"))
+def test_a_release_without_a_registry_is_refused_before_anything_is_applied() -> None:
+    told, error = typed("release", str(KUBERNETES / "overlays" / "production"))
     named = images(read("overlays/production"))
 
+    assert told == []
     assert f"images of the overlay must name a registry for {UNSET}company-registry/disp" in error
     # RFC 2606: no resolver knows such a host.
     assert all(re.match(r"[a-z-]+\.invalid/company-registry/", image) for image in named)
     check_images(read("overlays/local"))
+
+
+def test_the_program_is_run_by_its_name() -> None:
+    command = [str(KUBERNETES / "run"), "--help"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+    assert "resume" in done.stdout
 
 
 @with_kubectl

@@ -1,11 +1,14 @@
-"""A register restored from a backup, by the steps of docs/operations.md as they are typed."""
+"""A register restored from a backup, by the commands of docs/operations.md.
+
+tests/contract/test_releases.py has the Jobs that `deploy/k8s/run resume` makes of them.
+"""
 
 import asyncio
-import shutil
-import subprocess
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +21,14 @@ from ingest.publishing.outbox import StoredOutbox
 from ingest.registers.brreg.sync import NO_ENTITIES
 from local_stack.servers import own_replica_set
 from register_store.indexes import make_indexes
+from tests.commanding import run_main
 from tests.conftest import DatabaseNames
-from tests.contract.manifests.reading import KUBERNETES
-from tests.fakes import kubectl
 from tests.syncing.world import NORWAY, World, sync_settings
 
 pytestmark = pytest.mark.integration
 
 COMPANY, REMOVED, FOUNDED = "310345679", "310345806", "310999911"
 RETENTION = timedelta(days=30)
-OVERLAY = str(KUBERNETES / "overlays" / "local")
 
 
 @pytest.fixture
@@ -77,37 +78,21 @@ async def publish(world: World) -> int:
     return await outbox.mark(waiting, at=at, again_at=at)
 
 
-def typed_with(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [KUBERNETES / "run", words[0], "--look-every=0", *words[1:]],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
-@pytest.mark.skipif(not shutil.which("kubectl"), reason="kubectl renders the overlay")
 @pytest.mark.parametrize("by_the_guide", [True, False])
 async def test_what_is_given_out_after_a_restore(
     world: World,
     empty_server: str,
     mongo_url: str,
     database_names: DatabaseNames,
-    tmp_path: Path,
     *,
     by_the_guide: bool,
 ) -> None:
     async def typed(url: str, *words: str) -> str:
-        environment = {
-            **kubectl.install(tmp_path),
-            "MONGO_URL": url,
-            "REGISTER_DB": database_names.register,
-        }
-        done = await asyncio.to_thread(typed_with, environment, *words)
-        assert done.returncode == 0, done.stderr
-        return str(done.stdout)
+        own = {"MONGO_URL": url, "REGISTER_DB": database_names.register}
+        ran = partial(run_main, "ingest", *words, environment={**os.environ, **own})
+        status, output, error = await asyncio.to_thread(ran)
+        assert status == 0, error
+        return output
 
     await world.sync(*NORWAY)
     await change(world, "BEFORE AS")
@@ -117,8 +102,8 @@ async def test_what_is_given_out_after_a_restore(
     lost = await change(world, "LOST AS")
     founded = await founding(world)
     lost_position = await publish(world)
-    await typed(mongo_url, "job", OVERLAY, "ingest", "remove", "no", REMOVED)
-    removed = await typed(mongo_url, "job", OVERLAY, "ingest", "removed")
+    await typed(mongo_url, "remove", "no", REMOVED)
+    removed = await typed(mongo_url, "removed")
 
     async with AsyncExitStack() as stack:
         settings = sync_settings(empty_server, database_names.register, world.served)
@@ -126,10 +111,10 @@ async def test_what_is_given_out_after_a_restore(
         restored = World(world.served, wiring, world.clock)
         await restore(backup, restored.database)
         if by_the_guide:
-            listed = tmp_path / "removed.txt"
-            listed.write_text(removed)
-            since = world.clock().isoformat()
-            await typed(empty_server, "resume", OVERLAY, "--removed", str(listed), "--since", since)
+            for line in removed.splitlines():
+                await typed(empty_server, "remove", *line.split())
+            await typed(empty_server, "restored")
+            await typed(empty_server, "republish", "--since", world.clock().isoformat())
         told = await change(restored, "NEW AS")
         founded_again = await founding(restored)
         position = await publish(restored)
