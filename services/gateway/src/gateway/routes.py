@@ -1,6 +1,6 @@
 """Public routes, their access rules, and the application that serves them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache, partial
@@ -12,7 +12,6 @@ from prometheus_client import REGISTRY, CollectorRegistry
 
 from common.contracts.find import CodeList
 from common.contracts.lookup import TYPED_SEARCHES, SearchType
-from common.contracts.webhook_api import Operation
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.keys import ApiKeys, Rate, Scope, utc_now
 from gateway.access.quotas import RateLimiter, SharedQuotas
@@ -124,98 +123,131 @@ class Dependencies:
     registry: CollectorRegistry = REGISTRY
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path with its handlers and the facts that apply before they run."""
+
+    path: str
+    facts: RouteFacts
+    get: Handler | None = None
+    post: Handler | None = None
+    #: True if scripts of other sites may use it, so that it answers OPTIONS.
+    has_options: bool = False
+    #: False if HEAD is not allowed.
+    has_head: bool = True
+    #: The path as aiohttp matches it, if it restricts the values of its parts.
+    pattern: str = ""
+
+    def add_to(self, router: web.UrlDispatcher, cors_origin: str) -> None:
+        """Adds the handlers."""
+        path = self.pattern or self.path
+        if self.get is not None:
+            router.add_get(path, self.get, allow_head=self.has_head)
+        if self.has_options:
+            methods = FORM_METHODS if self.post is not None else ALLOWED_METHODS
+            router.add_options(path, options_handler(cors_origin, methods))
+        if self.post is not None:
+            router.add_post(path, self.post)
+
+
 def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     """Returns the public interface as an aiohttp application."""
-    pages = documentation()
     authenticator = _authenticator(dependencies, policy)
+    companies = ExportCompanies(
+        dependencies.exports, dependencies.new_lease, dependencies.keys, dependencies.now
+    )
+    routes = list(_routes(dependencies, policy, authenticator, companies))
+    private = varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
+    webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=private)
+    facts = {endpoint.operation.path: webhooks for endpoint in ENDPOINTS}
+    facts[EVENT_TYPES_PATH] = RouteFacts(Access(), headers=private)
     middleware = RequestMiddleware(
         authenticator=authenticator,
-        routes=_facts(policy, pages),
-        others=RouteFacts(Access(), headers=varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)),
+        routes={**facts, **{route.path: route.facts for route in routes}},
+        others=RouteFacts(Access(), headers=private),
         parameters=query_parameters(),
         metrics=HttpMetrics(dependencies.registry),
         clock=dependencies.clock,
         new_id=dependencies.new_id,
     )
-
     app = web.Application(middlewares=[middleware.handle], client_max_size=MAX_BODY_SIZE)
-    codes = StoredCodes(dependencies.finds, dependencies.clock)
-    _add_lookups(app.router, dependencies, policy, codes)
-    look_up_all = LookUpAll(dependencies.lookups)
-    app.router.add_post(BATCH_PATH, batch_handler(look_up_all, authenticator.charge))
-    match_all = MatchAll(dependencies.matches)
-    app.router.add_post(MATCH_PATH, match_handler(match_all, authenticator.charge))
-    _add_reconciliation(app.router, dependencies, policy, authenticator)
-    _add_events(app, dependencies, policy)
-    _add_exports(app, dependencies, codes)
-    app.router.add_get(ME_PATH, show_key)
-    app.router.add_get(SOURCES_PATH, sources_handler(policy.webhook_sources))
+    for route in routes:
+        route.add_to(app.router, policy.cors_origin)
     for endpoint in ENDPOINTS:
         handler = webhook_handler(dependencies.webhooks, endpoint, dependencies.new_call_id)
         # A route of GET also serves HEAD.
         app.add_routes([web.route(endpoint.operation.method, endpoint.operation.path, handler)])
-    for path, page in pages.items():
-        app.router.add_get(path, page)
-    shown = guides().show
-    app.router.add_get(INDEX_PATH, shown)
-    app.router.add_get(GUIDE_PATH.replace("{guide}", "{guide:.+}"), shown)
+
+    async def end_readers(_: web.Application) -> None:
+        dependencies.signals.close()
+        companies.close()
+
+    app.on_shutdown.append(end_readers)
     return app
 
 
-def _add_lookups(
-    router: web.UrlDispatcher, dependencies: Dependencies, policy: Policy, codes: StoredCodes
-) -> None:
-    handlers: dict[str, Handler] = {
-        path: lookup_handler(dependencies.lookups, dependencies.renderer, search_type)
-        for path, search_type in LOOKUP_PATHS.items()
-    }
-    handlers[SUGGEST_PATH] = suggest_handler(dependencies.suggestions)
-    handlers[FIND_PATH] = find_handler(dependencies.finds, codes)
-    handlers |= {path: part_handler(dependencies.parts, part) for part, path in PART_PATHS.items()}
-    handlers[CODES_PATH.replace("{list}", f"{{list:{'|'.join(CodeList)}}}")] = codes_handler(codes)
-    for path, handler in handlers.items():
-        router.add_get(path, handler)
-        router.add_options(path, options_handler(policy.cors_origin))
-
-
-def _add_reconciliation(
-    router: web.UrlDispatcher,
+def _routes(
     dependencies: Dependencies,
     policy: Policy,
     authenticator: Authenticator,
-) -> None:
+    companies: ExportCompanies,
+) -> Iterator[Route]:
+    private = varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
+    common = varying(CONSTANT_HEADERS | cors_headers(policy.cors_origin), hdrs.ACCEPT_ENCODING)
+    lookups, charge = dependencies.lookups, authenticator.charge
+    look_up_all, match_all = LookUpAll(lookups), MatchAll(dependencies.matches)
+    codes = StoredCodes(dependencies.finds, dependencies.clock)
+
+    access = Access(Scope.LOOKUP, anonymous=policy.anonymous_lookups)
+    lookup = RouteFacts(access, has_formats=True, headers=varying(common, hdrs.ACCEPT))
+    # Next to q, another search has a problem of its own.
+    typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
+    for path, search_type in LOOKUP_PATHS.items():
+        handler = lookup_handler(lookups, dependencies.renderer, search_type)
+        yield Route(path, typed if search_type else lookup, handler, has_options=True)
+    page = RouteFacts(access, headers=common)
+    add_page = partial(Route, facts=page, has_options=True)
+    yield add_page(SUGGEST_PATH, get=suggest_handler(dependencies.suggestions))
+    yield add_page(FIND_PATH, get=find_handler(dependencies.finds, codes))
+    for part, path in PART_PATHS.items():
+        yield add_page(path, get=part_handler(dependencies.parts, part))
+    lists = CODES_PATH.replace("{list}", f"{{list:{'|'.join(CodeList)}}}")
+    yield add_page(CODES_PATH, get=codes_handler(codes), pattern=lists)
+    with_key = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)
+    yield Route(BATCH_PATH, with_key, post=batch_handler(look_up_all, charge))
+    yield Route(MATCH_PATH, with_key, post=match_handler(match_all, charge))
+
     service = Reconciliation(
-        dependencies.lookups,
-        MatchAll(dependencies.matches),
-        LookUpAll(dependencies.lookups),
-        authenticator.charge,
+        lookups,
+        match_all,
+        look_up_all,
+        charge,
         public_url=policy.public_url,
         portal_url=policy.portal_url,
         anonymous=policy.anonymous_lookups,
     )
-    completions = Completions(dependencies.lookups, dependencies.suggestions)
-    handlers: dict[str, Handler] = {
-        RECONCILE_PATH: service.get,
-        PREVIEW_PATH: service.preview,
-        PROPOSALS_PATH: service.propose,
-        ENTITIES_PATH: completions.entities,
-        NAMES_PATH: completions.properties,
-        TYPES_PATH: completions.types,
-    }
-    for path, handler in handlers.items():
-        is_endpoint = path == RECONCILE_PATH
-        methods = FORM_METHODS if is_endpoint else ALLOWED_METHODS
-        # The path of another country is not found.
-        routed = path.replace("{country}", "{country:dk|no}")
+    completions = Completions(lookups, dependencies.suggestions)
+    in_address = replace(access, key_parameter=KEY_PARAMETER)
+    keyed = RouteFacts(in_address, headers=common, is_open=True)
+    # The manifest needs no key; for batches, the handler requires one.
+    batches = replace(keyed, access=replace(in_address, anonymous=True))
+    free = RouteFacts(Access(), headers=common, is_open=True)
+    for path, facts, handler in (
+        (RECONCILE_PATH, batches, service.get),
         # Clients append a slash to the address of the service that they are given.
-        for each in (routed, f"{routed}/") if is_endpoint else (routed,):
-            router.add_get(each, handler)
-            router.add_options(each, options_handler(policy.cors_origin, methods))
-            if is_endpoint:
-                router.add_post(each, service.post)
+        (f"{RECONCILE_PATH}/", batches, service.get),
+        (PREVIEW_PATH, keyed, service.preview),
+        (ENTITIES_PATH, keyed, completions.entities),
+        (PROPOSALS_PATH, free, service.propose),
+        (NAMES_PATH, free, completions.properties),
+        (TYPES_PATH, free, completions.types),
+    ):
+        post = service.post if facts is batches else None
+        # The path of another country is not found.
+        pattern = path.replace("{country}", "{country:dk|no}")
+        yield Route(path, facts, handler, post, has_options=True, pattern=pattern)
 
-
-def _add_events(app: web.Application, dependencies: Dependencies, policy: Policy) -> None:
+    events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=private)
     read = ReadEvents(
         WatchedEvents(dependencies.events, dependencies.watchlists),
         dependencies.signals,
@@ -223,26 +255,22 @@ def _add_events(app: web.Application, dependencies: Dependencies, policy: Policy
         dependencies.now,
         policy.max_event_readers,
     )
-    app.router.add_get(EVENTS_PATH, events_handler(read))
-    app.router.add_get(STREAM_PATH, stream_handler(read), allow_head=False)
-    app.router.add_get(EVENT_PATH, event_handler(dependencies.events))
+    yield Route(EVENTS_PATH, events, events_handler(read))
+    yield Route(STREAM_PATH, events, stream_handler(read), has_head=False)
+    yield Route(EVENT_PATH, events, event_handler(dependencies.events))
+    exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private)
+    yield Route(EXPORT_PATH, exports, export_handler(companies, codes), has_head=False)
 
-    async def end_waits(_: web.Application) -> None:
-        dependencies.signals.close()
-
-    app.on_shutdown.append(end_waits)
-
-
-def _add_exports(app: web.Application, dependencies: Dependencies, codes: StoredCodes) -> None:
-    companies = ExportCompanies(
-        dependencies.exports, dependencies.new_lease, dependencies.keys, dependencies.now
-    )
-    app.router.add_get(EXPORT_PATH, export_handler(companies, codes), allow_head=False)
-
-    async def end_exports(_: web.Application) -> None:
-        companies.close()
-
-    app.on_shutdown.append(end_exports)
+    yield Route(ME_PATH, RouteFacts(Access(anonymous=False), headers=private), show_key)
+    sources = sources_handler(policy.webhook_sources)
+    yield Route(SOURCES_PATH, RouteFacts(Access(), headers=private), sources)
+    # Readers of the documentation keep their rate for what it describes.
+    document = RouteFacts(UNCOUNTED, headers=common)
+    show_guide = guides().show
+    for path, handler in (*documentation().items(), (INDEX_PATH, show_guide)):
+        yield Route(path, document, handler)
+    pattern = GUIDE_PATH.replace("{guide}", "{guide:.+}")
+    yield Route(GUIDE_PATH, document, show_guide, pattern=pattern)
 
 
 def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
@@ -262,52 +290,3 @@ def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
         trusted_proxies=policy.trusted_proxies,
         now=dependencies.now,
     )
-
-
-def _facts(policy: Policy, pages: Iterable[str]) -> dict[str, RouteFacts]:
-    private = varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
-    common = varying(CONSTANT_HEADERS | cors_headers(policy.cors_origin), hdrs.ACCEPT_ENCODING)
-    lookup = RouteFacts(
-        access=Access(scope=Scope.LOOKUP, anonymous=policy.anonymous_lookups),
-        has_formats=True,
-        headers=varying(common, hdrs.ACCEPT),
-    )
-    # Beside q, another search has a problem of its own.
-    typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
-    pages_of_lookups = RouteFacts(access=lookup.access, headers=common)
-    # The manifest needs no key; for batches, the handler requires one.
-    reconciling = replace(
-        pages_of_lookups, access=replace(lookup.access, key_parameter=KEY_PARAMETER), is_open=True
-    )
-    batch = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)
-    webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=private)
-    events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=private)
-    exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private)
-    # Readers of the documentation keep their rate for what it describes.
-    page = RouteFacts(UNCOUNTED, headers=common)
-    return {
-        **{
-            path: lookup if search_type is None else typed
-            for path, search_type in LOOKUP_PATHS.items()
-        },
-        **dict.fromkeys(
-            (SUGGEST_PATH, *PART_PATHS.values(), FIND_PATH, CODES_PATH), pages_of_lookups
-        ),
-        **dict.fromkeys((BATCH_PATH, MATCH_PATH), batch),
-        **dict.fromkeys(
-            (RECONCILE_PATH, f"{RECONCILE_PATH}/"),
-            replace(reconciling, access=replace(reconciling.access, anonymous=True)),
-        ),
-        **dict.fromkeys((PREVIEW_PATH, ENTITIES_PATH), reconciling),
-        **dict.fromkeys(
-            (PROPOSALS_PATH, NAMES_PATH, TYPES_PATH),
-            RouteFacts(Access(), headers=common, is_open=True),
-        ),
-        **dict.fromkeys((operation.path for operation in Operation), webhooks),
-        **dict.fromkeys((EVENTS_PATH, STREAM_PATH, EVENT_PATH), events),
-        EXPORT_PATH: exports,
-        ME_PATH: RouteFacts(Access(anonymous=False), headers=private),
-        SOURCES_PATH: RouteFacts(Access(), headers=private),
-        EVENT_TYPES_PATH: RouteFacts(Access(), headers=private),
-        **dict.fromkeys((*pages, INDEX_PATH, GUIDE_PATH), page),
-    }
