@@ -83,6 +83,10 @@ class FaultyStore(Store):
         await self.writing.wait()
         return await super().record(result)
 
+    async def note_failing(self, attempted: AttemptResult) -> None:
+        self.mongo.check()
+        await super().note_failing(attempted)
+
 
 @dataclass
 class FakeDeliveryQueue:

@@ -274,6 +274,22 @@ async def test_without_a_broker_a_failed_attempt_is_recorded_for_the_requeue_job
     assert one.telemetry.unpublished == [a_task(attempt=2)]
 
 
+async def test_a_notice_that_cannot_be_stored_leaves_the_retry(one: Dispatching) -> None:
+    await one.change_row(attempts=2, retries=2)
+    one.sender.outcomes.append(Response(500))
+    one.sender.gate.clear()
+
+    async with one.attempts.running():
+        await one.wake(a_task(attempt=3))
+        await one.until_in_flight(1)
+        one.store.mongo.away = True
+        one.sender.gate.set()
+        await one.attempts.drain(SOON)
+
+    assert one.delivery_queue.scheduled == [(a_task(attempt=4), DELAYS[2])]
+    assert one.telemetry.details == [f"{WEBHOOK} away"]
+
+
 async def test_a_result_after_the_lease_is_ignored(one: Dispatching) -> None:
     one.sender.gate.clear()
     one.sender.outcomes.append(Response(500))
