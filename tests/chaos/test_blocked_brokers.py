@@ -100,9 +100,9 @@ def alarm(stoppable_broker: RabbitMQ) -> Iterator[RabbitMQ]:
     stoppable_broker.set_memory_alarm(raised=False)
 
 
-async def test_a_block_is_noticed_although_the_broker_was_just_asked_for_a_queue(
-    clients: Clients, alarm: RabbitMQ, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def is_asked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set when a connection asks the broker for an own queue, which has no answer."""
     is_asked = asyncio.Event()
 
     async def unanswered(*_: object) -> None:
@@ -110,6 +110,14 @@ async def test_a_block_is_noticed_although_the_broker_was_just_asked_for_a_queue
         await asyncio.Event().wait()
 
     monkeypatch.setattr(SupervisedConnection, "_check_own_queue", unanswered)
+    return is_asked
+
+
+async def test_a_block_is_noticed_although_the_broker_was_just_asked_for_a_queue(
+    is_asked: asyncio.Event,  # before the connections
+    clients: Clients,
+    alarm: RabbitMQ,
+) -> None:
     await asyncio.wait_for(is_asked.wait(), SOON)
     await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
     asking = asyncio.create_task(clients.ask())  # by its message the broker blocks the connection
