@@ -19,9 +19,10 @@ from bench.processes import family, processor_seconds
 from bench.scale import Scale
 from bench.setup import servers
 from common.mongo import Client, connected, database
+from common.mongo_indexes import create_indexes
 from common.runtime.tasks import background
 from gateway.access.keys import Rate
-from gateway.access.quotas import RateLimiter, SharedQuotas
+from gateway.access.quotas import QUOTA_INDEXES, RateLimiter, SharedQuotas
 
 #: 3 % of what a lookup costs all processes together in long batches, in microseconds.
 _GOAL: Final = 11
@@ -94,7 +95,7 @@ async def _cost(load: _Load, gateways: int, mongod: int, client: Client | None) 
     await access["quota_windows"].delete_many({})
     await access["gateways"].delete_many({})
     quotas = [SharedQuotas(access, instance=f"g{n}") for n in range(gateways)]
-    await quotas[0].create_indexes()
+    await create_indexes(access, QUOTA_INDEXES)
     for each in [*quotas, *quotas]:
         await each.count_gateways()
     limiters = [each.limiter("bench", load.rate) for each in quotas]

@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from common.mongo import Client, database
-from gateway.access.keys import MongoKeys, Rate, Scope
+from common.mongo_indexes import create_indexes
+from gateway.access.keys import KEY_INDEXES, MongoKeys, Rate, Scope
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.conftest import DatabaseNames
 from tests.fakes.gateway import FakeApiKeys
@@ -70,9 +71,9 @@ class TestFake(Promises):
 class TestMongo(Promises):
     @pytest.fixture(name="store")
     async def _store(self, mongo: Client, database_names: DatabaseNames) -> MongoKeys:
-        keys = MongoKeys(database(mongo, database_names.access))
-        await keys.create_indexes()
-        return keys
+        access = database(mongo, database_names.access)
+        await create_indexes(access, KEY_INDEXES)
+        return MongoKeys(access)
 
     async def test_keys_are_listed_newest_first(self, store: MongoKeys) -> None:
         older, newer = (an_api_key(a_presented_key(number)) for number in (1, 2))

@@ -7,7 +7,9 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import pymongo
 import pytest
 
 from tests.commanding import run_main
@@ -170,3 +172,34 @@ def test_a_signal_ends_a_service_without_its_servers(
 
     assert "service.stopped" in output
     assert (process.returncode, error) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "module,database,collection",
+    [
+        ("gateway", "access", "api_keys"),
+        ("ingest", "register", "companies"),
+        ("webhook_registry", "webhooks", "webhooks"),
+    ],
+)
+def test_an_index_in_the_way_is_named(
+    module: str,
+    database: str,
+    collection: str,
+    mongo_admin: pymongo.MongoClient[dict[str, Any]],
+    mongo_url: str,
+    database_names: DatabaseNames,
+) -> None:
+    name: str = getattr(database_names, database)
+    key = {"api_keys": "created_at", "companies": "units", "webhooks": "match_keys"}[collection]
+    direction = -1 if key == "created_at" else 1
+    mongo_admin[name][collection].create_index([(key, direction)], name="by_hand")
+    settings = {**SETTINGS, "MONGO_URL": mongo_url, **database_names.environment}
+
+    status, _, error = called(module, "indexes", settings=settings)
+
+    assert status == 1
+    assert error == (
+        f"the collection {collection} of {name} has another index by_hand; drop it and run this "
+        "command again\n"
+    )

@@ -4,6 +4,7 @@ from pymongo import ASCENDING, IndexModel, UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
 
 from common.mongo import Database
+from common.mongo_indexes import create_indexes, drop_indexes
 from register_store.documents import (
     COMPANIES,
     EVENT_BATCHES,
@@ -65,27 +66,14 @@ _BATCH = 1_000
 
 
 async def make_indexes(database: Database) -> list[str]:
-    """Creates missing indexes, with the fields they need; returns the names of all.
-
-    Drops none: pods of the previous release run until each has been replaced.
-    """
+    """Creates missing indexes, with the fields they need, and drops none (`create_indexes`)."""
     await _add_order(database[UNITS])
-    made = []
-    for collection, models in INDEXES.items():
-        made += [
-            f"{collection}.{name}" for name in await database[collection].create_indexes(models)
-        ]
-    return made
+    return await create_indexes(database, INDEXES)
 
 
 async def drop_replaced(database: Database) -> list[str]:
     """Drops the indexes that only earlier releases use; returns the names of those that existed."""
-    dropped = []
-    for collection, names in _REPLACED.items():
-        for name in (await database[collection].index_information()).keys() & names:
-            await database[collection].drop_index(name)
-            dropped.append(f"{collection}.{name}")
-    return dropped
+    return await drop_indexes(database, _REPLACED)
 
 
 async def _add_order(units: AsyncCollection[Document]) -> None:

@@ -4,7 +4,8 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 
 from common.contracts.events import RECEIPTS
 from common.contracts.webhooks import AttemptStatus, WebhookStatus
-from common.mongo import Database, translated_errors
+from common.mongo import Database
+from common.mongo_indexes import create_indexes, drop_indexes
 from webhook_store.collections import (
     ATTEMPTS,
     DELETED,
@@ -130,25 +131,10 @@ REPLACED = {DELIVERIES: ["repeatable"], ATTEMPTS: ["latest"]}
 
 
 async def make_indexes(database: Database) -> list[str]:
-    """Creates missing indexes; returns the names of all.
-
-    Drops none: pods of the previous release run until each has been replaced.
-    """
-    made = []
-    with translated_errors():
-        for collection, models in INDEXES.items():
-            names = await database[collection].create_indexes(models)
-            made += [f"{collection}.{name}" for name in names]
-    return made
+    """Creates missing indexes and drops none, as `create_indexes` does."""
+    return await create_indexes(database, INDEXES)
 
 
 async def drop_replaced(database: Database) -> list[str]:
     """Drops the indexes that only earlier releases use; returns the names of those that existed."""
-    dropped = []
-    with translated_errors():
-        for collection, replaced in REPLACED.items():
-            present = await database[collection].index_information()
-            for name in present.keys() & replaced:
-                await database[collection].drop_index(name)
-                dropped.append(f"{collection}.{name}")
-    return dropped
+    return await drop_indexes(database, REPLACED)

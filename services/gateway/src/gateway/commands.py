@@ -10,9 +10,11 @@ from datetime import UTC, datetime
 from common.contracts.events import rfc3339
 from common.contracts.failures import Unavailable
 from common.mongo import connected_for_command, database, translated_errors
+from common.mongo_indexes import IndexConflict, create_indexes
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from gateway.access.keys import (
+    KEY_INDEXES,
     ApiKey,
     MongoKeys,
     PresentedKey,
@@ -23,7 +25,7 @@ from gateway.access.keys import (
     utc_now,
     write_key,
 )
-from gateway.access.quotas import SharedQuotas
+from gateway.access.quotas import QUOTA_INDEXES
 from gateway.app import build
 from gateway.settings import KeySettings, Settings
 
@@ -37,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with translated_errors():
             failure = asyncio.run(_command(chosen, load(KeySettings)))
-    except Unavailable as outage:
-        failure = str(outage)
+    except (Unavailable, IndexConflict) as error:
+        failure = str(error)
     if failure is not None:
         sys.exit(failure)
 
@@ -115,8 +117,7 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
         keys = MongoKeys(access)
         match chosen.command, getattr(chosen, "action", None):
             case "indexes", _:
-                await keys.create_indexes()
-                await SharedQuotas(access, instance="command").create_indexes()
+                await create_indexes(access, {**KEY_INDEXES, **QUOTA_INDEXES})
             case "keys", "issue":
                 await _issue(keys, chosen)
             case "keys", "list":

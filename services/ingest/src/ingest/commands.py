@@ -14,12 +14,22 @@ from common.contracts.failures import Unavailable
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
 from common.domain.sentences import counted
 from common.mongo import Database, connected_for_command, database, translated_errors
+from common.mongo_indexes import IndexConflict
 from common.runtime import logs
 from common.runtime.service import chosen_command, exporting_spans, run
 from common.runtime.settings import load
 from ingest.app import Chains, Registers, build, connect, holder_of_leases, report_registers
 from ingest.following.passes import Outcome
-from ingest.import_commands import MISUSED, SOUND, UNAVAILABLE, add_import, moment, run_import, say
+from ingest.import_commands import (
+    MISUSED,
+    REFUSED,
+    SOUND,
+    UNAVAILABLE,
+    add_import,
+    moment,
+    run_import,
+    say,
+)
 from ingest.loading.stores import Stores, utc_now
 from ingest.publishing.outbox import removed, skip_ahead
 from ingest.publishing.publisher import republish
@@ -150,6 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Unavailable as outage:
         say(f"{outage}; run the command again later; it continues where it stopped")
         status = UNAVAILABLE
+    except IndexConflict as conflict:
+        say(str(conflict))
+        status = REFUSED
     sys.exit(status)
 
 

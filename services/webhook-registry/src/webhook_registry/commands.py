@@ -11,6 +11,7 @@ from random import Random
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import Webhook
 from common.mongo import Database, DatabaseClock, connected_for_command, database, translated_errors
+from common.mongo_indexes import IndexConflict
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build
@@ -31,8 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         with translated_errors():
             failure = asyncio.run(_command(chosen))
-    except Unavailable as outage:
-        failure = str(outage)
+    except (Unavailable, IndexConflict) as error:
+        failure = str(error)
     if failure is not None:
         sys.exit(failure)
 

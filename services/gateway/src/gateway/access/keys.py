@@ -16,6 +16,8 @@ from hashlib import sha256
 from hmac import compare_digest
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+from pymongo import DESCENDING, IndexModel
+
 from common.contracts.failures import Unavailable
 from common.mongo import Database, Reads, translated_errors
 from gateway.access.single_flight import SingleFlight
@@ -136,16 +138,17 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+_KEYS = "api_keys"
+#: The index of `MongoKeys.all`; single keys are read by `_id`.
+KEY_INDEXES = {_KEYS: [IndexModel([("created_at", DESCENDING)])]}
+
+
 class MongoKeys:
     """The stored keys: `ApiKeys`, and the operations of the commands."""
 
     def __init__(self, database: Database) -> None:
-        self._keys = database["api_keys"]
-        self._known = Reads(database)["api_keys"]
-
-    async def create_indexes(self) -> None:
-        """Creates the index of `all`; single keys are read by `_id`."""
-        await self._keys.create_index([("created_at", -1)])
+        self._keys = database[_KEYS]
+        self._known = Reads(database)[_KEYS]
 
     async def get(self, key_id: str) -> ApiKey | None:
         """Returns the stored key; None only when the primary has no such key either.

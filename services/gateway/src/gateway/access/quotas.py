@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from prometheus_client import Counter
-from pymongo import UpdateOne, WriteConcern
+from pymongo import IndexModel, UpdateOne, WriteConcern
 
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
@@ -166,6 +166,14 @@ class RateLimiter:
         return None if window is None or window.ends <= now else window
 
 
+_TOTALS, _GATEWAYS = "quota_windows", "gateways"
+#: They delete ended windows and gateways.
+QUOTA_INDEXES = {
+    _TOTALS: [IndexModel("ends_at", expireAfterSeconds=60)],
+    _GATEWAYS: [IndexModel("seen_at", expireAfterSeconds=60)],
+}
+
+
 class SharedQuotas:
     """Adds up what clients have used at all gateways."""
 
@@ -177,17 +185,12 @@ class SharedQuotas:
         Clocks of gateways that differ by a second divide that second's requests differently.
         """
         # A failover may lose a second of counts.
-        self._totals = database["quota_windows"].with_options(write_concern=WriteConcern(w=1))
-        self._gateways = database["gateways"]
+        self._totals = database[_TOTALS].with_options(write_concern=WriteConcern(w=1))
+        self._gateways = database[_GATEWAYS]
         self._instance = instance
         self._clock = clock
         self._count = 1
         self._limiters: list[RateLimiter] = []
-
-    async def create_indexes(self) -> None:
-        """Creates the indexes, which delete ended windows and gateways."""
-        await self._totals.create_index("ends_at", expireAfterSeconds=60)
-        await self._gateways.create_index("seen_at", expireAfterSeconds=60)
 
     def limiter(self, name: str, rate: Rate) -> RateLimiter:
         """Returns a limiter that counts for all gateways."""
