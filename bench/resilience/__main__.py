@@ -23,11 +23,9 @@ from bench.load import get
 from bench.resilience.cluster import PROJECT, SERVICES, Cluster, run
 from bench.resilience.faults import ALL, QUICK, upgrade, upgrade_from
 from bench.resilience.harms import Fault
-from bench.resilience.load import Load, Lookups, storing_events
-from bench.resilience.loaded import LoadedCluster, Run
+from bench.resilience.load import Load, Lookups, receiving, storing_events
+from bench.resilience.loaded import LoadedCluster, Run, table, written
 from bench.resilience.random_faults import RandomFaults
-from bench.resilience.receiver import receiving
-from bench.resilience.report import table, written
 from common.runtime.tasks import background
 from local_stack import ports
 from register_samples import companies_no

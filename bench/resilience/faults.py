@@ -18,24 +18,29 @@ from bench.resilience.harms import (
     maintain,
     nothing,
     rolling_restart,
+    slow_zone,
     step_down,
     wrong_clock,
 )
-from bench.resilience.zones import slow_zone
 
 #: The order of a release, as in Kubernetes (deploy/local/release.py).
 UPGRADED = ("dispatcher", "lookup", "ingest", "webhook-registry", "gateway")
 _INDEXED = ("gateway", "ingest", "webhook-registry")
 
-#: Longest answers in seconds: of one process, of a node of RabbitMQ, and of an election in MongoDB.
-_OF_PROCESS, _OF_NODE, _OF_ELECTION = 1.0, 1.5, 2.0
+#: Longest answers in seconds: of a process or a node of RabbitMQ; of an election in MongoDB, or of
+#: what is suspended, whose connections stay; and between zones.
+_USUAL, _ELECTION, _BETWEEN_ZONES = 1.5, 2.0, 3.0
+
+
+def _longest(name: str) -> float:
+    return _ELECTION if name.startswith("suspended") else _USUAL
 
 
 def _of_service(service: str, name: str, harm: Harm) -> Fault:
     async def act(cluster: Cluster) -> None:
         await harm(cluster, (await cluster.containers(service))[0])
 
-    return Fault(f"one {service} {name}", act, _OF_PROCESS)
+    return Fault(f"one {service} {name}", act, _longest(name))
 
 
 def _of_rabbitmq(rank: int, name: str, harm: Harm) -> Fault:
@@ -44,14 +49,14 @@ def _of_rabbitmq(rank: int, name: str, harm: Harm) -> Fault:
     async def act(cluster: Cluster) -> None:
         await harm(cluster, (await cluster.rabbitmq_nodes())[rank])
 
-    return Fault(f"RabbitMQ {f'follower {rank}' if rank else 'leader'} {name}", act, _OF_NODE)
+    return Fault(f"RabbitMQ {f'follower {rank}' if rank else 'leader'} {name}", act, _longest(name))
 
 
 def _of_mongodb(rank: int, name: str, harm: Harm) -> Fault:
     async def act(cluster: Cluster) -> None:
         await harm(cluster, (await cluster.mongodb_members())[rank])
 
-    return Fault(f"MongoDB {f'follower {rank}' if rank else 'primary'} {name}", act, _OF_ELECTION)
+    return Fault(f"MongoDB {f'follower {rank}' if rank else 'primary'} {name}", act, _ELECTION)
 
 
 async def upgrade(cluster: Cluster) -> None:
@@ -64,7 +69,7 @@ async def upgrade(cluster: Cluster) -> None:
 
 
 def upgrade_from(revision: str) -> Fault:
-    return Fault(f"rolling upgrade from {revision}", upgrade, _OF_PROCESS)
+    return Fault(f"rolling upgrade from {revision}", upgrade, _USUAL)
 
 
 def _alarm(name: str, command: str, alarming: str, usual: str) -> Fault:
@@ -73,10 +78,10 @@ def _alarm(name: str, command: str, alarming: str, usual: str) -> Fault:
     async def act(cluster: Cluster) -> None:
         await harm(cluster, (await cluster.rabbitmq_nodes())[0])
 
-    return Fault(f"RabbitMQ leader short of {name}, {SHORT} s", act, _OF_NODE, may_refuse=True)
+    return Fault(f"RabbitMQ leader short of {name}, {SHORT} s", act, _USUAL, may_refuse=True)
 
 
-_NONE = Fault("none", nothing, _OF_PROCESS)
+_NONE = Fault("none", nothing, _USUAL)
 _FROZEN, _CUT_OFF = f"suspended, {PARTITION} s", f"cut off, {PARTITION} s"
 _NETWORKS = ("broker", "database")
 
@@ -91,7 +96,7 @@ ALL = (
     _NONE,
     *(_of_service(service, "killed", kill) for service in SERVICES),
     *(_of_service(service, _FROZEN, freeze()) for service in SERVICES),
-    Fault("rolling restart of every service", rolling_restart, _OF_PROCESS),
+    Fault("rolling restart of every service", rolling_restart, _USUAL),
     *(_of_rabbitmq(rank, "killed", kill) for rank in range(3)),
     *(_of_rabbitmq(rank, "restarted", Cluster.restart) for rank in range(2)),
     _of_rabbitmq(0, f"in maintenance mode, {PARTITION} s", maintain),
@@ -109,7 +114,9 @@ ALL = (
     ),
     _alarm("memory", "set_vm_memory_high_watermark", *MEMORY),
     _alarm("disk", "set_disk_free_limit", *DISK),
-    Fault(f"one zone 200 ms away, with 2 % of packets lost, {PARTITION} s", slow_zone, 2.0),
+    Fault(
+        f"one zone 200 ms away, with 2 % of packets lost, {PARTITION} s", slow_zone, _BETWEEN_ZONES
+    ),
     *(
         _of_service(service, f"with its clock 5 minutes fast, {CLOCK} s", wrong_clock(service))
         for service in (SERVICES if FAKETIME.exists() else ())

@@ -5,7 +5,7 @@ import pytest
 from bench.resilience.cluster import Cluster
 from bench.resilience.harms import Fault
 from bench.resilience.load import Lookup
-from bench.resilience.report import Outcome, table, written
+from bench.resilience.loaded import Outcome, table, written
 
 
 async def nothing(_cluster: Cluster) -> None: ...
