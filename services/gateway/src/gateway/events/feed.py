@@ -89,8 +89,8 @@ class WatchedEvents:
 
     async def _compared(self, request: FeedRequest, caller: Caller) -> FeedPage:
         everyones = _of_companies(request, ()).filter.model_copy(update={"companies": ()})
-        asked = request.model_copy(update={"filter": everyones, "companies_only": True})
-        near = await self.events.page(asked, caller=caller)
+        companies_of_all = request.model_copy(update={"filter": everyones, "companies_only": True})
+        near = await self.events.page(companies_of_all, caller=caller)
         if request.latest or near.expired:
             return near
         if near.companies is None:

@@ -112,18 +112,18 @@ def codes_meant(name: str, words: str, stored: Stored) -> tuple[str, ...]:
 
     A division of industries stands for its codes.
     """
-    asked = _words(words)
+    wanted = _words(words)
     found = dict.fromkeys(
         code.code
         for code in codes_of(WORDS_OF[name], stored)
-        if any(_has(text, asked) for text in (code.text, code.text_en, code.short) if text)
+        if any(_has(text, wanted) for text in (code.text, code.text_en, code.short) if text)
     )
     if name != "industry":
         return tuple(found)
     divisions = [
         code
         for code, division in DIVISIONS.items()
-        if any(_has(text, asked) for text in (division.text, *division.keywords.split(", ")))
+        if any(_has(text, wanted) for text in (division.text, *division.keywords.split(", ")))
     ]
     return (*(code for code in found if code[:_DIVISION] not in divisions), *divisions)
 
@@ -140,15 +140,15 @@ def near_words(name: str, words: str, stored: Stored) -> list[str]:
     return nearest(wrong[0] if wrong else words, sorted(known), count=_MAX_NEAREST)
 
 
-def _has(text: str, asked: Sequence[str]) -> bool:
+def _has(text: str, wanted: Sequence[str]) -> bool:
     words = _words(text)
-    return bool(asked) and all(any(_is(word, each) for word in words) for each in asked)
+    return bool(wanted) and all(any(_is(word, each) for word in words) for each in wanted)
 
 
-def _is(word: str, asked: str) -> bool:
-    if len(asked) >= _INSIDE:
-        return asked in word
-    return word.startswith(asked) if len(asked) >= _BEGINNING else word == asked
+def _is(word: str, wanted: str) -> bool:
+    if len(wanted) >= _INSIDE:
+        return wanted in word
+    return word.startswith(wanted) if len(wanted) >= _BEGINNING else word == wanted
 
 
 def _words(text: str) -> list[str]:

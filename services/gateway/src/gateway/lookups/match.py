@@ -31,7 +31,13 @@ from common.contracts.match import (
     WeighedRecord,
 )
 from common.domain.sentences import unknown_names
-from common.domain.written import is_placeholder, plain_name, read_country
+from common.domain.written import (
+    is_personal_number,
+    is_placeholder,
+    plain,
+    plain_name,
+    read_country,
+)
 from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT
 from gateway.http.parameters import COUNTRY, invalid_parameters
@@ -43,7 +49,6 @@ from gateway.http.responses import (
     problem_document,
 )
 from gateway.lookups.batch import Charge
-from gateway.lookups.persons import is_private, may_be_person
 from gateway.problems import Problem, problem_of
 
 MATCH_PATH = "/api/match"
@@ -63,6 +68,46 @@ MAX_FIELD: Final = 300
 SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
 RECORD_FIELDS: Final = tuple(MatchRecord.model_fields)
 _TEXTS: Final = tuple(name for name in RECORD_FIELDS if name not in (ID, COUNTRY))
+
+_PRIVATE_WORDS: Final = frozenset({
+    "privat", "private", "privatperson", "privatkunde", "privatkunder", "privatadresse",
+})  # fmt: skip
+
+#: Common given names of Denmark and Norway.
+_GIVEN: Final = frozenset({
+    "alexander", "anders", "andreas", "anette", "anita", "anna", "anne", "annette", "arne",
+    "asbjørn", "astrid", "bent", "bente", "berit", "birgit", "birgitte", "birthe", "bjarne",
+    "bjørn", "bo", "brian", "britt", "camilla", "carl", "carsten", "cecilie", "charlotte",
+    "christian", "christina", "christoffer", "claus", "daniel", "david", "dorte", "dorthe",
+    "egil", "einar", "eirik", "elin", "elisabeth", "ellen", "else", "emil", "emma", "erik",
+    "erling", "eva", "finn", "flemming", "frederik", "fredrik", "freja", "geir", "gerd", "gitte",
+    "grete", "grethe", "gunn", "gunnar", "hanne", "hans", "harald", "hege", "heidi", "helge",
+    "helle", "henning", "henriette", "henrik", "ida", "inge", "inger", "ingrid", "ivar", "jacob",
+    "jakob", "jan", "jane", "janne", "jens", "jeppe", "jesper", "jette", "joachim", "john", "jon",
+    "jonas", "julie", "jørgen", "jørn", "karen", "kari", "karin", "karina", "karl", "katrine",
+    "kenneth", "kent", "kim", "kirsten", "kirsti", "kjell", "kjersti", "klaus", "knud", "knut",
+    "kristian", "kristin", "kristina", "kristoffer", "kurt", "lars", "lasse", "leif", "lene",
+    "linda", "line", "lis", "lisbeth", "lise", "lone", "lotte", "louise", "mads", "magne",
+    "magnus", "maja", "malene", "maren", "maria", "marianne", "marie", "marit", "marius",
+    "markus", "martin", "mathias", "mette", "michael", "mikkel", "mogens", "mona", "monica",
+    "morten", "nicolai", "niels", "nils", "nina", "ola", "olav", "ole", "oliver", "oskar", "otto",
+    "peder", "per", "peter", "pia", "poul", "preben", "ragnhild", "randi", "rasmus", "rita",
+    "roar", "robert", "rolf", "rune", "sander", "sanne", "sara", "simon", "sofia", "sofie",
+    "solveig", "sonja", "steen", "stein", "sten", "stig", "stine", "susanne", "sven", "svend",
+    "søren", "terje", "thomas", "thor", "tina", "tine", "tom", "tone", "tor", "torben", "tore",
+    "torill", "tove", "trine", "trond", "ulla", "unni", "vibeke", "victoria", "vidar", "wenche",
+    "åse", "øystein",
+})  # fmt: skip
+#: Common family names of both that end in another syllable than most.
+_FAMILY: Final = frozenset({
+    "aas", "bach", "bakke", "bakken", "bang", "beck", "berg", "berge", "bruun", "bråten", "dahl",
+    "dam", "eide", "frost", "haugen", "hagen", "hansson", "hauge", "holm", "juul", "kjær", "koch",
+    "krogh", "lie", "lund", "lunde", "lind", "martinussen", "moe", "moen", "myhre", "myklebust",
+    "møller", "nguyen", "nygaard", "ruud", "schmidt", "skov", "solberg", "strand", "sunde", "toft",
+    "thorsen", "vestergaard", "winther", "ødegård", "østergaard",
+})  # fmt: skip
+_FAMILY_ENDING: Final = "sen"
+_MIN_WORDS, _MAX_WORDS = 2, 5
 
 
 class RejectedRecord(NamedTuple):
@@ -128,7 +173,7 @@ def read_record(record_id: str, fields: Mapping[str, str]) -> MatchRecord | Matc
         reason = MatchReason.PLACEHOLDER
     elif country and read_country(country) is None:
         reason = MatchReason.COUNTRY_NOT_COVERED
-    elif is_private(said.get("name", ""), said.get("number", "")):
+    elif _is_private(said.get("name", ""), said.get("number", "")):
         reason = MatchReason.PERSON
     if reason is not None:
         return MatchResult(id=record_id, decision=MatchDecision.NONE, reason=reason)
@@ -152,14 +197,14 @@ class MatchAll:
         self, query: MatchQuery, *, caller: Caller
     ) -> list[MatchResult | RejectedRecord]:
         """Returns the result or problem of each record, in order and independent of the others."""
-        asked = [record for record in query.records if isinstance(record, MatchRecord)]
+        records = [record for record in query.records if isinstance(record, MatchRecord)]
         weighed = await asyncio.gather(
-            *(self._weighed(country, asked, query.limit, caller) for country in Country)
+            *(self._weighed(country, records, query.limit, caller) for country in Country)
         )
         results = iter(
             [
                 _result(record, dict(zip(Country, answers, strict=True)), query.limit)
-                for record, *answers in zip(asked, *weighed, strict=True)
+                for record, *answers in zip(records, *weighed, strict=True)
             ]
         )
         return [
@@ -256,7 +301,7 @@ def decided(
 
 
 def _reason(record: MatchRecord, unread: Set[str]) -> MatchReason:
-    if may_be_person(record.name or ""):
+    if _may_be_person(record.name or ""):
         return MatchReason.PERSON
     given = {name for name in SEARCHED if getattr(record, name)}
     return MatchReason.UNREADABLE if given <= unread else MatchReason.NOT_FOUND
@@ -290,3 +335,19 @@ def _member(result: MatchResult | RejectedRecord, request_id: str) -> dict[str, 
             field: value for field, value in candidate["evidence"].items() if value is not None
         }
     return written
+
+
+def _is_private(name: str, number: str) -> bool:
+    return is_personal_number(number) or any(
+        plain(text).casefold().strip("()") in _PRIVATE_WORDS for text in (name, number)
+    )
+
+
+def _may_be_person(name: str) -> bool:
+    # A given name before a family name. Businesses have such names too, so this explains only why
+    # a record has no company.
+    words = plain(name).casefold().replace(".", "").split()
+    if not _MIN_WORDS <= len(words) <= _MAX_WORDS:
+        return False
+    first, last = words[0].partition("-")[0], words[-1]
+    return first in _GIVEN and (last in _FAMILY or last.endswith(_FAMILY_ENDING))

@@ -126,8 +126,8 @@ def _query(place: int, key: str, query: object, country: Country, faults: Faults
     if text is not None and text.strip():
         fields[_field_of(text)] = text.strip()[:_MAX_VALUE]
     record = read_record(str(place), {**fields, "country": country})
-    asked = record if isinstance(record, MatchRecord) else None
-    return ReconcileQuery(key, asked, min(limit or DEFAULT_CANDIDATES, MAX_CANDIDATES))
+    to_match = record if isinstance(record, MatchRecord) else None
+    return ReconcileQuery(key, to_match, min(limit or DEFAULT_CANDIDATES, MAX_CANDIDATES))
 
 
 def _field_of(text: str) -> str:

@@ -214,7 +214,7 @@ class Reconciliation:
 
     async def get(self, request: web.Request) -> web.Response:
         """Handles GET: the manifest, a batch of queries or a request for data."""
-        answer = await self._answered(request, parameters_of(request))
+        answer = await self._answer(request, parameters_of(request))
         if answer is None:
             answer = manifest(country_of(request), self._links(request))
         return json_response(orjson.dumps(answer))
@@ -223,7 +223,7 @@ class Reconciliation:
         """Handles POST: a form with a batch of queries or a request for data."""
         if request.content_type != _FORM:
             raise UnsupportedMediaType(f"send the body as Content-Type: {_FORM}")
-        answer = await self._answered(request, read_form(await body_of(request)))
+        answer = await self._answer(request, read_form(await body_of(request)))
         if answer is None:
             raise invalid_parameters([(QUERIES, f"give {QUERIES}, {QUERY} or {EXTEND}")])
         return json_response(orjson.dumps(answer))
@@ -256,19 +256,17 @@ class Reconciliation:
             },
         )
 
-    async def _answered(
-        self, request: web.Request, parameters: Parameters
-    ) -> dict[str, Any] | None:
+    async def _answer(self, request: web.Request, parameters: Parameters) -> dict[str, Any] | None:
         given = _BatchQuery.parse(parameters)
         if given.query is not None:
-            answer = await self._reconciled(request, batch_of(given.query))
+            answer = await self._reconcile(request, batch_of(given.query))
             result: dict[str, Any] = answer[QUERY]
             return result
         if given.queries is not None:
-            return await self._reconciled(request, given.queries)
-        return None if given.extend is None else await self._extended(request, given.extend)
+            return await self._reconcile(request, given.queries)
+        return None if given.extend is None else await self._extend(request, given.extend)
 
-    async def _reconciled(self, request: web.Request, text: str) -> dict[str, Any]:
+    async def _reconcile(self, request: web.Request, text: str) -> dict[str, Any]:
         key, country = request[REQUEST_CONTEXT].required_key, country_of(request)
         queries = parse_queries(text, country)
         context = request[REQUEST_CONTEXT]
@@ -277,15 +275,15 @@ class Reconciliation:
         limit = max((query.limit for query in queries), default=1)
         results: dict[str, MatchResult] = {}
         if records:
-            asked = MatchQuery(records, limit)
-            for result in await self.match_all(asked, caller=context.caller):
+            found = await self.match_all(MatchQuery(records, limit), caller=context.caller)
+            for result in found:
                 if not isinstance(result, MatchResult):
                     # The protocol has no errors for single queries: the whole batch fails.
                     raise result.problem
                 results[result.id] = result
         return {query.key: {"result": _candidates(query, results)} for query in queries}
 
-    async def _extended(self, request: web.Request, text: str) -> dict[str, Any]:
+    async def _extend(self, request: web.Request, text: str) -> dict[str, Any]:
         context, country = request[REQUEST_CONTEXT], country_of(request)
         key, extension = context.required_key, parse_extension(text)
         context.quota = self.charge(key, max(len(extension.ids) - 1, 0))
@@ -393,11 +391,12 @@ class Completions:
         after: str | None = None
         # Bounded: a client that skips many suggestions may get a short page.
         for _ in range(1 + (skipped + SUGGESTED) // MAX_SUGGESTIONS):
-            asked = SuggestRequest(
+            suggestion = SuggestRequest(
                 country=country, text=text[:longest], limit=MAX_SUGGESTIONS, after=after
             )
             caller = request[REQUEST_CONTEXT].caller
-            page = orjson.loads((await self.suggestions.suggest(asked, caller=caller)).body)
+            reply = await self.suggestions.suggest(suggestion, caller=caller)
+            page = orjson.loads(reply.body)
             found += page["suggestions"]
             after = page["cursor"]
             if after is None:
