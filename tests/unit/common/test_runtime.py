@@ -14,6 +14,7 @@ from pymongo import AsyncMongoClient
 from pymongo.errors import (
     AutoReconnect,
     BulkWriteError,
+    ConfigurationError,
     OperationFailure,
     PyMongoError,
     WriteConcernError,
@@ -315,6 +316,7 @@ UNKNOWN_MODE = 79
         OperationFailure("Authentication failed.", code=18),
         OperationFailure("not authorized", code=13),
         WTimeoutError("too slow", code=64),
+        ConfigurationError("Sessions are not supported by this MongoDB deployment"),
         *(
             WriteConcernError("no majority", code=code)
             for code in (91, 189, 11600, 11602, 10107, 13435, 13436, 64)

@@ -225,6 +225,9 @@ def translated_errors() -> Iterator[None]:
             raise Unavailable("the database did not answer in time") from error
         if isinstance(error, pymongo.errors.OperationFailure) and error.code in _NOT_ALLOWED:
             raise Unavailable("the database rejects this service's credentials") from error
+        if isinstance(error, pymongo.errors.ConfigurationError) and "Sessions" in str(error):
+            # A member that answers before its state in the replica set is known.
+            raise Unavailable("a member of the database is starting") from error
         if _lacks_majority(error):
             raise Unavailable("no majority of the database has acknowledged the write") from error
         raise
