@@ -194,7 +194,7 @@ async def test_listing_dead_letters_fifty_times_loses_none(own: Broker) -> None:
     expiring = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "letters"}
     work = Queue("work", {**expiring, "x-message-ttl": 0})
     async with await aio_pika.connect(own.url) as connection:
-        await declare(await connection.channel(), Topology(queues=(letters_queue, work)))
+        await declare(await connection.channel(), SOON, Topology(queues=(letters_queue, work)))
     await own.publisher.publish(b"late", routing_key="work")
     await eventually(lambda: own.depths.ready("letters"), lambda depth: depth == 1)
 

@@ -26,6 +26,9 @@ from common.runtime.tasks import background, delays
 #: Exceptions of the libraries when the broker is unavailable, refuses, or closes a channel.
 _BROKER_ERRORS = (aiormq.exceptions.AMQPError, OSError, TimeoutError, RuntimeError)
 
+#: Declares over a channel, within a timeout in seconds.
+Declaration = Callable[[AbstractChannel, float | None], Awaitable[object]]
+
 log = structlog.get_logger()
 
 
@@ -112,7 +115,7 @@ class SupervisedConnection:
         self._blocked = False
         self._transport = ContentTransport(self._nodes)
         self._own_queues: dict[str, AbstractChannel] = {}
-        self._declarations: dict[str, Callable[[], Awaitable[object]]] = {}
+        self._declarations: dict[str, Declaration] = {}
         self.name = name
         _LOST.labels(name)  # Prometheus sees no increase in a counter's first sample
 
@@ -150,6 +153,7 @@ class SupervisedConnection:
     def lost(self, reason: str) -> None:
         """Reports a failure on the connection, which is then replaced."""
         if self._lost is not None and not self._lost.done():
+            self._attached.clear()
             self._lost.set_result(reason)
 
     async def open_channel(
@@ -182,13 +186,13 @@ class SupervisedConnection:
         self._own_queues[queue.name] = channel
         return queue
 
-    async def declare(self, name: str, declaration: Callable[[], Awaitable[object]]) -> None:
+    async def declare(self, name: str, channel: AbstractChannel, declaration: Declaration) -> None:
         """Declares the exchanges and bindings of a queue, now and every few seconds.
 
         `declaration` is idempotent. Without a binding that somebody has deleted, a queue receives
         nothing, though every connection is up.
         """
-        await declaration()
+        await declaration(channel, CONNECT_TIMEOUT)
         self._declarations[name] = declaration
 
     def disown_queue(self, name: str) -> None:
@@ -261,7 +265,7 @@ class SupervisedConnection:
         """
         async with background(
             _repeat(QUEUE_INTERVAL, self._check_own_queue, lost),
-            _repeat(DECLARE_INTERVAL, self._declare_again, lost),
+            self._declare_again(connection),
         ):
             while not lost.done():
                 if not await _is_unblocked(connection):
@@ -278,9 +282,24 @@ class SupervisedConnection:
             self._own_queues[name] = self._own_queues.pop(name)  # the last to be checked again
             await channel.declare_queue(name, passive=True, timeout=CONNECT_TIMEOUT)
 
-    async def _declare_again(self) -> None:
-        for declaration in list(self._declarations.values()):
-            await declaration()
+    async def _declare_again(self, connection: AbstractConnection) -> None:
+        """Repeats the declarations, over a channel of its own and without a timeout.
+
+        While one node of the broker hangs, others do not answer a binding. Nothing may wait for it,
+        and a call that is cancelled closes its channel.
+        """
+        channel: AbstractChannel | None = None
+        while True:
+            await asyncio.sleep(DECLARE_INTERVAL)
+            try:
+                with broker_calls():
+                    if channel is None or channel.is_closed:
+                        channel = connection.channel(publisher_confirms=False)
+                        await channel.initialize()
+                    for declaration in list(self._declarations.values()):
+                        await declaration(channel, None)
+            except BrokerUnavailable as error:
+                log.debug("broker.declare_failed", connection=self.name, reason=reason_of(error))
 
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from enum import StrEnum
+from functools import partial
 from random import Random
 from typing import Any, Protocol, assert_never
 
@@ -165,7 +166,9 @@ class Consumer:
         """Declares the topology and consumes the queue."""
         channel = await self._supervised.open_channel(connection, confirms=False)
         await channel.set_qos(prefetch_count=self._prefetch, timeout=CONNECT_TIMEOUT)
-        await self._supervised.declare(self._queue_name, lambda: declare(channel, self._topology))
+        await self._supervised.declare(
+            self._queue_name, channel, partial(declare, topology=self._topology)
+        )
         self._channel = channel
         queue = await channel.get_queue(self._queue_name, ensure=False)
         await self._in_flight.begin(queue, self._take)

@@ -49,7 +49,7 @@ class Publisher:
     async def attach(self, connection: AbstractConnection) -> None:
         """Opens a channel with confirms and declares the topology."""
         channel = await self._supervised.open_channel(connection, confirms=True)
-        await declare(channel, self._topology)
+        await declare(channel, CONNECT_TIMEOUT, self._topology)
         self._channel = channel
 
     def detach(self) -> None:
@@ -119,7 +119,7 @@ class Broadcaster:
     async def attach(self, connection: AbstractConnection) -> None:
         """Opens the channel and declares the exchange."""
         channel = await self._supervised.open_channel(connection, confirms=False)
-        await declare(channel, Topology(topic_exchanges=(self._exchange,)))
+        await declare(channel, CONNECT_TIMEOUT, Topology(topic_exchanges=(self._exchange,)))
         self._channel = channel
 
     def detach(self) -> None:
@@ -163,11 +163,12 @@ class BroadcastReceiver:
             channel, {"x-max-length": MAX_WAITING, "x-overflow": "drop-head"}
         )
 
-        async def bind() -> None:
-            await declare(channel, Topology(topic_exchanges=(self._exchange,)))
-            await queue.bind(self._exchange, "#", timeout=CONNECT_TIMEOUT)
+        async def bind(channel: AbstractChannel, timeout: float | None) -> None:
+            await declare(channel, timeout, Topology(topic_exchanges=(self._exchange,)))
+            own = await channel.get_queue(queue.name, ensure=False)
+            await own.bind(self._exchange, "#", timeout=timeout)
 
-        await self._supervised.declare(queue.name, bind)
+        await self._supervised.declare(queue.name, channel, bind)
 
         async def take(message: AbstractIncomingMessage) -> None:
             self._receive(message.body)

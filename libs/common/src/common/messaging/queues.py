@@ -37,18 +37,16 @@ class Topology:
     queues: tuple[Queue, ...] = ()
 
 
-async def declare(channel: AbstractChannel, topology: Topology) -> None:
-    """Declares everything, durably; idempotent."""
+async def declare(channel: AbstractChannel, timeout: float | None, topology: Topology) -> None:
+    """Declares everything, durably, each within `timeout` seconds; idempotent."""
     for name in topology.topic_exchanges:
-        await channel.declare_exchange(
-            name, ExchangeType.TOPIC, durable=True, timeout=CONNECT_TIMEOUT
-        )
+        await channel.declare_exchange(name, ExchangeType.TOPIC, durable=True, timeout=timeout)
     for queue in topology.queues:
         declared = await channel.declare_queue(
-            queue.name, durable=True, arguments=queue.arguments, timeout=CONNECT_TIMEOUT
+            queue.name, durable=True, arguments=queue.arguments, timeout=timeout
         )
         if queue.exchange is not None:
-            await declared.bind(queue.exchange, "#", timeout=CONNECT_TIMEOUT)
+            await declared.bind(queue.exchange, "#", timeout=timeout)
 
 
 #: Messages in a queue from which on it counts as slow: none is lost, so none is published again.
@@ -67,7 +65,7 @@ class QueueDepths:
         """Opens the channel and declares the queues."""
         channel = await self._supervised.open_channel(connection, confirms=False)
         # A passive declare of a missing queue would close the channel.
-        await declare(channel, self._topology)
+        await declare(channel, CONNECT_TIMEOUT, self._topology)
         self._channel = channel
 
     def detach(self) -> None:
@@ -229,7 +227,7 @@ async def dead_letters(url: str, queue: Queue) -> AsyncIterator[DeadLetters]:
     try:
         with broker_calls():
             channel = await connection.channel(publisher_confirms=True, on_return_raises=True)
-            await declare(channel, Topology(queues=(queue,)))
+            await declare(channel, CONNECT_TIMEOUT, Topology(queues=(queue,)))
         yield DeadLetters(channel, queue.name)
     finally:
         await connection.close()

@@ -12,13 +12,13 @@ from uuid import uuid4
 
 import structlog
 from aio_pika import ExchangeType
-from aio_pika.abc import AbstractConnection
+from aio_pika.abc import AbstractChannel, AbstractConnection
 from prometheus_client import Counter, Gauge, Histogram
 
 from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL, Failure, FailureCode, Unavailable
 from common.contracts.topology import REQUESTS_ARGUMENTS
-from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
+from common.messaging.connection import SupervisedConnection
 from common.messaging.consumer import InFlightHandlers
 from common.messaging.rpc import (
     NO_HEADERS,
@@ -84,16 +84,17 @@ class _Listener:
         queue = await self.supervised.declare_own_queue(channel, REQUESTS_ARGUMENTS)
         self.own_queue = queue.name
 
-        async def bind() -> None:
+        async def bind(channel: AbstractChannel, timeout: float | None) -> None:
             exchange = await channel.declare_exchange(
-                self._queue_name, ExchangeType.FANOUT, durable=True, timeout=CONNECT_TIMEOUT
+                self._queue_name, ExchangeType.FANOUT, durable=True, timeout=timeout
             )
-            await queue.bind(exchange, timeout=CONNECT_TIMEOUT)
+            own = await channel.get_queue(queue.name, ensure=False)
+            await own.bind(exchange, timeout=timeout)
 
         content = await self.supervised.content_of(channel)
         content.take(delivered=lambda message: self._take(message, self, content))
         if await self.in_flight.begin(queue, never, no_ack=True):
-            await self.supervised.declare(queue.name, bind)
+            await self.supervised.declare(queue.name, channel, bind)
 
     def detach(self) -> None:
         """Forgets the requests in flight: no reply can be sent over a lost connection."""
