@@ -165,16 +165,18 @@ def _seems(beginning: bytes) -> str:
 
 
 _BLANK = re.compile(r"[ \t\r\n,]*+")
-_STRING = r'"(?:[^"\\]|\\.)*+"'
+# Repeated groups are atomic, not possessive: a possessive group fails to match before Python 3.11.5
+# (gh-106052), and Debian 12 has 3.11.2.
+_STRING = r'"(?>(?:[^"\\]|\\.)*)"'
 #: A member of an object before its list of records: a text, a number, or a small object.
 _MEMBER = (
     rf"\s*+{_STRING}\s*+:\s*+"
-    rf'(?:{_STRING}|[^\s"{{}}\[\],]++|\{{(?:[^{{}}\[\]]|\{{[^{{}}\[\]]*+\}})*+\}})\s*+,'
+    rf'(?:{_STRING}|[^\s"{{}}\[\],]++|\{{(?>(?:[^{{}}\[\]]|\{{[^{{}}\[\]]*+\}})*)\}})\s*+,'
 )
 #: The beginning of a page of Elasticsearch, HAL or Peppol, up to its list of records.
 _PAGE = re.compile(
-    rf'\{{(?:{_MEMBER})*+\s*+"(?:'
-    rf'bc"\s*+:\s*+\[|hits"\s*+:\s*+\{{(?:{_MEMBER})*+\s*+"hits"\s*+:\s*+\[|'
+    rf'\{{(?>(?:{_MEMBER})*)\s*+"(?:'
+    rf'bc"\s*+:\s*+\[|hits"\s*+:\s*+\{{(?>(?:{_MEMBER})*)\s*+"hits"\s*+:\s*+\[|'
     r'_embedded"\s*+:\s*+\{\s*+"\w++"\s*+:\s*+\[)',
     re.DOTALL,
 )
