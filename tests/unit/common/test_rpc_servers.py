@@ -29,6 +29,19 @@ def test_the_server_with_the_fewest_messages_is_the_best_and_a_suspect_one_the_l
     assert servers.best() is second
 
 
+def test_a_server_that_refuses_comes_after_one_that_is_late() -> None:
+    servers = a_route_queue("refused", 2).servers
+    first, second = servers
+    first.is_suspect = first.is_refusing = second.is_suspect = True
+    second.in_flight = 1
+
+    best = servers.best()
+    servers.introduced("queue 0", "server 0", 1)
+
+    assert best is second
+    assert servers.best() is first
+
+
 def test_a_server_gets_messages_in_the_queue_from_which_it_answered_a_question_first() -> None:
     servers = a_route_queue("queues", 1).servers
     [server] = servers

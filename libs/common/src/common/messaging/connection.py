@@ -84,8 +84,10 @@ HEARTBEAT = 10
 #: of the connection's own queues: it loses all queues of a node together, and calls wait for it.
 FLOW_INTERVAL = 0.1
 QUEUE_INTERVAL = 0.25
-#: Seconds between two declarations of what an operator may delete while connections stay up.
+#: Seconds between two checks of what an operator may delete while connections stay up, and how many
+#: of them until all of it is declared again: every node of a cluster takes part in a binding.
 DECLARE_INTERVAL = 5.0
+DECLARE_ALL = 12
 
 _UP = Gauge("broker_connection_up", "Whether a connection is usable", ["connection"])
 _LOST = Counter("broker_connections_lost_total", "Connections that were lost", ["connection"])
@@ -115,7 +117,7 @@ class SupervisedConnection:
         self._blocked = False
         self._transport = ContentTransport(self._nodes)
         self._own_queues: dict[str, AbstractChannel] = {}
-        self._declarations: dict[str, Declaration] = {}
+        self._declarations: dict[str, tuple[Declaration, str | None]] = {}
         self.name = name
         _LOST.labels(name)  # Prometheus sees no increase in a counter's first sample
 
@@ -186,14 +188,22 @@ class SupervisedConnection:
         self._own_queues[queue.name] = channel
         return queue
 
-    async def declare(self, name: str, channel: AbstractChannel, declaration: Declaration) -> None:
+    async def declare(
+        self,
+        name: str,
+        channel: AbstractChannel,
+        declaration: Declaration,
+        *,
+        exchange: str | None = None,
+    ) -> None:
         """Declares the exchanges and bindings of a queue, now and every few seconds.
 
-        `declaration` is idempotent. Without a binding that somebody has deleted, a queue receives
-        nothing, though every connection is up.
+        Without a binding that somebody has deleted, a queue receives nothing, though every
+        connection is up. With `exchange`, only that is looked for so often, and the idempotent
+        `declaration` is repeated each minute and where it is missing.
         """
         await declaration(channel, CONNECT_TIMEOUT)
-        self._declarations[name] = declaration
+        self._declarations[name] = declaration, exchange
 
     def disown_queue(self, name: str) -> None:
         """The queue may be deleted from now on."""
@@ -289,17 +299,25 @@ class SupervisedConnection:
         and a call that is cancelled closes its channel.
         """
         channel: AbstractChannel | None = None
+        # At different moments in different processes.
+        left = self._random.randint(1, DECLARE_ALL)
         while True:
             await asyncio.sleep(DECLARE_INTERVAL)
+            left = DECLARE_ALL if left == 0 else left - 1
             try:
                 with broker_calls():
                     if channel is None or channel.is_closed:
                         channel = connection.channel(publisher_confirms=False)
                         await channel.initialize()
-                    for declaration in list(self._declarations.values()):
-                        await declaration(channel, None)
+                    for declaration, exchange in list(self._declarations.values()):
+                        if exchange is None or left == 0:
+                            await declaration(channel, None)
+                        else:
+                            # Known to the node that is asked. A missing one closes the channel.
+                            await channel.get_exchange(exchange)
             except BrokerUnavailable as error:
-                log.debug("broker.declare_failed", connection=self.name, reason=reason_of(error))
+                log.info("broker.declaring_again", connection=self.name, reason=reason_of(error))
+                left = 1
 
     async def _until_unblocked(
         self, connection: AbstractConnection, lost: asyncio.Future[str]

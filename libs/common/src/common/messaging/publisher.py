@@ -168,7 +168,7 @@ class BroadcastReceiver:
             own = await channel.get_queue(queue.name, ensure=False)
             await own.bind(self._exchange, "#", timeout=timeout)
 
-        await self._supervised.declare(queue.name, channel, bind)
+        await self._supervised.declare(queue.name, channel, bind, exchange=self._exchange)
 
         async def take(message: AbstractIncomingMessage) -> None:
             self._receive(message.body)

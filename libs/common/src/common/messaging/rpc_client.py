@@ -250,7 +250,7 @@ class RpcClient:
         if batch is None:
             self._introduced(link, reply)
             return
-        batch.server.is_suspect = False
+        batch.server.is_suspect = batch.server.is_refusing = False
         batch.end()
         if batch.route_queue.pending:
             self._pump_soon(batch.route_queue)
@@ -266,13 +266,13 @@ class RpcClient:
 
     def _refused(self, batch: Batch, calls: Sequence[Call]) -> None:
         route_queue = batch.route_queue
-        batch.server.is_suspect = len(calls) == len(batch.calls)
+        batch.server.is_suspect = batch.server.is_refusing = len(calls) == len(batch.calls)
         # The other message of a repeated call may still be answered.
         others = {*route_queue.pending}.union(*(other.calls for other in self._sent.values()))
         calls = [call for call in calls if call not in others]
         best = route_queue.servers.best()
         again: list[Call] = []
-        if best is not None and best is not batch.server and not best.is_suspect:
+        if best is not None and best is not batch.server and not best.is_refusing:
             again = [call for call in calls if call.is_repeatable and not call.was_refused]
         for call in again:
             call.was_refused = True

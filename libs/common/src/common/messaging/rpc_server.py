@@ -94,7 +94,7 @@ class _Listener:
         content = await self.supervised.content_of(channel)
         content.take(delivered=lambda message: self._take(message, self, content))
         if await self.in_flight.begin(queue, never, no_ack=True):
-            await self.supervised.declare(queue.name, channel, bind)
+            await self.supervised.declare(queue.name, channel, bind, exchange=self._queue_name)
 
     def detach(self) -> None:
         """Forgets the requests in flight: no reply can be sent over a lost connection."""

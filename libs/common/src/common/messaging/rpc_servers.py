@@ -94,7 +94,15 @@ class Route:
 class Server:
     """A process that serves a route."""
 
-    __slots__ = ("answered", "asked_at", "in_flight", "is_suspect", "name", "queues")
+    __slots__ = (
+        "answered",
+        "asked_at",
+        "in_flight",
+        "is_refusing",
+        "is_suspect",
+        "name",
+        "queues",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -105,12 +113,14 @@ class Server:
         #: True if it has refused requests or let them wait, and nothing has arrived from it since.
         #: It gets messages if no other server is left.
         self.is_suspect = False
+        #: True if it has refused all requests of a message: one that is only late is better.
+        self.is_refusing = False
         #: The last question that it has answered, and the time at which it was last asked.
         self.answered = 0
         self.asked_at = float("-inf")
 
 
-_LOAD = attrgetter("is_suspect", "in_flight")
+_LOAD = attrgetter("is_refusing", "is_suspect", "in_flight")
 
 
 class Servers:
@@ -144,7 +154,7 @@ class Servers:
         if is_new:
             self._by_queue[queue] = server
             server.queues.append(queue)
-        server.is_suspect = False
+        server.is_suspect = server.is_refusing = False
         if question > server.answered:
             server.answered = question
             server.queues.sort(key=lambda each: each != queue)
