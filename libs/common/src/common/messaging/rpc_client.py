@@ -2,7 +2,7 @@
 
 Calls of the same moment share a message to the least busy server (ADR 0039). A read is sent to
 another server when its server or its connection is lost or it is refused, and it is asked once
-more after `PATIENCE` seconds without a reply (ADR 0072).
+more after `PATIENCE` seconds without a reply (ADR 0073).
 """
 
 import asyncio

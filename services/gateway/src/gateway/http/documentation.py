@@ -225,7 +225,8 @@ class Guides:
 def guides() -> Guides:
     """Returns the guides of this release."""
     folder = next(each for each in _FOLDERS if each.is_dir())
-    files = (file for file in folder.rglob("*") if file.is_file())
+    # A verifier that was imported leaves its bytecode.
+    files = (file for file in folder.rglob("*.*") if file.is_file() and file.suffix != ".pyc")
     pages = {_page_of(file.relative_to(folder).as_posix()): file for file in files}
     return Guides({**pages, _STYLE_PAGE: _STYLE})
 
