@@ -23,11 +23,14 @@ class Members:
     #: Those that hang, and those that are gone.
     hanging: list[Any]
     failing: list[Any] = field(default_factory=list)
+    hanging_once: list[Any] = field(default_factory=list)
     read_preference: Any = None
     asked: list[Any] = field(default_factory=list)
 
     def with_options(self, read_preference: Any) -> Self:
-        return type(self)(self.hanging, self.failing, read_preference, self.asked)
+        return type(self)(
+            self.hanging, self.failing, self.hanging_once, read_preference, self.asked
+        )
 
     async def command(self, _name: str, *, read_preference: Any) -> None:
         await self.answer(read_preference)
@@ -36,6 +39,9 @@ class Members:
         self.asked.append(preference)
         if preference in self.failing:
             raise AutoReconnect("the member is gone")
+        if preference in self.hanging_once:
+            self.hanging_once.remove(preference)
+            await asyncio.Event().wait()
         if preference in self.hanging:
             await asyncio.Event().wait()
 
@@ -84,6 +90,26 @@ async def test_the_primary_is_read_again_after_a_while(monkeypatch: pytest.Monke
     await companies.find_one({})
 
     assert members.asked == [PRIMARY, SECONDARY, PRIMARY]
+
+
+async def test_another_secondary_is_read_when_one_that_is_back_hangs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("common.mongo.SECONDARY_PATIENCE", PATIENCE)
+    members = Members(hanging=[PRIMARY], hanging_once=[SECONDARY])
+
+    found = await reads_of(members)["companies"].find_one({})
+
+    assert found == {"_id": "dk:12345674"}
+    assert members.asked == [PRIMARY, SECONDARY, SECONDARY]
+
+
+async def test_an_error_of_every_member_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("common.mongo.SECONDARY_PATIENCE", 0.0)
+    members = Members(hanging=[PRIMARY], failing=[SECONDARY])
+
+    with pytest.raises(Unavailable):
+        await reads_of(members)["companies"].find_one({})
 
 
 async def test_an_error_of_the_driver_is_unavailable() -> None:

@@ -30,7 +30,7 @@ from pymongo.monitoring import (
 )
 
 from common.contracts.failures import Unavailable
-from common.runtime.tasks import CannotContinue, background, wait_for
+from common.runtime.tasks import CannotContinue, background, hedged, wait_for
 
 Client = AsyncMongoClient[dict[str, Any]]
 Database = AsyncDatabase[dict[str, Any]]
@@ -330,6 +330,8 @@ Document = dict[str, Any]
 
 #: Seconds that a read waits for the primary; one takes a millisecond.
 PATIENCE = 0.3
+#: Seconds that a secondary has to answer until another is read as well.
+SECONDARY_PATIENCE = 0.1
 #: Seconds for which the primary is spared reads after one waited for it in vain.
 _SPARED = 1.0
 
@@ -339,7 +341,9 @@ class Reads:
 
     The driver notices a closed connection at once, but a primary that hangs or is cut off only
     after timeouts that outlast a lookup. So a read that the primary has not answered within
-    `PATIENCE` is made from a secondary, which may lack the last moments.
+    `PATIENCE` is made from a secondary, which may lack the last moments; and from another one if
+    that does not answer either. Rows of the table of faults: a primary that is stepped down,
+    restarted or cut off, after which a member that is back does not answer for seconds.
     """
 
     def __init__(
@@ -372,7 +376,8 @@ class Reads:
                     async with asyncio.timeout(self._patience):
                         return await read(primary)
                 self._away_until = clock() + _SPARED
-            return await read(secondary)
+            # Of two secondaries the driver chooses the one with fewer operations.
+            return await hedged(lambda: read(secondary), after=SECONDARY_PATIENCE)
 
 
 async def _ping(database: Database) -> None:

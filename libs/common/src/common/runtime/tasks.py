@@ -76,6 +76,34 @@ async def repeat(  # noqa: PLR0913 (a job, its times and its log events)
                 await asked.wait()
 
 
+async def hedged(start: Callable[[], Awaitable[T]], *, after: float) -> T:
+    """Returns what a call returns, or a second one that starts `after` seconds without a result.
+
+    Raises its error only when both have failed.
+    """
+    tasks = {_started(start)}
+    try:
+        done, running = await asyncio.wait(tasks, timeout=after)
+        if running:
+            tasks.add(_started(start))
+            running = set(tasks)
+        while running:
+            done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            if any(task.exception() is None for task in done):
+                break
+        return min(done, key=lambda task: task.exception() is not None).result()
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _started(start: Callable[[], Awaitable[T]]) -> asyncio.Future[T]:
+    task = asyncio.ensure_future(start())
+    # The error of a call whose result is no longer waited for is not reported.
+    task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    return task
+
+
 async def wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
     """Returns the result within a time, as `asyncio.wait_for` of Python 3.12 does."""
     async with asyncio.timeout(timeout):
