@@ -1,4 +1,4 @@
-"""What a fault does to a container or a zone; each function returns when that is over."""
+"""The harm that a fault does to a container or a zone; each function returns when it is over."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -28,7 +28,7 @@ UNSET: Final = "set-images.invalid/"
 _INDEXED = ("gateway", "ingest", "webhook-registry")
 _REPLACING = ("ingest", "webhook-registry")
 _NAME: Final = "app.kubernetes.io/name"
-#: What a Job's pod does not take over from the pods of its service.
+#: Fields that a Job's pod does not take over from the pods of its service.
 _OF_SERVICES = ("initContainers", "topologySpreadConstraints", "priorityClassName")
 #: Seconds for one answer of the cluster, and for a step: an index may take hours.
 _ANSWER, _TIMEOUT = 60.0, 24 * 3600.0

@@ -40,7 +40,7 @@ def test_the_order_of_a_release_is_one() -> None:
 
 
 def typed(*words: str, failing: str = "no service") -> tuple[list[str], str]:
-    """What kubectl was told, and the error if the command failed."""
+    """The calls of kubectl, and the error if the command failed."""
     kubectl = Kubectl(failing=failing)
     try:
         main([words[0], "--look-every=0", *words[1:]], kubectl)

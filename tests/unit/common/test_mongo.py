@@ -20,7 +20,7 @@ PATIENCE = 0.01
 class Members:
     """A database whose members answer by their read preference, or hang."""
 
-    #: Those that hang, and those that are gone.
+    #: Members that hang, are gone, or hang at their next read.
     hanging: list[Any]
     failing: list[Any] = field(default_factory=list)
     hanging_once: list[Any] = field(default_factory=list)

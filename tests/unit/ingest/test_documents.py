@@ -18,6 +18,8 @@ from ingest.registers import table
 from tests.builders.companies import TODAY, parsed
 
 Json = dict[str, Any]
+#: Fields of records that are JSON lists.
+LISTS = ("owner_list", "role_list")
 
 
 def cases() -> Iterator[Any]:
@@ -61,9 +63,6 @@ def shown(record: Record) -> Json:
     plain: Json = _without_empty(json.loads(json.dumps(fields, default=_plain)))
     later = [{"from": str(day), **changes(plain, shown(each))} for day, each in upcoming]
     return {**plain, "upcoming": later} if later else plain
-
-
-LISTS = ("owner_list", "role_list")
 
 
 def changes(before: Json, after: Json) -> Json:

@@ -47,7 +47,7 @@ from tests.builders.companies import parsed
 README = Path(register_samples.__file__).parents[2] / "README.md"
 
 Stream = Callable[..., Iterator[dict[str, Any]]]
-#: What registers call a number, the digest of some documents, and fields that they never state.
+#: The registers' name of a number, the digest of some documents, and fields that they never state.
 STREAMS: list[tuple[Stream, str, str, RegisterSource, str]] = [
     (
         companies_no,

@@ -68,7 +68,7 @@ _FIELDS: Final = {"vat": "number", "produ": "number", "phone": "phone", "name": 
     SEARCH: "name",
 }
 
-#: What follows the street in an address, in this order, which people write in cells of their own.
+#: The parts of an address after the street, in this order, if they have cells of their own.
 _PARTS: Final = (
     "husnr husnummer husnrfra husnummerfra husnrnummer housenumber houseno housenr gatenr"
     " gatenummer vejnr veinr",

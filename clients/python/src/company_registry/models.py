@@ -25,7 +25,7 @@ Include = Literal[
 ]
 
 
-#: What the companies have in common that match as well as the one of a lookup, by its type.
+#: The property that the other matches of a lookup share with the one found, by its type.
 _SHARED = {
     "name": "have this name",
     "phone": "have this phone number",
@@ -308,9 +308,9 @@ class EventCompany(Model):
     shares: int | None = None
     #: The statutory purpose.
     purpose: str | None = None
-    #: What the company says that it does.
+    #: The company's own description of its business.
     activity: str | None = None
-    #: Who may sign for the company, in the register's words.
+    #: The register's words on the authority to sign.
     signing_rule: str | None = None
     audit_waived: bool | None = None
     financial_year: FinancialYear | None = None

@@ -13,7 +13,7 @@ _OLE: Final = b"\xd0\xcf\x11\xe0"
 _ENCRYPTED: Final = "EncryptedPackage".encode("utf-16-le")
 
 _LOCKED: Final = "is protected by a password: save it without one"
-#: What a file is, by its beginning, without spaces, in lower case.
+#: The format of a file by its beginning, without spaces, in lower case.
 _OTHERS: Final = (
     (
         (b"<!doctypehtml", b"<html", b"<table", b"<head", b"<meta", b"<body", b"<style"),
@@ -24,7 +24,7 @@ _OTHERS: Final = (
     ((b"%pdf",), "is a PDF, and no spreadsheet"),
     ((b"{\\rtf",), "is a text document (RTF): save its table as XLSX or CSV"),
 )
-#: What an archive is, by the name of a file in it.
+#: The format of an archive by the name of a file in it.
 _ARCHIVES: Final = {
     b"Index/Document.iwa": "is a document of Numbers or Pages: export it as XLSX or CSV",
     b"word/document.xml": "is a text document (DOCX): save its table as XLSX or CSV",

@@ -35,7 +35,7 @@ HELD_NAMES = "held_names"
 UNITS = "production_units"
 PARTICIPANTS = "participants"
 TOMBSTONES = "tombstones"
-#: What is to come of companies and units, until its day (ADR 0068).
+#: Changes of companies and units that are to come, until their day (ADR 0068).
 UPCOMING = "upcoming"
 LOADS = "loads"
 CURSORS = "cursors"

@@ -223,7 +223,7 @@ class FirstAttempts:
             self.new.end(group, len(deliveries) - started)
             for limit_key, _ in in_slots.values():
                 self.slots.release(limit_key)
-        # Those that an interrupted fan-out has stored are claimed, unless they were attempted.
+        # Rows that an interrupted fan-out has stored are claimed, unless they were attempted.
         existing = [_task(one) for one in rows if one.begins and one.id in in_slots]
         await asyncio.gather(*(self.attempts.deliver(one, more=False) for one in existing))
         others = [_task(one) for one in rows if not one.begins and one.cancelled is None]

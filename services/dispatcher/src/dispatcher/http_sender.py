@@ -92,7 +92,7 @@ class BoundedResponseHandler(ResponseHandler):
 
 
 def _end_of_slice(data: bytes, start: int) -> int:
-    # What follows a head is parsed after it: aiohttp drops a status in one read with a fault.
+    # Bytes after a head are parsed after it: aiohttp drops a status in one read with a fault.
     end = _LINE_END.match(data, start) or _BLANK_LINE.search(data, start, start + _SLICE)
     return start + _SLICE if end is None else end.end()
 

@@ -38,7 +38,7 @@ class Plan:
     type: str
     #: The columns that make up the term.
     term: tuple[int, ...]
-    #: Those of the postal code and the town, which complete an address.
+    #: The columns of the postal code and the town, which complete an address.
     place: tuple[int, ...]
     #: None if the sheet has no such column.
     country: int | None

@@ -55,7 +55,7 @@ class _Entry(NamedTuple):
     row: int = 0
 
 
-#: What is wrong with an entry.
+#: The fault of an entry.
 _Fault = dict[str, str | int]
 
 

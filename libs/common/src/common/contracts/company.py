@@ -210,9 +210,9 @@ class Company(Contract):
     shares: int | None = None
     #: The statutory purpose.
     purpose: str | None = None
-    #: What the company says that it does; Norway only.
+    #: The company's own description of its business; Norway only.
     activity: str | None = None
-    #: Who may sign for the company, in the register's words; Norway lists signatories as roles.
+    #: The register's words on the authority to sign; Norway lists signatories as roles.
     signing_rule: str | None = None
     #: True if the company has waived its audit.
     audit_waived: bool | None = None

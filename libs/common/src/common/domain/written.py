@@ -65,7 +65,7 @@ _DATE: Final = re.compile(
     r"[0-3]?[0-9]([.-])[01]?[0-9]\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}([.-])[01][0-9]\2[0-3][0-9]"
 )
 _WORD: Final = re.compile(r"[^\W\d_]+")
-#: What may stand between words and digits.
+#: Characters that may stand between words and digits.
 _PUNCTUATION: Final = re.compile(r"""[^\W\d_]+|[\s.,:;#°ºª№()\[\]<>/|*'"’“”☎✆📞📱\-‐-―]+""")
 _INITIALS: Final = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]\.){2,}")
 _COMPOUND: Final = re.compile(r"([^\W\d_]+?)(?:nr|nummer|number|no)")

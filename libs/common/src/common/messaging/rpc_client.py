@@ -243,7 +243,7 @@ class RpcClient:
         self._links.ask(route_queue.route.queue)
         return True
 
-    # What comes back
+    # Replies, returned messages and losses
 
     def _replied(self, link: Link, reply: Content) -> None:
         batch = self._sent.pop(reply.correlation_id, None)

@@ -91,7 +91,7 @@ class RegisterSource:
 #: MongoDB refuses a document over 16 MB, and with it the whole batch that contains it. An event may
 #: have a company's record, and the values of before and after a change of all of it.
 MAX_STORED: Final = 2 << 20
-#: What an item of a list takes in the database besides its text.
+#: Bytes that an item of a list takes in the database besides its text.
 _ITEM_SIZE: Final = 20
 
 

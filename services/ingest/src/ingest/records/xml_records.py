@@ -9,7 +9,7 @@ from ingest.records.records import MAX_RECORD_SIZE, FileBroken, Found
 
 #: Between a namespace and the name of an element or attribute.
 _SEPARATOR: Final = " "
-#: What an element without attributes takes in memory.
+#: Bytes that an element without attributes takes in memory.
 _ELEMENT_SIZE: Final = 250
 
 
@@ -50,7 +50,7 @@ class XmlRecords:
                 broken = FileBroken(f"{reason}, at byte {self._parser.ErrorByteIndex}")
             except FileBroken as fault:
                 broken = fault
-            # What precedes the damage is read.
+            # Records before the damage are read.
             found, self._found = self._found, []
             is_empty = is_empty and not found
             yield from found

@@ -129,7 +129,7 @@ def read_filter(query: MultiMapping[str]) -> EventFilter:
     return EventFilter(types, countries, _words(" ".join(companies)), watchlists)
 
 
-# What a webhook receives
+# The events of a webhook
 
 #: Longer lists are counted.
 _MAX_NAMED: Final = 3

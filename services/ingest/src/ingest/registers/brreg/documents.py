@@ -54,7 +54,7 @@ TOLD_BY: Final[Mapping[str, Sequence[str]]] = {
     "secondary_industries": ("naeringskode2", "naeringskode3"),
     "employees": ("antallAnsatte", "harRegistrertAntallAnsatte"),
 }
-#: Those of them that came after 2022.
+#: The ones that came after 2022.
 ADDED: Final = ("former_names", "phone", "phones", "email")
 
 #: Codes of organisation forms that people write behind a name; the others are only codes.

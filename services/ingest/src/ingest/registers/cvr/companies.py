@@ -294,7 +294,7 @@ def company_record(raw: Raw, today: date) -> CompanyRecord | RegisteredInError:
     units = _units(company)
     owners = None if participants is None else participants.owners()
     roles = None if participants is None else participants.roles()
-    # What is odd and the next day are known once everything has been read.
+    # Odd values and the next day are known once everything has been read.
     return CompanyRecord.of(
         public,
         phones=searchable_phones(company.phones, Country.DK),
@@ -430,7 +430,7 @@ def unit_record(raw: Raw, today: date) -> UnitRecord | RegisteredInError:
     relation = unit.as_of.latest(unit.virksomhedsrelation)
     owner = unit.newest.nyeste_cvr_nummer_relation if relation is None else relation.cvr_nummer
     public = _production_unit(unit)
-    # What is odd and the next day are known once everything has been read.
+    # Odd values and the next day are known once everything has been read.
     return UnitRecord.of(
         public,
         Country.DK,

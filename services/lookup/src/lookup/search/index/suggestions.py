@@ -272,7 +272,7 @@ def _numbered(
     cursor: Cursor,
 ) -> SuggestionPage:
     wanted = limit - len(named)
-    # Those on earlier pages are not repeated.
+    # Companies on earlier pages are not repeated.
     found = _hits(segments, prefix, cursor.order - _NUMBERED, wanted + 1 + len(cursor.first_page))
     new = [hit for hit in found if hit.key.vat not in cursor.first_page]
     page = [*named, *new[:wanted]]
