@@ -35,7 +35,7 @@ from common.contracts.match import (
     MatchReason,
 )
 from gateway.access.keys import Scope
-from gateway.http.formats import Format
+from gateway.http.parameters import Format
 from gateway.lookups.batch import FIELDS, MAX_LOOKUPS
 from gateway.lookups.find import CURSOR, DEFAULT_FOUND
 from gateway.lookups.lists import DEFAULT_LIMIT

@@ -13,7 +13,7 @@ from common.contracts.failures import Failure, FailureCode, FieldError
 from common.runtime.public_port.conditional import accepts_gzip, etag_matches
 from common.runtime.public_port.server import LateBody
 from gateway import problems
-from gateway.http.formats import Format, entity_tag, prefers_xml
+from gateway.http.parameters import Format, entity_tag, prefers_xml
 from gateway.http.responses import body_of, problem_of_aiohttp
 from gateway.problems import InvalidBody, problem_of
 

@@ -26,9 +26,17 @@ from common.contracts.webhook_api import (
 )
 from common.contracts.webhooks import AttemptStatus
 from gateway.access.clients import Caller, Network
-from gateway.http.formats import JSON
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
-from gateway.http.parameters import Invalid, Parameters, Query, choice, number, once, read_moment
+from gateway.http.parameters import (
+    JSON,
+    Invalid,
+    Parameters,
+    Query,
+    choice,
+    number,
+    once,
+    read_moment,
+)
 from gateway.http.responses import (
     MAX_BODY_SIZE,
     NO_STORE,

@@ -22,8 +22,7 @@ from gateway.access.authentication import Access, Authenticator
 from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey
 from gateway.access.quotas import Quota
-from gateway.http.formats import Format, wanted_format
-from gateway.http.parameters import unknown_parameters
+from gateway.http.parameters import Format, unknown_parameters, wanted_format
 from gateway.http.responses import REQUEST_ID, json_response, problem_of_aiohttp, problem_response
 from gateway.problems import InternalError, Problem, Unauthorized, UnsupportedMediaType
 

@@ -15,7 +15,7 @@ from common.contracts.failures import FieldError
 from common.runtime.public_port.connections import Refuse
 from common.runtime.public_port.server import LateBody, send_continue
 from gateway import problems
-from gateway.http.formats import JSON, Format
+from gateway.http.parameters import JSON, Format
 from gateway.http.rendering import xml_document
 from gateway.problems import BodyTooLarge, InvalidBody, Problem, UnsupportedMediaType
 

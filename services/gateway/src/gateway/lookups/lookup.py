@@ -18,17 +18,19 @@ from common.contracts.lookup import (
 from common.domain.sentences import did_you_mean
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
 from gateway.access.clients import Caller
-from gateway.http.formats import Format, entity_tag, negotiated
 from gateway.http.middleware import REQUEST_CONTEXT, accept_of, parameters_of
 from gateway.http.parameters import (
     OF_BOTH,
     REQUIRED,
     Fault,
+    Format,
     Invalid,
     Parameters,
     Query,
     Rank,
     choice,
+    entity_tag,
+    negotiated,
     once,
     one_country,
     single,
