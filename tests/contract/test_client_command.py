@@ -488,7 +488,9 @@ async def test_a_webhook_is_created_and_updated_by_what_is_given(shell: Shell) -
     shell.answers["/api/webhooks"] = [
         a_webhook(secret="whsec_1", health=health, filter={"industries": ["62", "41.2"]})
     ]
-    shell.answers["/api/webhooks/wh_1"] = [WEBHOOK] * 2
+    shell.answers["/api/webhooks/wh_1"] = [WEBHOOK] * 3
+    shell.answers["/api/webhooks/wh_1/deliveries"] = [{"deliveries": []}]
+    shell.answers["/api/webhooks/wh_1/test"] = [{"delivery_id": "d1"}]
     (shell.home / "companies.txt").write_text("dk:12345674\n\ndk:12345682\n")
     update = ("webhooks", "update", "wh_1")
     filters = "--country no --form AS --industry 62 --industry 41.2 --municipality Oslo"
@@ -498,9 +500,11 @@ async def test_a_webhook_is_created_and_updated_by_what_is_given(shell: Shell) -
     await shell.run(*update, "--company", "@companies.txt", "--endpoint", "https://example.com/")
     await shell.run(*update, "--filter", "-", "--clear", "forms", given=b'{"fields": ["name"]}')
     refused = await shell.run(*CREATE, "--header", "X-Tenant")
+    shown = await shell.run("webhooks", "show", "wh_1")
+    tested = await shell.run("webhooks", "test", "wh_1")
 
     companies = ["dk:12345674", "dk:12345682"]
-    assert shell.bodies == [
+    assert shell.bodies[:3] == [
         {
             "url": "https://example.com",
             "events": ["a.*"],
@@ -518,6 +522,7 @@ async def test_a_webhook_is_created_and_updated_by_what_is_given(shell: Shell) -
         {"url": "https://example.com/", "filter": {"companies": companies}},
         {"filter": {"forms": [], "fields": ["name"]}},
     ]
+    assert (WEBHOOK["url"] in shown.stdout, "d1" in tested.output) == (True, True)
     for part in ("Secret\twhsec_1", "62, 41.2", "1 succeeded, 2 failed in 24 h"):
         assert part in created.stdout
     assert (refused.exit_code, refused.stdout) == (2, "")

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
+from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_EXCHANGE, WEBHOOKS_QUEUE
 from dispatcher.http_sender import (
     MAX_BODY_SIZE,
     MAX_HEADERS,
@@ -71,6 +72,11 @@ def shown(field: FieldInfo) -> str:
             return ",".join(map(str, values)) or "none"
         case value:
             return str(value or "").removesuffix("/") or "none"
+
+
+def test_the_readme_of_the_registry_lists_its_queues() -> None:
+    for name in (WEBHOOKS_QUEUE, EVENTS_EXCHANGE, DELIVERIES_QUEUE):
+        assert f"| `{name}`" in readme("webhook-registry")
 
 
 METRIC = re.compile(r"\b(?P<kind>Counter|Gauge|Histogram)\(\s*\"(?P<name>[a-z_]+)\"")

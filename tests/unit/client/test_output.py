@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from company_registry import Company, CompanyNotFound
+from company_registry import Company
 from company_registry.cli.batches import Result, cells, header
 from company_registry.cli.companies import Include
-from company_registry.cli.output import Column, Row, as_json, print_rows, printable
+from company_registry.cli.output import Column, Row, as_json, print_rows
 from company_registry.spreadsheets import harmless
 from tests.builders.answers import a_found_company, a_summary
 
@@ -56,10 +56,6 @@ def test_a_narrow_terminal_wraps_other_cells_and_drops_the_least_columns() -> No
     assert "104 ms" in printed(200)
 
 
-def test_a_pipe_gets_whole_cells_with_tabs_between_them_and_no_heading() -> None:
-    assert printed(20, is_terminal=False) == "\t".join(ROW) + "\n"
-
-
 @pytest.mark.parametrize("is_terminal, shown", [(True, "–"), (False, "A\t\n")])
 def test_unknown_cells_are_dashes_for_people_and_empty_in_a_pipe(
     shown: str, *, is_terminal: bool
@@ -84,10 +80,6 @@ def test_json_escapes_what_acts_on_a_terminal_and_keeps_its_value() -> None:
     assert text.isprintable()
     assert json.loads(text) == {"name": HOSTILE, "city": "Århus 😀"}
     assert "Århus 😀" in text
-
-
-def test_printable_text_has_no_line_ends() -> None:
-    assert printable("a\r\nb\x1b[2J") == "a  b [2J"
 
 
 # The cells of a batch
@@ -148,14 +140,6 @@ def test_what_is_included_has_columns() -> None:
         "subsidiaries": "12345690 Beta ApS (10–15 %) | 12345704 Gamma K/S",
     }
     assert "owners" not in header([])
-
-
-def test_a_row_without_a_company_has_its_error() -> None:
-    row = row_of(Result(None, CompanyNotFound(404, {"detail": "none matches"}, retry_after=None)))
-
-    assert row.pop("error") == "company_not_found"
-    assert row.pop("error_detail") == "none matches"
-    assert set(row.values()) == {""}
 
 
 FORMULAS = [

@@ -16,7 +16,6 @@ from company_registry import (
     Forbidden,
     InvalidResponse,
     Lookup,
-    NoResponse,
     Retries,
 )
 from company_registry.http import Outcome, Response, Unanswered
@@ -96,15 +95,6 @@ def test_a_lookup_that_failed_for_a_moment_is_repeated_alone() -> None:
 
     assert sizes(transport) == [2, 1]
     assert [one.company and one.company.vat for one in results] == ["00000000", "00000001"]
-
-
-def test_a_lookup_that_finds_nothing_has_its_error_and_is_not_repeated() -> None:
-    nothing = {"results": [{"problem": a_problem("company_not_found", 404)}]}
-
-    [result] = look_up(FakeTransport([answer(nothing)]), LOOKUPS[:1])
-
-    assert result.error is not None
-    assert result.error.code == "company_not_found"
 
 
 def test_results_arrive_before_all_lookups_are_read() -> None:
@@ -211,15 +201,6 @@ def test_reading_goes_on_through_an_outage(outage: Outcome) -> None:
     assert outage is not UNAVAILABLE or transport.slept[0] >= 5
 
 
-def test_a_reader_goes_on_at_its_stored_cursor(cursor: FileCursor) -> None:
-    take(FakeTransport([page("e1", cursor="c1"), page("e2", cursor="c2")]), 2, cursor=cursor)
-    again = FakeTransport([page("e2", cursor="c2")])
-
-    take(again, 1, cursor=cursor, after="latest")
-
-    assert queries(again, "after") == ["c1"]
-
-
 def test_a_cursor_is_stored_only_when_its_events_are_done(cursor: FileCursor) -> None:
     take(FakeTransport([page("e1", "e2", cursor="c2")]), 2, cursor=cursor)
 
@@ -255,11 +236,6 @@ def test_catching_up_ends_at_the_page_with_no_more_and_never_waits() -> None:
 
     assert take(transport, 9, until_now=True) == ["e1"]
     assert queries(transport, "wait") == [None, None]
-
-
-def test_catching_up_with_a_service_that_stays_away_is_an_error_after_the_retries() -> None:
-    with pytest.raises(NoResponse):
-        list(FakeTransport([AWAY] * 2).iterate(events(Retries(attempts=2), until_now=True)))
 
 
 def test_an_endless_reader_names_each_failure_and_is_held_only_by_a_service_that_answers() -> None:

@@ -52,12 +52,77 @@ def changes_of(plan: Plan) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_an_unknown_company_is_new_with_revision_one() -> None:
-    plan = PlannedRegister().plan(a_company_record())
+def counted_on(day: str, version: SourceVersion | None = MONDAY, *, count: int = 7) -> Stored:
+    employees = Employees(min=count, max=count, exact=count, as_of=day)
+    return a_company_record(a_company(employees=employees), version=version)
 
-    [write] = plan.companies
-    assert plan.verdicts == (Verdict.NEW,)
-    assert (write.expected, write.state.revision) == (None, 1)
+
+OWNED = an_owners_record(an_owner())
+RENAMED, BOARD = [("company.updated", ["name"])], [("company.updated", ["roles"])]
+
+#: What is stored, what is read, its verdict, and the type and changed fields of each event.
+PLANS: dict[str, tuple[list[Stored], Stored, Verdict, list[tuple[str, list[str]]]]] = {
+    "new": ([], a_company_record(owners=[an_owner()]), Verdict.NEW, [("company.created", [])]),
+    "same": ([a_company_record()], a_company_record(version=TUESDAY), Verdict.UNCHANGED, []),
+    "newer": ([a_company_record()], a_renamed_record(), Verdict.CHANGED, RENAMED),
+    "of the same time with a higher sequence": (
+        [a_company_record(version=SourceVersion(MONDAY.at, 1))],
+        a_renamed_record(version=SourceVersion(MONDAY.at, 2)),
+        Verdict.CHANGED,
+        RENAMED,
+    ),
+    "a second phone number": (
+        [a_company_record()],
+        a_company_record(phones=("12345678", "87654321"), version=TUESDAY),
+        Verdict.CHANGED,
+        [],
+    ),
+    "another number of employees": (
+        [counted_on("2026-01-31")],
+        counted_on("2026-02-28", TUESDAY, count=8),
+        Verdict.CHANGED,
+        [("company.updated", [f"employees.{name}" for name in ("min", "max", "exact", "as_of")])],
+    ),
+    "owners of an unknown company": ([], OWNED, Verdict.NEW, []),
+    "owners": ([a_norwegian_record()], OWNED, Verdict.NEW, [("owners.changed", ["owners"])]),
+    "a changed board": (
+        [a_norwegian_record(), OWNED],
+        an_owners_record(an_owner(), roles=[a_held_role()], version=TUESDAY),
+        Verdict.CHANGED,
+        BOARD,
+    ),
+    "a Danish board of the same version": (
+        [a_company_record()],
+        a_company_record(roles=[a_held_role()]),
+        Verdict.CHANGED,
+        [],
+    ),
+    "a changed Danish board": (
+        [a_company_record(roles=[])],
+        a_company_record(a_company(phone="12345678"), roles=[a_held_role()], version=TUESDAY),
+        Verdict.CHANGED,
+        [("company.updated", ["phone", "roles"])],
+    ),
+    "a unit of an unknown company": ([], a_unit_record(), Verdict.NEW, []),
+}
+
+
+@pytest.mark.parametrize("stored, record, verdict, events", PLANS.values(), ids=PLANS)
+def test_a_record_has_a_verdict_and_its_events(
+    stored: list[Stored], record: Stored, verdict: Verdict, events: list[tuple[str, list[str]]]
+) -> None:
+    register = PlannedRegister.of(*stored)
+
+    plan = register.plan(record)
+
+    assert plan.verdicts == (verdict,)
+    assert changes_of(plan) == events
+    for write in plan.companies:
+        before = register.known.companies.get(write.key)
+        assert write.expected == (before and before.revision)
+        assert write.state.revision == (before.revision if before else 0) + write.state.is_known
+    assert plan.writes is (verdict is not Verdict.UNCHANGED)
+    assert plan.bumps == ()
 
 
 def test_a_new_company_has_only_a_created_event() -> None:
@@ -70,39 +135,6 @@ def test_a_new_company_has_only_a_created_event() -> None:
     assert body["data"]["company"]["revision"] == 1
     assert body["data"]["changes"] == []
     assert "production_unit" not in body["data"]
-
-
-def test_an_unchanged_record_writes_nothing() -> None:
-    register = PlannedRegister.of(a_company_record())
-
-    plan = register.plan(a_company_record(version=TUESDAY))
-
-    assert plan == Plan(verdicts=(Verdict.UNCHANGED,))
-
-
-def test_a_newer_different_record_raises_the_revision() -> None:
-    register = PlannedRegister.of(a_company_record())
-
-    plan = register.plan(a_renamed_record())
-
-    assert plan.verdicts == (Verdict.CHANGED,)
-    assert (plan.companies[0].expected, plan.companies[0].state.revision) == (1, 2)
-
-
-def test_of_two_versions_with_equal_times_the_higher_sequence_is_newer() -> None:
-    register = PlannedRegister.of(a_company_record(version=SourceVersion(MONDAY.at, 1)))
-
-    plan = register.plan(a_renamed_record(version=SourceVersion(MONDAY.at, 2)))
-
-    assert plan.verdicts == (Verdict.CHANGED,)
-
-
-def test_a_second_phone_number_is_a_change_of_the_company() -> None:
-    register = PlannedRegister.of(a_company_record())
-
-    plan = register.plan(a_company_record(phones=("12345678", "87654321"), version=TUESDAY))
-
-    assert plan.verdicts == (Verdict.CHANGED,)
 
 
 @pytest.mark.parametrize("version,file", [(MONDAY, TUESDAY), (None, MONDAY), (None, TUESDAY)])
@@ -247,37 +279,12 @@ def test_owners_are_stored_before_their_company() -> None:
     assert plan.companies[0].state.owners == waiting.owners
 
 
-def test_owners_of_an_unknown_company_have_no_event() -> None:
-    assert told(PlannedRegister().plan(an_owners_record(an_owner()))) == []
-
-
-def test_owners_of_a_known_company_raise_its_revision_and_are_published() -> None:
-    register = PlannedRegister.of(a_norwegian_record())
-    before = register.company(NORWEGIAN)
-
-    plan = register.plan(an_owners_record(an_owner()))
-
-    [write] = plan.companies
-    assert (write.state.revision, write.state.core) == (before.revision + 1, before.core)
-    assert changes_of(plan) == [("owners.changed", ["owners"])]
-
-
 def test_empty_roles_are_stored_without_an_event() -> None:
     register = PlannedRegister.of(a_norwegian_record(), an_owners_record())
 
     state = register.company(NORWEGIAN)
     assert (state.owners, state.roles) == (b"null", b"[]")
     assert register.plan(an_owners_record()).verdicts == (Verdict.UNCHANGED,)
-
-
-def test_a_changed_board_is_an_update_of_the_company_and_no_change_of_its_owners() -> None:
-    register = PlannedRegister.of(a_norwegian_record(), an_owners_record(an_owner()))
-    before = register.company(NORWEGIAN)
-
-    plan = register.plan(an_owners_record(an_owner(), roles=[a_held_role()], version=TUESDAY))
-
-    assert changes_of(plan) == [("company.updated", ["roles"])]
-    assert plan.companies[0].state.revision == before.revision + 1
 
 
 def test_roles_that_an_earlier_release_did_not_read_are_stored_without_an_event() -> None:
@@ -290,23 +297,6 @@ def test_roles_that_an_earlier_release_did_not_read_are_stored_without_an_event(
     assert plan.verdicts == (Verdict.CHANGED,)
     assert plan.companies[0].state.roles == same.role_list
     assert plan.outbox_events == ()
-
-
-def test_a_danish_document_of_the_same_version_adds_roles_without_an_event() -> None:
-    register = PlannedRegister.of(a_company_record())
-    same = a_company_record(roles=[a_held_role()])
-
-    plan = register.plan(same)
-
-    assert plan.companies[0].state.roles == same.role_list
-    assert plan.outbox_events == ()
-
-
-def test_a_changed_danish_board_is_part_of_the_companys_update() -> None:
-    register = PlannedRegister.of(a_company_record(roles=[]))
-    later = a_company_record(a_company(phone="12345678"), roles=[a_held_role()], version=TUESDAY)
-
-    assert changes_of(register.plan(later)) == [("company.updated", ["phone", "roles"])]
 
 
 def test_units_raise_the_revision_of_their_company_once_per_batch() -> None:
@@ -330,12 +320,6 @@ def test_a_unit_that_moves_changes_both_companies() -> None:
     plan = register.plan(a_unit_record(version=TUESDAY))
 
     assert set(plan.bumps) == {Bump(KEY, expected=1), Bump(ELSEWHERE, expected=2)}
-
-
-def test_a_unit_of_an_unknown_company_is_stored() -> None:
-    plan = PlannedRegister().plan(a_unit_record())
-
-    assert (plan.verdicts, plan.bumps) == ((Verdict.NEW,), ())
 
 
 def test_an_identifier_of_a_unit_raises_the_revision_of_its_company() -> None:
@@ -529,11 +513,6 @@ def test_owners_without_a_company_and_stale_and_removed_records_store_no_digest(
     assert not removed.plan(older).writes
 
 
-def counted_on(day: str, version: SourceVersion | None = MONDAY, *, count: int = 7) -> Stored:
-    employees = Employees(min=count, max=count, exact=count, as_of=day)
-    return a_company_record(a_company(employees=employees), version=version)
-
-
 def unit_counted_on(day: str, version: SourceVersion | None = MONDAY) -> Stored:
     return a_unit_record(
         a_unit(employees=Employees(min=7, max=7, exact=7, as_of=day)), version=version
@@ -555,11 +534,3 @@ def test_a_new_count_of_the_same_employees_is_stored_and_is_no_change(
     assert update.core is not None
     assert b'"as_of":"2026-02-28"' in update.core
     assert older == Plan(verdicts=(Verdict.UNCHANGED,))
-
-
-def test_another_number_of_employees_is_a_change() -> None:
-    register = PlannedRegister.of(counted_on("2026-01-31"))
-
-    plan = register.plan(counted_on("2026-02-28", TUESDAY, count=8))
-
-    assert plan.verdicts == (Verdict.CHANGED,)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from company_registry import MatchCandidate, MatchRecord, MatchResult
-from company_registry.columns import Columns, recognised
+from company_registry.columns import Columns
 from portal.domain.customers import Outcomes, Table, enriched, fault_of, read_columns
 
 HEADER = ["Kundenr", "Firmanavn", "Navn", "Postnr.", "Land"]
@@ -29,10 +29,6 @@ def outcomes(*decisions: str | None) -> Outcomes:
         result = MatchResult(MatchRecord(str(row)), decision, candidates)  # type: ignore[arg-type]
         found.add(result)
     return found
-
-
-def test_known_headers_are_recognised_once() -> None:
-    assert recognised(HEADER).places == {"country": (4,), "name": (1,), "postal_code": (3,)}
 
 
 def test_columns_are_corrected_by_a_form() -> None:
@@ -66,28 +62,6 @@ def test_a_row_is_a_record(row: list[str], record: tuple[str, str, str]) -> None
 
     assert found.id == "7"
     assert (found.country, found.name, found.postal_code) == record
-
-
-def test_columns_of_one_address_are_joined_as_a_form_chooses_them() -> None:
-    header = ["Nr", "Husnr", "Gade"]
-    form = {"column-0": "name", "column-1": "address", "column-2": "address"}
-
-    record = read_columns(form, header).record("0", ["Prøve", "12", "Nørregade"])
-
-    assert (record.name, record.address) == ("Prøve", "Nørregade 12")
-
-
-def test_a_row_has_its_cells_and_its_number_in_the_file() -> None:
-    table = a_table(["1", "A"], [])
-
-    assert [(table.number(place), table.row(place)) for place in (0, 1)] == [
-        (6, ["1", "A"]),
-        (7, []),
-    ]
-
-
-def test_a_row_without_a_country_is_of_both() -> None:
-    assert Columns({"name": (0,)}).record("0", ["Prøve"]).country is None
 
 
 def test_each_decision_has_its_pile_and_an_error_finds_nothing() -> None:
