@@ -1,13 +1,16 @@
-"""Metrics of a client's pool and commands."""
+"""Metrics and spans of a client's pool and commands."""
 
 import uuid
 from collections.abc import AsyncIterator
 
 import pytest
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from prometheus_client import REGISTRY
 from pymongo.errors import OperationFailure
 
+from common.contracts.contract import TraceContext
 from common.mongo import Client, connected
+from common.runtime import otlp, tracing
 
 pytestmark = pytest.mark.integration
 
@@ -58,3 +61,52 @@ async def test_an_operation_that_gets_no_connection_is_counted(client: Client) -
     found = {r: value("mongodb_pool_wait_failures_total", reason=r) for r in reasons}
 
     assert found == dict.fromkeys(reasons, 0.0)
+
+
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+PERSON = "Anna Testesen"
+
+
+async def test_commands_of_a_trace_have_spans_without_what_they_ask_for(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exporter = InMemorySpanExporter()
+    provider = otlp.provider_of("measured", exporter, share=1.0)
+    monkeypatch.setattr(tracing, "tracer", otlp.OtlpTracer(provider))
+    people = client[NAME]["people"]
+
+    await people.find_one({"name": PERSON})
+    parent = TraceContext(f"00-{TRACE}-00f067aa0ba902b7-01")
+    with tracing.span("work", tracing.Kind.INTERNAL, parent, {}):
+        await people.insert_many([{"_id": number, "name": PERSON} for number in range(4)])
+        await people.find({"name": PERSON}, batch_size=3).to_list(None)
+        with pytest.raises(OperationFailure):
+            await people.update_one({"name": PERSON}, {"$nothing": PERSON})
+        with pytest.raises(OperationFailure):
+            await client.admin.command("nothing")
+    provider.force_flush()
+
+    *spans, work = exporter.get_finished_spans()
+    assert [span.name for span in spans] == [
+        "insert people",
+        "find people",
+        "getMore people",
+        "update people",
+        "nothing",
+    ]
+    assert work.context is not None
+    for span in spans:
+        assert span.parent is not None
+        assert (span.parent.span_id, span.context.trace_id) == (
+            work.context.span_id,
+            int(TRACE, 16),
+        )
+        assert PERSON not in span.to_json()
+    assert dict(spans[2].attributes or {}) == {
+        "db.system.name": "mongodb",
+        "db.namespace": NAME,
+        "db.operation.name": "getMore",
+        "db.collection.name": "people",
+    }
+    assert (spans[4].attributes or {})[tracing.ERROR] == "CommandNotFound"
+    await client.drop_database(NAME)

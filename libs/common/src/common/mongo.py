@@ -30,6 +30,7 @@ from pymongo.monitoring import (
 )
 
 from common.contracts.failures import Unavailable
+from common.mongo_spans import CommandSpans
 from common.runtime.tasks import CannotContinue, background, hedged, wait_for
 
 Client = AsyncMongoClient[dict[str, Any]]
@@ -167,7 +168,7 @@ async def _client(
         timeoutMS=None if operation_timeout is None else operation_timeout // _MILLISECOND,
         w="majority",
         retryWrites=True,
-        event_listeners=[PoolMetrics(name), CommandMetrics(name)],
+        event_listeners=[PoolMetrics(name), CommandMetrics(name), CommandSpans()],
     )
     try:
         yield client

@@ -35,6 +35,8 @@ HELD_NAMES = "held_names"
 UNITS = "production_units"
 PARTICIPANTS = "participants"
 TOMBSTONES = "tombstones"
+#: By company: hashes of the names of persons who are left out of it (ADR 0085).
+LIMITED = "limited"
 #: Changes of companies and units that are to come, until their day (ADR 0068).
 UPCOMING = "upcoming"
 LOADS = "loads"

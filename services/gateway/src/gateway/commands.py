@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from common.contracts.events import rfc3339
 from common.contracts.failures import Unavailable
+from common.domain.sentences import counted
 from common.mongo import connected_for_command, database, translated_errors
 from common.mongo_indexes import IndexConflict, create_indexes
 from common.runtime.service import chosen_command, run
@@ -81,6 +82,12 @@ def _parser() -> argparse.ArgumentParser:
     actions.add_parser("list", help="list all keys, newest first, without secrets")
     revoke = actions.add_parser("revoke", help="revoke a key; takes effect within 10 s")
     revoke.add_argument("id", help="the part of the key before the dot")
+    owners = commands.add_parser("owners", help="remove what is kept of a customer")
+    removal = owners.add_subparsers(dest="action", metavar="action", required=True).add_parser(
+        "remove", help="delete a customer's keys; takes effect within 10 s"
+    )
+    removal.add_argument("owner", help="the owner of the keys")
+    removal.add_argument("--dry-run", action="store_true", help="only count")
     return parser
 
 
@@ -122,6 +129,10 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
                 await _issue(keys, chosen)
             case "keys", "list":
                 sys.stdout.writelines(_line(key) for key in await keys.all())
+            case "owners", _:
+                count = await keys.remove_owner(chosen.owner, dry_run=chosen.dry_run)
+                found = "found" if chosen.dry_run else "deleted"
+                sys.stdout.write(f"{counted(count, 'key')} {found}\n")
             case _:
                 if not await keys.revoke(chosen.id, at=utc_now()):
                     return f"there is no key {chosen.id}"

@@ -11,6 +11,7 @@ from typing import Final
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
+from common.domain.limited import hash_of_name
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
 from common.domain.sentences import counted
 from common.mongo import Database, connected_for_command, database, translated_errors
@@ -31,7 +32,7 @@ from ingest.import_commands import (
     say,
 )
 from ingest.loading.stores import Stores, utc_now
-from ingest.publishing.outbox import removed, skip_ahead
+from ingest.publishing.outbox import remove_owner, removed, skip_ahead
 from ingest.publishing.publisher import republish
 from ingest.registers import table
 from ingest.registers.table import companies_of
@@ -182,8 +183,28 @@ def _parser() -> argparse.ArgumentParser:
     remove = commands.add_parser(
         "remove", help="purge a company that its register ordered removed; imports keep it out"
     )
-    remove.add_argument("country", type=Country, choices=list(Country), metavar="country")
-    remove.add_argument("number", help="the registration number")
+    _add_company(remove)
+    limit = commands.add_parser(
+        "limit",
+        help="leave a person out of a company; imports do not bring the person back",
+        description="Owners, roles, texts and events that name the person. Then run the command of "
+        "the same name of webhook_registry, for what was to be delivered.",
+    )
+    _add_company(limit)
+    limit.add_argument("person", help="the name as it is stored, or a hash that limited lists")
+    limit.add_argument("--end", action="store_true", help="store the person again, when next read")
+    commands.add_parser(
+        "limited",
+        help="list the limited persons: keep the list apart from the backups",
+        description="Country, number and hash of a name on each line, as the command limit takes "
+        "them.",
+    )
+    owners = commands.add_parser("owners", help="remove what is kept of a customer")
+    removal = owners.add_subparsers(dest="action", required=True).add_parser(
+        "remove", help="delete the events about a customer's webhooks"
+    )
+    removal.add_argument("owner", help="the owner of API keys and webhooks")
+    removal.add_argument("--dry-run", action="store_true", help="only count")
     republish = commands.add_parser(
         "republish",
         help="publish events again that have no receipt of the dispatcher",
@@ -215,6 +236,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_company(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("country", type=Country, choices=list(Country), metavar="country")
+    parser.add_argument("number", help="the registration number")
+
+
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
@@ -231,6 +257,12 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
                 return await _indexes(register, drop=chosen.drop_replaced)
             case "remove":
                 return await _remove(register, chosen)
+            case "limit":
+                return await _limit(register, chosen)
+            case "limited":
+                return await _limited(register)
+            case "owners":
+                return await _remove_owner(register, chosen)
             case "republish":
                 return await _republish(register, chosen.since)
             case "removed":
@@ -250,16 +282,56 @@ async def _indexes(register: Database, *, drop: bool) -> int:
 
 
 async def _remove(register: Database, chosen: argparse.Namespace) -> int:
+    key = _company(chosen)
+    if key is None:
+        return MISUSED
+    source = companies_of(chosen.country).name
+    was_known = await Stores.of(register).remove_company(source, key)
+    say("removed" if was_known else "it was not stored; imports will not store it")
+    return SOUND
+
+
+def _company(chosen: argparse.Namespace) -> CompanyKey | None:
     try:
         number = parse_registration_number(chosen.number, chosen.country)
     except InvalidIdentifier as invalid:
         # A malformed number would leave a tombstone that no company matches, and report success.
         say(f"{chosen.number}: {invalid}")
+        return None
+    return CompanyKey(chosen.country, number)
+
+
+async def _limit(register: Database, chosen: argparse.Namespace) -> int:
+    key = _company(chosen)
+    if key is None:
         return MISUSED
-    key = CompanyKey(chosen.country, number)
-    source = companies_of(chosen.country).name
-    was_known = await Stores.of(register).remove_company(source, key)
-    say("removed" if was_known else "it was not stored; imports will not store it")
+    try:
+        name = hash_of_name(key, chosen.person)
+    except ValueError as invalid:
+        say(str(invalid))
+        return MISUSED
+    stores = Stores.of(register)
+    if chosen.end:
+        was_limited = await stores.writer.end_limit(key, name)
+        say("ended" if was_limited else "the person was not limited")
+        return SOUND
+    done = await stores.limit(companies_of(chosen.country).name, key, name)
+    found = "left out" if done.was_named else "not stored; imports will not store the person"
+    say(f"{found}; {counted(done.events, 'event')} deleted")
+    if done.left:
+        say(f"still named in: {', '.join(done.left)}; remove takes out the whole company")
+    return SOUND
+
+
+async def _limited(register: Database) -> int:
+    for key, name in await Stores.of(register).writer.limits():
+        sys.stdout.write(f"{key.country} {key.number} {name}\n")
+    return SOUND
+
+
+async def _remove_owner(register: Database, chosen: argparse.Namespace) -> int:
+    count = await remove_owner(register, chosen.owner, dry_run=chosen.dry_run)
+    say(f"{counted(count, 'event')} {'found' if chosen.dry_run else 'deleted'}")
     return SOUND
 
 

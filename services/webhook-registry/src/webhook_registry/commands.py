@@ -8,8 +8,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
 
+from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import Webhook
+from common.domain.limited import hash_of_name
+from common.domain.numbers import InvalidIdentifier, parse_registration_number
+from common.domain.sentences import counted
 from common.mongo import Database, DatabaseClock, connected_for_command, database, translated_errors
 from common.mongo_indexes import IndexConflict
 from common.runtime.service import chosen_command, run
@@ -18,6 +22,7 @@ from webhook_registry.app import build
 from webhook_registry.settings import Settings
 from webhook_registry.webhooks import enabled, stopped_by_operator
 from webhook_store.indexes import drop_replaced, make_indexes
+from webhook_store.removals import OwnerRemoval, forget_person
 from webhook_store.secrets import SecretKeys
 from webhook_store.settings import SealedStoreSettings, StoreSettings
 from webhook_store.webhooks import Registrations, reseal
@@ -55,22 +60,30 @@ def _parser() -> argparse.ArgumentParser:
     enable = commands.add_parser("enable", help="enable a webhook that was disabled for any reason")
     for command in (disable, enable):
         command.add_argument("webhook_id", help="wh_…")
+    limit = commands.add_parser(
+        "limit", help="delete the events to be delivered that name a person, after limit of ingest"
+    )
+    limit.add_argument("country", type=Country, choices=list(Country), metavar="country")
+    limit.add_argument("number", help="the registration number")
+    limit.add_argument("person", help="the name as it was stored, or its hash")
+    owners = commands.add_parser("owners", help="remove what is kept of a customer")
+    removal = owners.add_subparsers(dest="action", metavar="action", required=True).add_parser(
+        "remove", help="delete a customer's webhooks, deliveries and watchlists"
+    )
+    removal.add_argument("owner", help="the owner of the webhooks")
+    removal.add_argument("--dry-run", action="store_true", help="only count")
     return parser
 
 
 async def _command(chosen: argparse.Namespace) -> str | None:
-    # Creating indexes decrypts no secret, so that Job needs no keys.
-    settings = load(StoreSettings if chosen.command == "indexes" else SealedStoreSettings)
+    # The others decrypt no secret, so their Jobs need no keys.
+    is_sealed = chosen.command in {"reseal", "disable", "enable"}
+    settings = load(SealedStoreSettings if is_sealed else StoreSettings)
     url = settings.mongo_url.get_secret_value()
     async with connected_for_command(url, name="webhook-registry-command", is_long=True) as mongo:
         webhooks = database(mongo, settings.webhooks_db)
         if not isinstance(settings, SealedStoreSettings):
-            if not chosen.drop_replaced:
-                await make_indexes(webhooks)
-                return None
-            dropped = ", ".join(await drop_replaced(webhooks)) or "none existed"
-            sys.stdout.write(f"dropped: {dropped}\n")
-            return None
+            return await _without_keys(webhooks, chosen)
         keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
         clock = DatabaseClock(mongo)
         await clock.measure()
@@ -80,6 +93,48 @@ async def _command(chosen: argparse.Namespace) -> str | None:
             return f"none of the keys opens: {', '.join(done.failed)}" if done.failed else None
         decide = stopped_by_operator if chosen.command == "disable" else enabled
         return await _change(webhooks, keys, chosen.webhook_id, partial(decide, at=clock()))
+
+
+async def _without_keys(webhooks: Database, chosen: argparse.Namespace) -> str | None:
+    match chosen.command:
+        case "limit":
+            return await _limit(webhooks, chosen)
+        case "owners":
+            await _remove_owner(webhooks, chosen)
+        case _ if chosen.drop_replaced:
+            dropped = ", ".join(await drop_replaced(webhooks)) or "none existed"
+            sys.stdout.write(f"dropped: {dropped}\n")
+        case _:
+            await make_indexes(webhooks)
+    return None
+
+
+async def _limit(webhooks: Database, chosen: argparse.Namespace) -> str | None:
+    try:
+        company = CompanyKey(
+            chosen.country, parse_registration_number(chosen.number, chosen.country)
+        )
+        name = hash_of_name(company, chosen.person)
+    except (InvalidIdentifier, ValueError) as invalid:
+        return str(invalid)
+    count = await forget_person(webhooks, company, name)
+    sys.stdout.write(f"{counted(count, 'event')} deleted\n")
+    return None
+
+
+async def _remove_owner(webhooks: Database, chosen: argparse.Namespace) -> None:
+    removal = OwnerRemoval(webhooks, chosen.owner)
+    if chosen.dry_run:
+        counts = await removal.count()
+    else:
+        clock = DatabaseClock(webhooks.client)
+        await clock.measure()
+        counts = await removal.run(at=clock())
+    sys.stdout.write(
+        f"{counted(counts.webhooks, 'webhook')}, {counted(counts.watchlists, 'watchlist')} with "
+        f"{counted(counts.companies, 'company')}, {counted(counts.attempts, 'attempt')} "
+        f"{'found' if chosen.dry_run else 'deleted'}\n"
+    )
 
 
 async def _change(

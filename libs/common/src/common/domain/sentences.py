@@ -9,7 +9,8 @@ def counted(count: int, noun: str) -> str:
     """Returns `1 record`, `2,000 records` or `0 companies`; the noun is a regular singular."""
     if count == 1:
         return f"1 {noun}"
-    return f"{count:,} {noun.removesuffix('y') + 'ie' if noun.endswith('y') else noun}s"
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{count:,} {plural}"
 
 
 #: Longer texts are cut: the time of a comparison is the product of both lengths.

@@ -19,6 +19,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 from pymongo import DESCENDING, IndexModel
 
 from common.contracts.failures import Unavailable
+from common.leases import LEASES
 from common.mongo import Database, Reads, translated_errors
 from gateway.access.single_flight import SingleFlight
 from gateway.problems import ServiceUnavailable
@@ -149,6 +150,7 @@ class MongoKeys:
     def __init__(self, database: Database) -> None:
         self._keys = database[_KEYS]
         self._known = Reads(database)[_KEYS]
+        self._leases = database[LEASES]
 
     async def get(self, key_id: str) -> ApiKey | None:
         """Returns the stored key; None only when the primary has no such key either.
@@ -183,6 +185,26 @@ class MongoKeys:
                 {"_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": at}}
             )
             return await self._keys.count_documents({"_id": key_id}, limit=1) == 1
+
+    async def remove_owner(self, owner: str, *, dry_run: bool) -> int:
+        """Deletes the keys of an owner and the leases of their exports; returns the keys.
+
+        A gateway may accept a deleted key for `LIFETIME` more seconds.
+        """
+        of_owner = {"owner": owner}
+        with translated_errors():
+            if dry_run:
+                return await self._keys.count_documents(of_owner)
+            ids = [one["_id"] async for one in self._keys.find(of_owner, {"_id": 1})]
+            # First, since nothing else tells whose they are.
+            jobs = {"$in": [export_job(key_id) for key_id in ids]}
+            await self._leases.delete_many({"_id": jobs})
+            return (await self._keys.delete_many(of_owner)).deleted_count
+
+
+def export_job(key_id: str) -> str:
+    """Returns the job of a key's export, which its lease is named after."""
+    return f"export {key_id}"
 
 
 def _written(key: ApiKey) -> dict[str, Any]:

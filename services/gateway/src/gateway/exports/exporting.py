@@ -14,7 +14,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.find import ExportPage, ExportRequest
 from common.runtime.tasks import background, delays
 from gateway.access.clients import Caller
-from gateway.access.keys import ApiKey, ApiKeys
+from gateway.access.keys import ApiKey, ApiKeys, export_job
 from gateway.problems import LookupTimeout, RateLimited, ServiceUnavailable
 
 #: How long the keys of a killed gateway cannot begin another export.
@@ -70,7 +70,7 @@ class ExportCompanies:
 
     async def begin(self, request: ExportRequest, key: ApiKey, caller: Caller) -> "Export":
         """Reads the first page; raises a Problem, RateLimited while the key has an export."""
-        lease, job = self.new_lease(), f"export {key.id}"
+        lease, job = self.new_lease(), export_job(key.id)
         try:
             is_free = await lease.take(job, span=LEASE)
         except Unavailable:

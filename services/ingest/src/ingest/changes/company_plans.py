@@ -16,6 +16,7 @@ from ingest.changes.differences import (
     owners_events,
     roles_changes,
 )
+from ingest.changes.limits import limited_owners, limited_record
 from ingest.changes.states import (
     WRITTEN,
     ApplyContext,
@@ -213,12 +214,16 @@ MAX_HELD_SIZE: Final = 32 * 1024
 def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:
     """Returns the transaction that stores records of companies, and a verdict on each."""
     records = [as_of(record, context.today) if record.upcoming else record for record in records]
+    if known.limited:
+        records = [limited_record(one, known.limited.get(one.key, ())) for one in records]
     plan = _plan([_company(record, known, context) for record in records], context)
     return replace(plan, upcoming=upcoming_of(records, plan.companies, known.companies))
 
 
 def plan_owners(records: Sequence[OwnersRecord], known: Known, context: ApplyContext) -> Plan:
     """Returns the transaction that stores owners and roles, and a verdict on each record."""
+    if known.limited:
+        records = [limited_owners(one, known.limited.get(one.key, ())) for one in records]
     return _plan([_owners(record, known, context) for record in records], context)
 
 

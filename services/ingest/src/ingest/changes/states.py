@@ -9,6 +9,7 @@ from typing import Final, Generic, TypeVar
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.domain.countries import day_of
+from common.domain.limited import NameHash
 from ingest.records.records import CompanyRecord, SourceVersion, UnitRecord
 from ingest.records.source import Part
 from register_store.events import OutboxEvent, PendingEvent
@@ -231,6 +232,8 @@ class Known:
     #: Companies with so many identifiers that `participants` has only those that change.
     long_lists: Collection[CompanyKey] = frozenset()
     tombstones: Collection[CompanyKey | UnitKey] = frozenset()
+    #: Persons who are left out of companies.
+    limited: Mapping[CompanyKey, Collection[NameHash]] = field(default_factory=dict)
     #: Revisions that were used before a restore, up to which none is used again.
     skipped_revisions: int = 0
 

@@ -3,9 +3,10 @@
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+import orjson
 import pymongo.errors
 from pymongo import DeleteMany, InsertOne, UpdateOne
 from pymongo.asynchronous.client_session import AsyncClientSession
@@ -15,12 +16,15 @@ from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.contract import TraceContext
 from common.contracts.events import EventType
 from common.contracts.lookup import MAX_LISTED
+from common.domain.limited import NameHash, mentions
 from common.mongo import DUPLICATE_KEY, Database, translated_errors
 from common.runtime import tracing
 from ingest.changes.differences import removal
-from ingest.changes.states import Conflict, Known, Plan, UnitRemoval
+from ingest.changes.limits import limited_days, limited_state, still_named
+from ingest.changes.states import CompanyWrite, Conflict, Known, Plan, UnitRemoval
 from ingest.changes.stored_states import (
     Write,
+    company_document,
     company_state,
     company_writes,
     due_record,
@@ -34,6 +38,7 @@ from ingest.records.records import CompanyRecord, UnitRecord
 from ingest.records.source import Part
 from register_store.documents import (
     COMPANIES,
+    LIMITED,
     OUTBOX,
     PARTICIPANTS,
     REVISIONS,
@@ -45,6 +50,18 @@ from register_store.documents import (
 from register_store.events import OutboxEvent, events_of_change, outbox_document
 
 
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """The outcome of limiting a person in a company."""
+
+    #: True if the company had the person, now or on a later day.
+    was_named: bool = False
+    #: Events that named the person and are deleted.
+    events: int = 0
+    #: Fields that still do, such as the company's own name.
+    left: Sequence[str] = ()
+
+
 class StoredRegisterWriter:
     """Reads states and writes plans. Every method may raise `Unavailable`."""
 
@@ -54,6 +71,7 @@ class StoredRegisterWriter:
         self._units = database[UNITS]
         self._participants = database[PARTICIPANTS]
         self._tombstones = database[TOMBSTONES]
+        self._limited = database[LIMITED]
         self._upcoming = database[UPCOMING]
         self._revisions = database[REVISIONS]
         self._outbox = database[OUTBOX]
@@ -66,15 +84,17 @@ class StoredRegisterWriter:
             found_units = await _by_id(self._units, units)
             owners = (u["company"] for u in found_units if u["company"] is not None)
             keys = {*companies, *map(CompanyKey.parse, owners)}
-            found_companies, tombstones, revisions = await asyncio.gather(
+            found_companies, tombstones, limited, revisions = await asyncio.gather(
                 _by_id(self._companies, keys),
                 _by_id(self._tombstones, {*keys, *units}),
+                _by_id(self._limited, companies),
                 self._revisions.find_one("companies"),
             )
         return Known(
             companies={CompanyKey.parse(d["_id"]): company_state(d) for d in found_companies},
             units={UnitKey.parse(d["_id"]): unit_state(d) for d in found_units},
             tombstones={d["_id"] for d in tombstones},
+            limited={CompanyKey.parse(d["_id"]): d["names"] for d in limited},
             skipped_revisions=0 if revisions is None else revisions["skipped"],
         )
 
@@ -227,6 +247,89 @@ class StoredRegisterWriter:
                 was_known: bool = await session.with_transaction(removed)
         traced.end()
         return was_known
+
+    async def limit(
+        self, key: CompanyKey, name: NameHash, *, at: datetime, publish_events: bool
+    ) -> Limited:
+        """Leaves a person out of a company, its history and its future; repeating it is safe.
+
+        Events that name the person are deleted, and with `publish_events` the change is published
+        without the name.
+        """
+        traced = _TracedEvents(())
+
+        async def limited(session: AsyncClientSession) -> Limited:
+            nonlocal traced
+            await self._limited.update_one(
+                {"_id": key},
+                {"$addToSet": {"names": name}, "$min": {"limited_at": at}},
+                upsert=True,
+                session=session,
+            )
+            events = await self._forget_events(key, name, session)
+            company = await self._companies.find_one({"_id": key}, session=session)
+            if company is None:
+                return Limited(events=events)
+            before = company_state(company)
+            state, pending_events = limited_state(key, before, [name])
+            was_named = state != before
+            if before.is_known and not was_named:
+                # A concurrent import, which does not know of the limit, has to plan again.
+                state = replace(before, revision=before.revision + 1)
+            written = company_document(CompanyWrite(key, before.revision, state))
+            await self._companies.update_one({"_id": key}, {"$set": written}, session=session)
+            upcoming = await self._upcoming.find_one({"_id": key}, session=session)
+            later = {} if upcoming is None else limited_days(key, upcoming["days"], [name])
+            if later:
+                await self._upcoming.update_one({"_id": key}, {"$set": later}, session=session)
+            if publish_events and pending_events:
+                changes = events_of_change(
+                    key, state.core, revision=state.revision, pending_events=pending_events, at=at
+                )
+                traced = _TracedEvents(list(changes))
+                await self._outbox.insert_many(traced.documents, session=session)
+            left = () if state.core is None else still_named(key, state.core, [name])
+            return Limited(was_named=was_named or bool(later), events=events, left=left)
+
+        with translated_errors():
+            async with self._client.start_session() as session:
+                done: Limited = await session.with_transaction(limited)
+        traced.end()
+        return done
+
+    async def _forget_events(
+        self, key: CompanyKey, name: NameHash, session: AsyncClientSession
+    ) -> int:
+        """Deletes the events of a company that name a person; returns their number."""
+        found = self._outbox.find({"company": key}, {"body": 1}, session=session)
+        ids = [
+            event["_id"]
+            async for event in found
+            if mentions(key, orjson.loads(event["body"]), [name])
+        ]
+        await self._outbox.delete_many({"_id": {"$in": ids}}, session=session)
+        return len(ids)
+
+    async def end_limit(self, key: CompanyKey, name: NameHash) -> bool:
+        """Lets a person be stored again when the register's document is next read.
+
+        Returns False if the person was not limited.
+        """
+        with translated_errors():
+            ended = await self._limited.update_one({"_id": key}, {"$pull": {"names": name}})
+            await self._limited.delete_one({"_id": key, "names": []})
+            # A known digest would leave the document unread.
+            read_again = {"digest": None, "owners_digest": None}
+            await self._companies.update_one({"_id": key}, {"$set": read_again})
+        return ended.modified_count == 1
+
+    async def limits(self) -> Sequence[tuple[CompanyKey, NameHash]]:
+        """Returns each limited person, the companies in the order of their first limit."""
+        with translated_errors():
+            found = self._limited.find(sort=[("limited_at", 1), ("_id", 1)])
+            return [
+                (CompanyKey.parse(one["_id"]), name) async for one in found for name in one["names"]
+            ]
 
     async def _purge(self, key: CompanyKey, at: datetime, session: AsyncClientSession) -> None:
         units = await self._units.find({"company": key}, {"_id": 1}, session=session).to_list(None)

@@ -10,11 +10,12 @@ from pymongo.errors import DuplicateKeyError
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.domain.countries import day_of
+from common.domain.limited import NameHash
 from common.mongo import Database, translated_errors
 from ingest.changes.apply import ApplyRecords
 from ingest.changes.states import ApplyContext, Conflict, Plan
 from ingest.changes.stored_states import StoredParts
-from ingest.changes.transaction import StoredRegisterWriter
+from ingest.changes.transaction import Limited, StoredRegisterWriter
 from ingest.changes.unit_plans import plan_unit_removal
 from ingest.records.records import SourceVersion
 from register_store.documents import CURSORS, LOADS, Document
@@ -207,6 +208,11 @@ class Stores:
         """
         publish_events = await self.states.is_loaded(source)
         return await self.writer.remove(key, at=self.now(), publish_events=publish_events)
+
+    async def limit(self, source: str, key: CompanyKey, name: NameHash) -> Limited:
+        """Leaves a person out of a company; published except during the source's first load."""
+        publish_events = await self.states.is_loaded(source)
+        return await self.writer.limit(key, name, at=self.now(), publish_events=publish_events)
 
     async def remove_unit(self, source: str, key: UnitKey) -> bool:
         """Purges a unit with its identifiers, as `remove_company` does a company.

@@ -286,6 +286,16 @@ async def skip_ahead(register: Database, by: int, *, retention: timedelta, at: d
     return raised.modified_count
 
 
+async def remove_owner(register: Database, owner: str, *, dry_run: bool) -> int:
+    """Deletes the events about an owner's webhooks; returns their number. Raises `Unavailable`."""
+    # No company has them, as the index of companies says.
+    of_owner = {"company": None, "owner": owner}
+    with translated_errors():
+        if dry_run:
+            return await register[OUTBOX].count_documents(of_owner)
+        return (await register[OUTBOX].delete_many(of_owner)).deleted_count
+
+
 async def removed(register: Database) -> AsyncIterator[tuple[str, str]]:
     """Country and number of each removed company, the latest last.
 
