@@ -4,11 +4,11 @@ import csv
 import io
 import zipfile
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import IO, Any
 
 import pytest
 import xlsxwriter
-from aiohttp import ClientResponse, FormData
+from aiohttp import ClientResponse
 from structlog.testing import capture_logs
 
 from portal.adapters import reading, uploads
@@ -42,9 +42,9 @@ RESULTS: list[dict[str, Any]] = [
 READ_BY_PROCESS = reading._read
 
 
-async def read_here(data: bytes, choice: Choice) -> Table:
+async def read_here(file: IO[bytes], choice: Choice) -> Table:
     """The table that the reading process makes of a file, without starting one."""
-    return reading.table_of([*reading.lines_of(data, choice)], 0)
+    return reading.table_of([*reading.lines_of(file.read(), choice)], 0)
 
 
 @pytest.fixture
@@ -66,11 +66,7 @@ async def isolating() -> AsyncIterator[Portal]:
 async def upload(
     portal: Portal, content: bytes | str = FILE, name: str = "kunder.csv"
 ) -> ClientResponse:
-    form = FormData()
-    form.add_field("csrf", await portal.token())
-    data = io.BytesIO(content.encode() if isinstance(content, str) else content)
-    form.add_field("file", data, filename=name, content_type="application/octet-stream")
-    return await portal.client.post("/customers/upload", data=form, allow_redirects=False)
+    return await portal.upload(content, name)
 
 
 async def matched(portal: Portal) -> str:

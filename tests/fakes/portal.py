@@ -1,5 +1,6 @@
 """A portal over an API whose responses a test sets."""
 
+import io
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -8,7 +9,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 import httpx
-from aiohttp import ClientResponse, CookieJar, web
+from aiohttp import ClientResponse, CookieJar, FormData, web
 from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
@@ -115,6 +116,14 @@ class Portal:
         assert found is not None
         return found[1]
 
+    async def upload(self, content: bytes | str, name: str = "kunder.csv") -> ClientResponse:
+        """Sends a file of customers."""
+        form = FormData()
+        form.add_field("csrf", await self.token())
+        data = io.BytesIO(content.encode() if isinstance(content, str) else content)
+        form.add_field("file", data, filename=name, content_type="application/octet-stream")
+        return await self.client.post("/customers/upload", data=form, allow_redirects=False)
+
     async def sign_in(self, key: str = KEY, **fields: str) -> ClientResponse:
         return await self.post("/sign-in", {"key": key, **fields})
 
@@ -147,7 +156,7 @@ async def portal(
             ),
             live=LiveReaders(live_readers, live_readers_per_key, metrics),
             spreadsheets=Spreadsheets(),
-            reader=Reader(),
+            reader=Reader(lambda: 0.0),
             uploads=Uploads(
                 metrics.customer_files, clock=lambda: 0.0, idle_timeout=file_idle_timeout
             ),

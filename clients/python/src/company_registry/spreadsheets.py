@@ -282,6 +282,10 @@ def _padded(cells: list[str], length: int) -> list[str]:
 def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     first, number = 0, 0
     while first < len(lines):
+        if lines[first].isspace():
+            # Passed over without a reader: a file may have millions of them.
+            first, number = first + 1, number + 1
+            continue
         cells, count = _record(lines, first, delimiter)
         first, number = first + count, number + 1
         if any(cell.strip() for cell in cells):

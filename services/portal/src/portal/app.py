@@ -31,7 +31,7 @@ from portal.settings import Settings
 #: Connections to the API: each page that follows events live holds one.
 _SPARE_CONNECTIONS = 100
 
-#: Bytes of requests that are being received: a few uploads, which are on the disk as they arrive.
+#: Bytes of requests that are being received: forms, since uploads are on the disk as they arrive.
 _UNFINISHED = 128 * 2**20
 
 
@@ -76,7 +76,7 @@ def _dependencies(settings: Settings, http: httpx.AsyncClient) -> Dependencies:
         ),
         live=LiveReaders(settings.max_live_readers, settings.max_live_readers_per_key, metrics),
         spreadsheets=Spreadsheets(),
-        reader=Reader(),
+        reader=Reader(time.monotonic),
         uploads=Uploads(
             metrics.customer_files,
             clock=time.monotonic,

@@ -8,10 +8,12 @@ import asyncio
 import json
 import resource
 import sys
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from tempfile import TemporaryFile
-from typing import Any, Final
+from typing import IO, Any, Final
+from weakref import WeakValueDictionary
 
 from company_registry.spreadsheets import read_sheet
 from portal.domain.customers import MAX_COLUMNS, MAX_ROWS, Table
@@ -25,11 +27,17 @@ _MAX_CELL: Final = 1000
 
 #: Bytes of memory, and seconds of the processor and of the clock, of a process that reads.
 _MEMORY: Final = 384 * 2**20
-_CPU: Final = 20
-_TIME: Final = 30.0
+_CPU: Final = 5
+_TIME: Final = 20.0
 #: Files that are read at the same time, and the seconds that others wait for their turn.
 _AT_ONCE: Final = 1
 _TURN: Final = 30.0
+#: Uploads that are received or wait for their turn at the same time: of one key, and of all.
+_MAX_OF_KEY: Final = 3
+_MAX_OF_ALL: Final = 10
+#: Files of one key that are received or read again within so many seconds.
+_RATE: Final = 20
+_WINDOW: Final = 600.0
 
 #: Lines that say why a file cannot be read begin so; rows are lists.
 _FAULT: Final = b'"'
@@ -39,6 +47,14 @@ class TooManyFiles(LimitReached):
     """Other files took all of the time that one may wait."""
 
     detail = "Other files are being read. Try again in a moment."
+
+
+class TooManyFilesOfKey(LimitReached):
+    """One key sends or has read as many files as it may."""
+
+    status = 429
+    title = "Too many files"
+    detail = f"Your key may send {_MAX_OF_KEY} files at a time, and {_RATE} in ten minutes."
 
 
 class Unreadable(Exception):
@@ -54,37 +70,66 @@ class Choice:
 
 
 class Reader:
-    """Reads files one after the other."""
+    """Reads files one after the other; keys take turns."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """`clock` is monotonic, in seconds."""
+        self._clock = clock
         self._turns = asyncio.Semaphore(_AT_ONCE)
+        #: A key waits for its turn with one file, so that its others delay no other key's.
+        self._of_key: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._received: Counter[str] = Counter()
+        #: When files of each key were counted.
+        self._counted: dict[str, deque[float]] = {}
 
-    async def read(self, data: bytes, choice: Choice = Choice()) -> Table:
-        """Returns the table of a file; raises Unreadable, TooManyFiles."""
+    @contextmanager
+    def receiving(self, key: str) -> Iterator[None]:
+        """Counts an upload while it is in progress; raises TooManyFiles, TooManyFilesOfKey."""
+        if self._received[key] >= _MAX_OF_KEY:
+            raise TooManyFilesOfKey
+        if self._received.total() >= _MAX_OF_ALL:
+            raise TooManyFiles
+        self.count(key)
+        self._received[key] += 1
         try:
-            async with asyncio.timeout(_TURN):
-                await self._turns.acquire()
+            yield
+        finally:
+            self._received -= Counter([key])
+
+    def count(self, key: str) -> None:
+        """Counts a file against the rate of a key; raises TooManyFilesOfKey, and counts none."""
+        oldest = self._clock() - _WINDOW
+        for each, times in list(self._counted.items()):
+            while times and times[0] <= oldest:
+                times.popleft()
+            if not times:
+                del self._counted[each]
+        times = self._counted.setdefault(key, deque())
+        if len(times) >= _RATE:
+            raise TooManyFilesOfKey
+        times.append(self._clock())
+
+    async def read(self, key: str, file: IO[bytes], choice: Choice = Choice()) -> Table:
+        """Returns the table of a file of a key; raises Unreadable, TooManyFiles."""
+        own = self._of_key.setdefault(key, asyncio.Lock())
+        try:
+            async with asyncio.timeout(_TURN) as waiting, own, self._turns:
+                waiting.reschedule(None)
+                return await _read(file, choice)
         except TimeoutError:
             raise TooManyFiles from None
-        try:
-            return await _read(data, choice)
-        finally:
-            self._turns.release()
 
 
-async def _read(data: bytes, choice: Choice) -> Table:
+async def _read(file: IO[bytes], choice: Choice) -> Table:
     given = (json.dumps(choice.sheet), json.dumps(choice.header_row))
-    with TemporaryFile() as file:
-        await asyncio.to_thread(file.write, data)
-        file.seek(0)
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", __name__, *given),
-            stdin=file,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            # Nothing of this process's settings, such as the key of sessions.
-            env={},
-        )
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", __name__, *given),
+        stdin=file,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        # Nothing of this process's settings, such as the key of sessions.
+        env={},
+    )
     assert process.stdout is not None, "a pipe was requested"  # noqa: S101 (not an input)
     try:
         async with asyncio.timeout(_TIME):

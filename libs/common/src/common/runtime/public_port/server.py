@@ -43,7 +43,10 @@ async def send_continue(request: web.BaseRequest) -> None:
 
 
 def allow_body(request: web.BaseRequest, seconds: float) -> None:
-    """Sets the seconds in which the body of a request must arrive, for one that may be large."""
+    """Sets the seconds in which a large body must arrive, whose bytes are no longer counted.
+
+    The handler bounds them: it writes them to the disk as they arrive, for few requests at a time.
+    """
     if isinstance(request.protocol, RequestReader):
         request.protocol.expect_body(seconds)
 
@@ -76,6 +79,7 @@ class RequestReader(Connection):
         "_discardable",
         "_head_size",
         "_is_busy",
+        "_is_counted",
         "_received",
         "_unparsed",
         "_unread",
@@ -91,6 +95,8 @@ class RequestReader(Connection):
         self._is_busy = False
         #: Bytes of the current request's body that the parser has been given.
         self._received = 0
+        #: False if the handler bounds what it receives.
+        self._is_counted = True
         #: The incomplete body, and its missing bytes if their number is known.
         self._body: StreamReader | None = None
         self._body_left: int | None = None
@@ -185,6 +191,8 @@ class RequestReader(Connection):
 
     def expect_body(self, seconds: float) -> None:
         """Sets the seconds in which the current body must arrive, unless it has."""
+        self._is_counted = False
+        self._shared.unfinished.hold(self, 0)
         if self._body is not None:
             self._stop("body")
             self._timers["body"] = self._loop.call_later(seconds, self._end_body_late, seconds)
@@ -214,7 +222,8 @@ class RequestReader(Connection):
         return fed
 
     def _watch(self) -> None:
-        held = HEAD_WEIGHT * self._head_size + self._received + len(self._unparsed)
+        received = self._received if self._is_counted else 0
+        held = HEAD_WEIGHT * self._head_size + received + len(self._unparsed)
         if self._is_busy and not self._unparsed and held <= UNCOUNTED:
             return
         has_head = _END in self._unparsed
@@ -254,6 +263,7 @@ class RequestReader(Connection):
     def _response_finished(self) -> None:
         self._is_busy = False
         self._head_size = self._received = 0
+        self._is_counted = True
         self._shared.unfinished.hold(self, 0)
         if self._socket is None or self._socket.is_closing():
             return

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import IO, Any, Final
 
 import httpx
 from aiohttp import web
@@ -163,6 +163,8 @@ class Dependencies:
 DEPENDENCIES: Final = web.AppKey("dependencies", Dependencies)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 SIGNED_IN: Final = web.RequestKey("signed_in", SignedIn)
+#: The name of an uploaded file, "" without one, and its bytes.
+UPLOADED: Final = web.RequestKey("uploaded", tuple[str, IO[bytes]])
 
 
 def registry_with(request: web.Request, key: str, *, is_patient: bool = False) -> AsyncClient:

@@ -1,12 +1,15 @@
 """Middleware of every request: headers, the session, forms, errors, metrics and one log line."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from http import HTTPStatus
-from typing import Final
+from tempfile import TemporaryFile
+from typing import IO, Final
 from urllib.parse import quote
 
 import structlog
-from aiohttp import hdrs, web
+from aiohttp import BodyPartReader, hdrs, web
 
 from common.runtime import tracing
 from common.runtime.public_port.server import allow_body
@@ -17,9 +20,17 @@ from company_registry import (
     NoResponse,
     Unauthorized,
 )
-from portal.adapters.http.context import DEPENDENCIES, REQUEST_ID, SIGNED_IN
+from portal.adapters.http.context import (
+    DEPENDENCIES,
+    REQUEST_ID,
+    SIGNED_IN,
+    UPLOADED,
+    registry_of,
+)
 from portal.adapters.http.pages import error_page, page_without_session, redirect
 from portal.adapters.http.sessions import (
+    CSRF_FIELD,
+    ReadForm,
     add_note,
     is_of_another_site,
     is_own_form,
@@ -33,11 +44,15 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 SIGN_IN_PATH: Final = "/sign-in"
 STATIC_PATH: Final = "/static"
+#: Of the pages of a file.
+CUSTOMERS_PATH: Final = "/customers"
 #: Takes a file; the other forms are short.
-UPLOAD_PATH: Final = "/customers/upload"
+UPLOAD_PATH: Final = f"{CUSTOMERS_PATH}/upload"
 #: Bytes and seconds of such a form.
 _MAX_UPLOAD: Final = MAX_FILE + 64 * 1024
 _UPLOAD_TIMEOUT: Final = 120.0
+#: Bytes that are written at once.
+_CHUNK: Final = 64 * 1024
 
 HEADERS: Final = {
     # Scripts and styles come from this host alone, and nothing else does; no page may be framed.
@@ -160,13 +175,65 @@ async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
     if found is not None:
         request[SIGNED_IN] = found
         if request.path == UPLOAD_PATH and request.method == hdrs.METH_POST:
-            allow_body(request, _UPLOAD_TIMEOUT)
-            request = request.clone(client_max_size=_MAX_UPLOAD)
+            return await _take_upload(request, handler)
+        if request.path.startswith(CUSTOMERS_PATH):
+            await _check_key(request)
     elif request.path != SIGN_IN_PATH:
         return _sign_in_first(request)
-    if request.method == hdrs.METH_POST and not await is_own_form(request):
+    return await _take_form(request, handler)
+
+
+async def _check_key(request: web.Request) -> None:
+    # Files in memory need no other request of the API, and a revoked key ends its session.
+    try:
+        await registry_of(request).me()
+    except Unauthorized:
+        raise
+    except CompanyRegistryError:
+        pass  # matching says why it is not possible
+
+
+async def _take_upload(request: web.Request, handler: Handler) -> web.StreamResponse:
+    # The file is closed when its browser has gone, and not by a collection of cycles hours later.
+    with (
+        request.app[DEPENDENCIES].reader.receiving(request[SIGNED_IN].key),
+        TemporaryFile() as file,
+    ):
+        allow_body(request, _UPLOAD_TIMEOUT)
+        await _check_key(request)
+        return await _take_form(request, handler, partial(_receive, file=file))
+
+
+async def _receive(request: web.Request, *, file: IO[bytes]) -> dict[str, str]:
+    if request.content_type != "multipart/form-data":
+        raise web.HTTPBadRequest
+    fields, name = {}, ""
+    parts = await request.multipart()
+    while (part := await parts.next()) is not None:
+        if not isinstance(part, BodyPartReader):
+            raise web.HTTPBadRequest
+        is_file = part.name == "file" and not name
+        name = (part.filename or "") if is_file else name
+        value = b""
+        while chunk := await part.read_chunk(_CHUNK):
+            if request.content.total_bytes > _MAX_UPLOAD:
+                raise web.HTTPRequestEntityTooLarge(_MAX_UPLOAD)
+            if is_file:
+                await asyncio.to_thread(file.write, chunk)
+            elif part.name == CSRF_FIELD:
+                value = chunk
+        fields[part.name or ""] = value.decode()
+    file.seek(0)
+    request[UPLOADED] = (name, file)
+    return fields
+
+
+async def _take_form(
+    request: web.Request, handler: Handler, read: ReadForm = web.Request.post
+) -> web.StreamResponse:
+    if request.method == hdrs.METH_POST and not await is_own_form(request, read):
         await add_note(request, "The form had expired. Send it again.", is_error=True)
-        return redirect(SIGN_IN_PATH if found is None else "/")
+        return redirect("/" if SIGNED_IN in request else SIGN_IN_PATH)
     return await handler(request)
 
 

@@ -4,10 +4,10 @@ import base64
 import hmac
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import aiohttp_session
@@ -24,6 +24,9 @@ _CSRF, _SEEN, _NOTES, _UPLOAD = "csrf", "seen", "notes", "upload"
 
 #: The form field of the token.
 CSRF_FIELD: Final = "csrf"
+
+#: Reads the fields of a form.
+ReadForm = Callable[[web.Request], Awaitable[Mapping[str, Any]]]
 
 #: Seconds after which a request renews the idle timeout.
 _RENEWAL: Final = 60
@@ -134,7 +137,7 @@ def _host_of(origin: str) -> str:
         return ""
 
 
-async def is_own_form(request: web.Request) -> bool:
+async def is_own_form(request: web.Request, read: ReadForm) -> bool:
     """Returns True if a form has the session's token.
 
     Raises HTTPBadRequest for a form that cannot be read, and HTTPRequestTimeout for a late one.
@@ -142,7 +145,7 @@ async def is_own_form(request: web.Request) -> bool:
     session = await aiohttp_session.get_session(request)
     try:
         await send_continue(request)
-        given = (await request.post()).get(CSRF_FIELD, "")
+        given = (await read(request)).get(CSRF_FIELD, "")
     except LateBody:
         raise web.HTTPRequestTimeout from None
     except (ValueError, LookupError, HttpProcessingError, web.RequestPayloadError):

@@ -4,22 +4,22 @@ import asyncio
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from itertools import islice
+from tempfile import TemporaryFile
 from types import MappingProxyType
-from typing import Final, cast
+from typing import IO, Final, cast
 
 from aiohttp import web
 
 from company_registry import (
     CompanyRegistryError,
     InvalidBody,
-    Unauthorized,
     Watchlist,
     WatchlistLimitReached,
 )
 from company_registry.progress import duration, limit, seconds_at
 from company_registry.streams import Rate
 from company_registry.watchlist_operations import MAX_CHANGED
-from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
+from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, UPLOADED, registry_of
 from portal.adapters.http.pages import page, redirect
 from portal.adapters.http.sessions import add_note, remember_upload, uploaded
 from portal.adapters.http.views.companies import attachment
@@ -76,23 +76,13 @@ async def show(request: web.Request) -> web.Response:
 
 async def upload(request: web.Request) -> web.Response:
     """Reads a file, and shows its columns."""
-    file = (await request.post()).get("file")
-    if not isinstance(file, web.FileField):
+    name, file = request[UPLOADED]
+    if not name:
         return await _choice(request, fault="Choose a file.")
     try:
-        # Reading a file needs no other request, and a revoked key ends its session.
-        try:
-            await registry_of(request).me()
-        except Unauthorized:
-            raise
-        except CompanyRegistryError:
-            pass  # matching says why it is not possible
-        data = await asyncio.to_thread(file.file.read)
-        await _take(request, file.filename[:_MAX_NAME], data, Choice())
+        await _take(request, name[:_MAX_NAME], file, Choice())
     except Unreadable as error:
         return await _choice(request, fault=str(error))
-    finally:
-        file.file.close()
     return redirect(HERE)
 
 
@@ -109,17 +99,23 @@ async def read_again(request: web.Request) -> web.Response:
         # The row of one sheet's header says nothing about another's.
         is_other = bool(sheet) and sheet != held.table.sheet
         choice = Choice(sheet or None, int(row) if row and not is_other else None)
-        await _take(request, held.name, held.data, choice)
+        request.app[DEPENDENCIES].reader.count(held.key)
+        with TemporaryFile() as file:
+            await asyncio.to_thread(file.write, held.data)
+            file.seek(0)
+            await _take(request, held.name, file, choice)
     except Unreadable as error:
         return await _columns(request, held, reading={"header_row": str(error)}, row=row)
     return redirect(HERE)
 
 
-async def _take(request: web.Request, name: str, data: bytes, choice: Choice) -> None:
-    dependencies = request.app[DEPENDENCIES]
-    table = await dependencies.reader.read(data, choice)
+async def _take(request: web.Request, name: str, file: IO[bytes], choice: Choice) -> None:
+    dependencies, key = request.app[DEPENDENCIES], request[SIGNED_IN].key
+    table = await dependencies.reader.read(key, file, choice)
+    file.seek(0)
+    data = await asyncio.to_thread(file.read)
     await _forget(request)
-    held = dependencies.uploads.hold(request[SIGNED_IN].key, name, data, table)
+    held = dependencies.uploads.hold(key, name, data, table)
     await remember_upload(request, held.id)
 
 
