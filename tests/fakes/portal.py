@@ -22,7 +22,8 @@ from portal.adapters.http.context import (
     LiveReaders,
     Registries,
 )
-from portal.adapters.http.sessions import SessionPolicy
+from portal.adapters.http.ended_sessions import EndedSessions, Replicas
+from portal.adapters.http.sessions import SessionPolicy, ended_sessions
 from portal.adapters.reading import Reader
 from portal.adapters.spreadsheets import Spreadsheets
 from portal.adapters.uploads import Uploads
@@ -95,6 +96,7 @@ class Portal:
     client: TestClient[web.Request, web.Application]
     api: Api
     uploads: Uploads
+    ended: EndedSessions
 
     async def get(self, path: str, **options: Any) -> ClientResponse:
         return await self.client.get(path, allow_redirects=False, **options)
@@ -138,6 +140,7 @@ async def portal(
     session_keys: str = SESSION_KEY,
     body_timeout: float = 10,
     file_idle_timeout: float = 1800,
+    peers: str = "",
     links: Links = Links(),  # noqa: B008 (immutable)
 ) -> AsyncIterator[Portal]:
     api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
@@ -146,14 +149,18 @@ async def portal(
     upstream.router.add_route("*", "/{path:.*}", api.handle)
     metrics = HttpMetrics(CollectorRegistry())
     async with TestServer(upstream) as server, httpx.AsyncClient() as http:
+        sessions = SessionPolicy(
+            keys=SecretStr(session_keys),
+            is_secure=is_secure,
+            idle_timeout=timedelta(minutes=30),
+            lifetime=lifetime,
+        )
+        ended = ended_sessions(sessions, now=lambda: 0.0)
         dependencies = Dependencies(
             registries=Registries(str(server.make_url("")).rstrip("/"), http, timeout=5),
-            sessions=SessionPolicy(
-                keys=SecretStr(session_keys),
-                is_secure=is_secure,
-                idle_timeout=timedelta(minutes=30),
-                lifetime=lifetime,
-            ),
+            sessions=sessions,
+            ended=ended,
+            replicas=Replicas(ended, http, peers),
             live=LiveReaders(live_readers, live_readers_per_key, metrics),
             spreadsheets=Spreadsheets(),
             reader=Reader(lambda: 0.0),
@@ -174,4 +181,4 @@ async def portal(
             body_timeout=body_timeout,
         )
         async with TestClient(server_of_pages, cookie_jar=jar) as client:
-            yield Portal(client, api, dependencies.uploads)
+            yield Portal(client, api, dependencies.uploads, ended)

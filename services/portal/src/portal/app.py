@@ -22,7 +22,8 @@ from portal.adapters.http.context import (
     LiveReaders,
     Registries,
 )
-from portal.adapters.http.sessions import SessionPolicy
+from portal.adapters.http.ended_sessions import Replicas
+from portal.adapters.http.sessions import SessionPolicy, ended_sessions
 from portal.adapters.reading import Reader
 from portal.adapters.spreadsheets import Spreadsheets
 from portal.adapters.uploads import Uploads
@@ -64,16 +65,20 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
 
 def _dependencies(settings: Settings, http: httpx.AsyncClient) -> Dependencies:
     metrics = HttpMetrics()
+    sessions = SessionPolicy(
+        keys=settings.session_key,
+        is_secure=settings.secure_cookies,
+        idle_timeout=settings.session_idle_timeout,
+        lifetime=settings.session_lifetime,
+    )
+    ended = ended_sessions(sessions, now=time.time)
     return Dependencies(
         registries=Registries(
             settings.registry_url, http, timeout=settings.registry_timeout.total_seconds()
         ),
-        sessions=SessionPolicy(
-            keys=settings.session_key,
-            is_secure=settings.secure_cookies,
-            idle_timeout=settings.session_idle_timeout,
-            lifetime=settings.session_lifetime,
-        ),
+        sessions=sessions,
+        ended=ended,
+        replicas=Replicas(ended, http, settings.session_peers),
         live=LiveReaders(settings.max_live_readers, settings.max_live_readers_per_key, metrics),
         spreadsheets=Spreadsheets(),
         reader=Reader(time.monotonic),

@@ -19,6 +19,12 @@ def _http_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _peers(url: str) -> str:
+    if re.fullmatch(r"(http://[^\s/@:]+:[0-9]{1,5})?", url) is None:
+        raise ValueError("write it as http://<host>:<port>")
+    return url
+
+
 def _link(url: str) -> str:
     if re.fullmatch(r"(https?://[^\s@]+|mailto:\S+@\S+)?", url) is None:
         raise ValueError("write it as https://<host>/<path>, or as mailto:<address>")
@@ -65,6 +71,11 @@ class Settings(ProcessSettings):
     )
     session_lifetime: Duration = Field(
         default=timedelta(hours=12), description="a session ends so long after the sign-in"
+    )
+    session_peers: Annotated[str, AfterValidator(_peers)] = Field(
+        default="",
+        description="URL whose host resolves to every replica, `http://<host>:<port>`: "
+        "sessions that have ended are read there each second. None with a single replica",
     )
     registry_timeout: Duration = Field(
         default=timedelta(seconds=5), description="time for a response of the API"

@@ -34,8 +34,9 @@ _KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
 #: Seconds for reading a key: an unavailable database is reported within 2 s.
 FIND_TIMEOUT = 1.5
 
-#: Seconds for which a key is cached. Decided: a revocation takes effect within 10 s everywhere.
-LIFETIME = 5.0
+#: Seconds for which a key is cached. Decided: a revocation takes effect within 10 s everywhere;
+#: the portal says that its sessions end within 2 s.
+LIFETIME = 2.0
 #: Maximum number of cached keys, and of unknown ids: about 5 MB.
 MAX_KEYS = 10_000
 

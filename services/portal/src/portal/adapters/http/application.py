@@ -10,6 +10,7 @@ from aiohttp import hdrs, web
 
 from common.runtime.public_port.connections import Refuse
 from portal.adapters.http.context import DEPENDENCIES, Dependencies
+from portal.adapters.http.ended_sessions import ENDED_PATH
 from portal.adapters.http.middleware import (
     HEADERS,
     STATIC_PATH,
@@ -99,9 +100,10 @@ def application(dependencies: Dependencies) -> web.Application:
     )
     app[DEPENDENCIES] = dependencies
     app[aiohttp_jinja2.APP_KEY] = templates()
-    app.add_routes(ROUTES)
+    app.add_routes([*ROUTES, web.get(ENDED_PATH, dependencies.ended.show)])
     app.on_shutdown.append(dependencies.live.end)
     app.cleanup_ctx.append(dependencies.uploads.running)
+    app.cleanup_ctx.append(dependencies.replicas.following)
     return app
 
 

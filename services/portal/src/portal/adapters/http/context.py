@@ -12,6 +12,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histo
 
 from common.runtime import tracing
 from company_registry import AsyncClient, Retries
+from portal.adapters.http.ended_sessions import EndedSessions, Replicas
 from portal.adapters.http.sessions import SessionPolicy, SignedIn, forwarded_for
 from portal.adapters.reading import Reader
 from portal.adapters.spreadsheets import Spreadsheets
@@ -149,6 +150,8 @@ class Dependencies:
 
     registries: Registries
     sessions: SessionPolicy
+    ended: EndedSessions
+    replicas: Replicas
     live: LiveReaders
     spreadsheets: Spreadsheets
     reader: Reader

@@ -27,6 +27,7 @@ from portal.adapters.http.context import (
     UPLOADED,
     registry_of,
 )
+from portal.adapters.http.ended_sessions import ENDED_PATH
 from portal.adapters.http.pages import error_page, page_without_session, redirect
 from portal.adapters.http.sessions import (
     CSRF_FIELD,
@@ -141,7 +142,7 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
     try:
         return await handler(request)
     except Unauthorized:
-        await sign_out(request)
+        await sign_out(request, request.app[DEPENDENCIES].ended)
         return redirect(f"{SIGN_IN_PATH}?ended=key")
     except ApiError as error:
         status = error.status if error.status in _TITLES else HTTPStatus.BAD_GATEWAY
@@ -169,9 +170,10 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
 @web.middleware
 async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Admits signed-in users, and forms of our own pages."""
-    if request.path.startswith(f"{STATIC_PATH}/"):
+    if request.path.startswith(f"{STATIC_PATH}/") or request.path == ENDED_PATH:
         return await handler(request)
-    found = await signed_in(request, request.app[DEPENDENCIES].sessions)
+    dependencies = request.app[DEPENDENCIES]
+    found = await signed_in(request, dependencies.sessions, dependencies.ended)
     if found is not None:
         request[SIGNED_IN] = found
         if request.path == UPLOAD_PATH and request.method == hdrs.METH_POST:

@@ -18,8 +18,9 @@ from cryptography.fernet import Fernet, MultiFernet
 from pydantic import SecretStr
 
 from common.runtime.public_port.server import LateBody, send_continue
+from portal.adapters.http.ended_sessions import EndedSessions
 
-_KEY, _NAME, _SCOPES, _SINCE = "key", "name", "scopes", "since"
+_ID, _KEY, _NAME, _SCOPES, _SINCE = "id", "key", "name", "scopes", "since"
 _CSRF, _SEEN, _NOTES, _UPLOAD = "csrf", "seen", "notes", "upload"
 
 #: The form field of the token.
@@ -66,10 +67,21 @@ class _RotatedFernet(Fernet):
         return self._all.decrypt(token, ttl)
 
 
+def session_cipher(policy: SessionPolicy) -> Fernet:
+    """Encrypts with the first of the keys, and decrypts with all of them."""
+    return _RotatedFernet(list(map(base64.b64decode, policy.keys.get_secret_value().split(","))))
+
+
+def ended_sessions(policy: SessionPolicy, *, now: Callable[[], float]) -> EndedSessions:
+    """Keeps ended sessions as long as a cookie that was renewed at the end can be valid."""
+    kept = policy.idle_timeout.total_seconds() + _RENEWAL
+    return EndedSessions(session_cipher(policy), kept=kept, now=now)
+
+
 def session_storage(policy: SessionPolicy) -> EncryptedCookieStorage:
     """Encrypts sessions into a cookie that scripts cannot read and other sites cannot send."""
     return EncryptedCookieStorage(
-        _RotatedFernet(list(map(base64.b64decode, policy.keys.get_secret_value().split(",")))),
+        session_cipher(policy),
         # The prefix ties the cookie to this host and to HTTPS.
         cookie_name="__Host-portal" if policy.is_secure else "portal",
         max_age=int(policy.idle_timeout.total_seconds()),
@@ -79,14 +91,17 @@ def session_storage(policy: SessionPolicy) -> EncryptedCookieStorage:
     )
 
 
-async def signed_in(request: web.Request, policy: SessionPolicy) -> SignedIn | None:
+async def signed_in(
+    request: web.Request, policy: SessionPolicy, ended: EndedSessions
+) -> SignedIn | None:
     """Returns the session's key and renews its idle timeout; None if there is no valid one."""
     session = await aiohttp_session.get_session(request)
     if _KEY not in session:
         return None
     now = time.time()
     # The time of creation in the cookie is that of its last change.
-    if now - session.get(_SINCE, 0) > policy.lifetime.total_seconds():
+    is_late = now - session.get(_SINCE, 0) > policy.lifetime.total_seconds()
+    if is_late or session.get(_ID) in ended:
         session.invalidate()
         return None
     if now - session.get(_SEEN, 0) > _RENEWAL:
@@ -97,13 +112,17 @@ async def signed_in(request: web.Request, policy: SessionPolicy) -> SignedIn | N
 async def sign_in(request: web.Request, user: SignedIn) -> None:
     """Begins a session with a key that the API has accepted."""
     session = await aiohttp_session.new_session(request)
+    session[_ID] = secrets.token_urlsafe(16)
     session[_KEY], session[_NAME], session[_SCOPES] = user.key, user.name, list(user.scopes)
     session[_SEEN] = session[_SINCE] = int(time.time())
 
 
-async def sign_out(request: web.Request) -> None:
-    """Ends the session of the request."""
-    (await aiohttp_session.get_session(request)).invalidate()
+async def sign_out(request: web.Request, ended: EndedSessions) -> None:
+    """Ends the session of the request, for copies of its cookie, too."""
+    session = await aiohttp_session.get_session(request)
+    if _ID in session:
+        ended.end(session[_ID], session[_KEY].partition(".")[0])
+    session.invalidate()
 
 
 async def csrf_token(request: web.Request) -> str:

@@ -47,7 +47,7 @@ async def leave(request: web.Request) -> web.Response:
     held = uploads.find(await uploaded(request), request[SIGNED_IN].key)
     if held is not None:
         uploads.forget(held)
-    await sign_out(request)
+    await sign_out(request, request.app[DEPENDENCIES].ended)
     await add_note(request, "You have signed out.")
     return redirect("/sign-in")
 
