@@ -96,8 +96,13 @@ class Replicas:
         if not self._url.host:
             yield
             return
-        names = {"unavailable": "sessions.peers_unavailable", "failed": "sessions.peers_failed"}
-        async with background(repeat(self.read, every=_INTERVAL, **names)):
+        reading = repeat(
+            self.read,
+            every=_INTERVAL,
+            unavailable="sessions.peers_unavailable",
+            failed="sessions.peers_failed",
+        )
+        async with background(reading):
             yield
 
     async def read(self) -> None:
@@ -115,7 +120,7 @@ class Replicas:
 
     async def _read(self, url: httpx.URL) -> None:
         response = await self._http.get(
-            url, headers={hdrs.IF_NONE_MATCH: self._etags.get(url, "")}, timeout=_INTERVAL
+            url, headers={"If-None-Match": self._etags.get(url, "")}, timeout=_INTERVAL
         )
         if response.status_code == HTTPStatus.OK:
             self._ended.merge(response.content)
