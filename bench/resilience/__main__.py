@@ -24,7 +24,7 @@ from bench.resilience.cluster import PROJECT, SERVICES, Cluster, run
 from bench.resilience.faults import ALL, QUICK, upgrade, upgrade_from
 from bench.resilience.harms import Fault
 from bench.resilience.load import Load, Lookups, receiving, storing_events
-from bench.resilience.loaded import LoadedCluster, Run, table, written
+from bench.resilience.loaded import LoadedCluster, Run, is_good, table, written
 from bench.resilience.random_faults import RandomFaults
 from common.runtime.tasks import background
 from local_stack import ports
@@ -45,6 +45,7 @@ _COMMAND = 60.0
 
 def main() -> None:
     wanted = _arguments()
+    print(quiet_machine(os.getloadavg()[0], os.cpu_count() or 1), file=sys.stderr, flush=True)
     faults = QUICK if wanted.quick else ALL
     if wanted.previous:
         _build(wanted.previous)
@@ -63,6 +64,14 @@ def main() -> None:
         page = written(REPORT.read_text(), text, is_random=wanted.random is not None)
         REPORT.write_text(page)
     sys.exit(not is_good)
+
+
+def quiet_machine(load: float, processors: int) -> str:
+    """Returns what a reader of the figures has to know of the machine before they begin."""
+    text = "The figures need a quiet machine: nothing else that uses its processors or disks."
+    if load <= processors / 4:
+        return text
+    return f"{text} This one is busy: a load of {load:.1f} on {processors} processors."
 
 
 def _circumstances(servers: str, load: Load) -> str:
@@ -151,12 +160,9 @@ async def _each_fault(
         remaining = max(_RESERVE, deadline - time.monotonic())
         await loaded.until_all_received(runs, timeout=min(_LATE, remaining))
         outcomes = [loaded.outcome(run) for run in runs]
-    text = table(outcomes, [each.name for each in faults])
-    is_whole = {each.fault for each in runs} == set(faults)
-    return (
-        f"{_circumstances(servers, load)}:\n\n{text}",
-        is_whole and not any(each.lost or each.error for each in outcomes),
-    )
+    names = [each.name for each in faults]
+    text = table(outcomes, names)
+    return f"{_circumstances(servers, load)}:\n\n{text}", is_good(outcomes, names)
 
 
 async def _random_faults(seed: int, load: Load, minutes: float, *, keep: bool) -> tuple[str, bool]:

@@ -28,8 +28,8 @@ _TIMEOUT = 120.0
 _START = 420.0
 #: Seconds for which a member that stepped down is not elected again.
 _STEPPED_DOWN = 20
-#: Seconds for everything to run again, and for one request.
-_HEALTHY, _RESPONSE = 120.0, 5.0
+#: Seconds for everything to run again, as long as a start takes at high load, and for one request.
+_HEALTHY, _RESPONSE = _START, 5.0
 
 
 class Failed(Exception):

@@ -134,8 +134,8 @@ def wrong_clock(service: str) -> Harm:
 _DELAY, _LOST = 0.2, 0.02
 _SLOW_NETWORK = Path(__file__).with_name("slow_network.py")
 _PYTHON = Path(__file__).parents[2] / ".tools" / "bin" / "python"
-#: Seconds for the program to listen.
-_START = 10.0
+#: Seconds for the program to listen, which an interpreter may take to start at high load.
+_START = 60.0
 
 
 async def slow_zone(cluster: Cluster) -> None:

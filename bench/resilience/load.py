@@ -20,7 +20,7 @@ from common.runtime.tasks import background
 from register_samples.server.serving import listening
 
 #: Seconds until a client gives up, and for the first event.
-_CLIENT_TIMEOUT, _FIRST_EVENT = 10.0, 60.0
+_CLIENT_TIMEOUT, _FIRST_EVENT = 10.0, 180.0
 _IMAGE = f"company-registry/lookup:{version('lookup')}"
 _SOURCE = Path(__file__).with_name("source.py")
 _MONGO_URL = "mongodb://mongodb-1:27017,mongodb-2:27017,mongodb-3:27017/?replicaSet=rs0"

@@ -130,6 +130,12 @@ def table(outcomes: Sequence[Outcome], wanted: Sequence[str]) -> str:
     return "\n".join([*lines, *([""] if notes else []), *notes])
 
 
+def is_good(outcomes: Sequence[Outcome], wanted: Sequence[str]) -> bool:
+    """Returns True if every wanted fault was caused, and every row meets its goal."""
+    measured = {each.fault.name for each in outcomes}
+    return measured.issuperset(wanted) and not any(each.missed for each in outcomes)
+
+
 def written(page: str, measured: str, *, is_random: bool = False) -> str:
     """The page with the previous run, or the previous random faults, replaced by this one."""
     before, found, rest = page.partition(_MARKS[is_random])

@@ -2,10 +2,11 @@
 
 import pytest
 
+from bench.resilience.__main__ import quiet_machine
 from bench.resilience.cluster import Cluster
 from bench.resilience.harms import Fault
 from bench.resilience.load import Lookup
-from bench.resilience.loaded import Outcome, table, written
+from bench.resilience.loaded import Outcome, is_good, table, written
 
 
 async def nothing(_cluster: Cluster) -> None: ...
@@ -59,6 +60,26 @@ def test_a_row_counts_the_lookups_that_only_the_balancer_saved() -> None:
     cells = an_outcome(ANSWERED, saved, FAILED).row.strip("| ").split(" | ")
 
     assert cells[6:9] == ["3", "1 × 504", "2"]
+
+
+@pytest.mark.parametrize(
+    "outcomes, wanted, expected",
+    [
+        ([an_outcome(ANSWERED)], ["one gateway killed"], True),
+        ([an_outcome(ANSWERED, SLOW)], ["one gateway killed"], False),
+        ([an_outcome(ANSWERED, SLOW), an_outcome(ANSWERED)], ["one gateway killed"], False),
+        ([an_outcome(ANSWERED)], ["one gateway killed", "one lookup killed"], False),
+    ],
+)
+def test_a_measurement_is_good_if_every_fault_has_rows_and_every_row_meets_its_goal(
+    outcomes: list[Outcome], wanted: list[str], *, expected: bool
+) -> None:
+    assert is_good(outcomes, wanted) is expected
+
+
+def test_a_busy_machine_is_named() -> None:
+    assert quiet_machine(0.4, 2).endswith("processors or disks.")
+    assert "a load of 3.1 on 2 processors" in quiet_machine(3.1, 2)
 
 
 def test_faults_without_time_are_named_below_the_table() -> None:
