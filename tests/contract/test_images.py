@@ -397,3 +397,32 @@ def test_the_trial_publishes_public_ports_and_refers_to_what_exists() -> None:
     assert [file for file in files if not (COMPOSE / file).is_file()] == []
     assert {name for name, _ in awaited} <= CONTAINERS.keys()
     assert {condition for _, condition in awaited} == {"service_completed_successfully"}
+
+
+@pytest.mark.parametrize(
+    "answers, status, said",
+    [
+        ("*stdin*) echo '\"fix_versions\"'; exit 1 ;;", 0, ""),
+        ("*none*) ;;", 2, "has no data"),
+        ("*stdin*) echo '\"fix_versions\"'; exit 1 ;; *portal*) exit 1 ;;", 2, ""),
+    ],
+    ids=["no vulnerability", "a source without data", "a vulnerability"],
+)
+def test_an_audit_that_finds_no_data_fails(
+    tmp_path: Path, answers: str, status: int, said: str
+) -> None:
+    audit = tmp_path / "pip-audit"
+    audit.write_text(f'#!/bin/sh\ncase "$*" in {answers} esac\n')
+    audit.chmod(0o755)
+
+    done = subprocess.run(
+        ["make", "-o", ".tools/installed", "audit", f"AUDIT={audit}"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert done.returncode == status
+    assert said in done.stderr
