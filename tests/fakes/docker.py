@@ -1,7 +1,8 @@
 """docker without a daemon: the images that it has, those of a registry, and what was built.
 
 Its state is the file `state.json` beside the program: `present` has the digests of each reference,
-`registry` has the digest that a reference has there now, and `built` the options of each build.
+`registry` has the digest that a reference has there now, and `built` the options of each build, and `pushed` the
+digest of what a build pushes.
 """
 
 import json
@@ -42,6 +43,10 @@ def main(folder: Path, words: Sequence[str]) -> int:
             present[reference] = present[named] = [named]
         case ["build", *options]:
             state["built"].append(options)
+        case ["buildx", "build", *options]:
+            state["built"].append(options)
+            told = {"containerimage.digest": state["pushed"]}
+            Path(options[options.index("--metadata-file") + 1]).write_text(json.dumps(told))
         case _:
             # `version`: a daemon runs.
             pass
