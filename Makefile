@@ -78,7 +78,7 @@ audit: .tools/installed ## known vulnerabilities of what the images contain, as 
 	@echo urllib3==1.24.1 | $(AUDIT) --no-deps --format json -r /dev/stdin | grep -q '"fix_versions"' || { echo "audit: the source of vulnerabilities has no data" >&2; exit 1; }
 	@for list in services/*/requirements.txt; do $(AUDIT) --require-hashes -r $$list || exit 1; done
 
-chaos-cluster: install images .tools/installed ## faults in a cluster of containers, for docs/resilience.md; CHAOS=--quick for a few
+chaos-cluster: install images .tools/installed ## faults in a cluster of containers, for bench/results/resilience.md; CHAOS=--quick for a few
 	@PYTHONPATH=deploy/local $(BIN)/python -m bench.resilience $(CHAOS)
 
 lock: ## resolve constraints.txt and services/*/requirements.txt again

@@ -30,7 +30,7 @@ from common.runtime.tasks import background
 from local_stack import ports
 from register_samples import companies_no
 
-REPORT = Path(__file__).resolve().parents[2] / "docs" / "resilience.md"
+REPORT = Path(__file__).resolve().parents[2] / "bench" / "results" / "resilience.md"
 #: Seconds after the last fault before missing deliveries count as lost: two attempts may fail.
 _LATE = 480.0
 #: Seconds for the cluster to answer its first lookup.
@@ -80,7 +80,7 @@ def _circumstances(servers: str, load: Load) -> str:
 
 def _build(revision: str) -> None:
     """Builds the images of another revision, with the tag `_PREVIOUS`, unless they are there."""
-    root = REPORT.parents[1]
+    root = REPORT.parents[2]
     images = [*SERVICES, "ingest-samples"]
     if _built(images) == {_output("git", "-C", str(root), "rev-parse", f"{revision}^{{commit}}")}:
         return

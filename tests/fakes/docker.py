@@ -1,8 +1,8 @@
 """docker without a daemon: the images that it has, those of a registry, and what was built.
 
 Its state is the file `state.json` beside the program: `present` has the digests of each reference,
-`registry` has the digest that a reference has there now, and `built` the options of each build, and `pushed` the
-digest of what a build pushes.
+`registry` has the digest that a reference has there now, `built` the options of each build, and
+`pushed` the digest of what one pushes.
 """
 
 import json

@@ -41,6 +41,7 @@ OF_RABBITMQ = (
 #: the Cloud Manager names them; github.com/percona/mongodb_exporter, whose exporter/metrics.go
 #: makes `ss` of serverStatus and `rs` of replSetGetStatus; kube-state-metrics; prometheus_client.
 _OF_OTHERS = {
+    "ALERTS": "alertname alertstate severity",
     "rabbitmq_unreachable_cluster_peers_count": "",
     "hardware_disk_metrics_disk_space_free_bytes": "",
     "hardware_disk_metrics_disk_space_used_bytes": "",
