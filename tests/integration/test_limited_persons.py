@@ -100,6 +100,17 @@ async def test_receivers_are_told_without_the_name(store: Loader, run: Run) -> N
     assert ANNA.casefold() not in str(updated).casefold()
 
 
+async def test_a_long_list_is_to_be_requested(store: Loader, run: Run) -> None:
+    owners = [an_owner(name=f"{name} Testesen") for name in ("Anna", *map(str, range(101)))]
+    await store.load(a_company_record(owners=owners, roles=[], version=None))
+
+    run("limit", "dk", "12345674", ANNA)
+
+    [event] = await store.events()
+    [change] = event["data"]["changes"]
+    assert change == {"field": "owners", "old": None, "new": None, "partial": True}
+
+
 async def test_events_that_name_the_person_are_deleted(store: Loader, run: Run) -> None:
     await store.load(danish(version=None))
     # The owner leaves the register: the event has the name as an old value.

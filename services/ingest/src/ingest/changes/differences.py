@@ -106,7 +106,7 @@ def einvoicing_events(
     """
     if old == new:
         return ()
-    if not is_long and _is_short(old) and _is_short(new):
+    if not is_long and is_short(old) and is_short(new):
         parts = [Change(field="einvoicing", old=old, new=new)]
     else:
         parts = list(_parts_of(old, new))
@@ -140,7 +140,7 @@ def _part(
     return Change(field="einvoicing", old=old, new=new, partial=True)
 
 
-def _is_short(entries: Sequence[Any]) -> bool:
+def is_short(entries: Sequence[Any]) -> bool:
     """Returns True if a list is given whole in an event."""
     return len(entries) <= MAX_LISTED and len(orjson.dumps(entries)) <= MAX_ENTRIES_SIZE
 
@@ -172,7 +172,7 @@ def _list_changes(field: str, old: list[Any] | None, new: list[Any] | None) -> t
     before, after = old or [], new or []
     if before == after:
         return ()
-    if _is_short(before) and _is_short(after):
+    if is_short(before) and is_short(after):
         return (Change(field=field, old=old, new=new),)
     gone, come = _without(before, after), _without(after, before)
     # Without either, only the order differs.

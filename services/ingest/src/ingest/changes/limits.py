@@ -8,8 +8,8 @@ import orjson
 
 from common.contracts.company import CompanyKey
 from common.contracts.events import Change, EventType
-from common.contracts.lookup import MAX_LISTED
 from common.domain.limited import NameHash, is_named, mentions
+from ingest.changes.differences import is_short
 from ingest.changes.states import CompanyState
 from ingest.records.records import CompanyRecord, OwnersRecord
 from register_store.documents import Document
@@ -110,6 +110,7 @@ def _limited_list(
 
 def _shortened(field: str, entries: bytes | None) -> Change:
     new = orjson.loads(entries or b"null")
-    # Of a long list an event has parts only, and none of them may be told.
-    is_long = new is not None and len(new) > MAX_LISTED
-    return Change(field=field, new=None if is_long else new, partial=is_long)
+    if new is None or is_short(new):
+        return Change(field=field, new=new)
+    # Of a long list an event has the entries that differ, which may not be told.
+    return Change(field=field, partial=True)
