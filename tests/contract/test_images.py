@@ -379,6 +379,8 @@ def test_the_trial_publishes_public_ports_and_refers_to_what_exists() -> None:
         "gateway": SERVICES["gateway"].ports["http"],
         "portal": SERVICES["portal"].ports["http"],
         "prometheus": 9090,
+        "alertmanager": 9093,
+        "grafana": 3000,
     }
     volumes = [
         volume.partition(":")[0]
