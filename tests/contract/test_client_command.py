@@ -149,6 +149,29 @@ async def test_parts_are_included_however_they_are_listed(
     assert shell.requests[0].query["include"] == "owners,roles"
 
 
+async def test_a_company_is_shown_as_it_was_with_what_it_did(shell: Shell) -> None:
+    shell.answers["/api/vat"] = [a_result("Alfa ApS")]
+    moved = {"field": "address", "old": {"text": "Prøvevej 1"}, "new": {"text": "Prøvevej 2"}}
+    came = {"field": "owners", "old": [], "new": [{"name": "Aud Testesen"}], "partial": True}
+    entries = [
+        {"time": "2026-03-04T12:00:00Z", "dated": False, "type": "company.updated"},
+        {"time": "2012-04-01", "dated": True, "type": "owners.changed"},
+    ]
+    history = [{**entry, "changes": [c]} for entry, c in zip(entries, (moved, came), strict=True)]
+    page = {"history": history, "known_from": None, "cursor": None}
+    shell.answers["/api/companies/dk/12345674/history"] = [page]
+
+    then = await shell.run("lookup", "dk", "12345674", "--as-of", "2026-03-02")
+    did = await shell.run("history", "dk", "12345674")
+    wrong = await shell.run("lookup", "dk", "12345674", "--as-of", "2. marts")
+
+    assert (then.exit_code, did.exit_code, wrong.exit_code) == (0, 0, 2)
+    assert shell.requests[0].query["as_of"] == "2026-03-02"
+    lines = [line.split() for line in did.stdout.splitlines()]
+    assert ["2026-03-04T12:00:00Z", "address", "Prøvevej", "1", "Prøvevej", "2"] in lines
+    assert ["2012-04-01", "owners", "Aud", "Testesen"] in lines
+
+
 async def test_subsidiaries_are_shown_with_the_share_of_their_owner(shell: Shell) -> None:
     share = {"min": "66.67", "max": "90"}
     owned = {"vat": "12345674", "name": "Beta ApS", "status": "active", "share": share}

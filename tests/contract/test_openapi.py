@@ -20,6 +20,8 @@ from common.contracts.lookup import (
     SUGGEST_CURSOR,
     TYPED_SEARCHES,
     EinvoicingPage,
+    HistoryEntry,
+    HistoryPage,
     ListedPart,
     OwnerPage,
     RolePage,
@@ -51,12 +53,17 @@ EXAMPLES = DOCUMENT["components"]["examples"]
 #: Properties that are null where the register cannot say.
 NULLABLE = {"owners", "roles", "subsidiaries"}
 NULLABLE |= {f"{part}_total" for part in NULLABLE}
+#: The schemas of pages.
+PAGES = {
+    ListedPart.PRODUCTION_UNITS: "UnitPage",
+    ListedPart.EINVOICING: "EinvoicingPage",
+    ListedPart.OWNERS: "OwnerPage",
+    ListedPart.ROLES: "RolePage",
+}
 #: The fields that `include` adds.
-INCLUDED = {*map(str, Include), *(f"{part}_total" for part in (*ListedPart, "subsidiaries"))}
-
-
-#: The schemas of pages, in the order of the lists.
-PAGES = ("UnitPage", "EinvoicingPage", "OwnerPage", "RolePage")
+INCLUDED = {*map(str, Include), *(f"{part}_total" for part in (*PAGES, "subsidiaries"))}
+#: The fields that `as_of` adds.
+DATED = {"as_of", "known_from"}
 
 
 def nodes(node: Any) -> Iterator[Node]:
@@ -205,7 +212,7 @@ def test_limits_are_those_of_the_code() -> None:
     limit = found["limit"]["schema"]
     assert (limit["maximum"], limit["default"]) == (MAX_FOUND, DEFAULT_FOUND)
     assert found["after"]["schema"]["pattern"] == CURSOR
-    for part, page in zip(ListedPart, PAGES, strict=True):
+    for part, page in PAGES.items():
         for schema in (SCHEMAS["Company"], SCHEMAS[page]):
             assert schema["properties"][part]["maxItems"] == MAX_LISTED
     assert SCHEMAS["Batch"]["properties"]["lookups"]["maxItems"] == MAX_LOOKUPS
@@ -234,6 +241,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "EinvoicingPage": EinvoicingPage,
     "OwnerPage": OwnerPage,
     "RolePage": RolePage,
+    "HistoryPage": HistoryPage,
+    "HistoryEntry": HistoryEntry,
     "CompanyList": CompanyList,
     "Codes": Codes,
     "MatchCandidate": MatchCandidate,
@@ -261,7 +270,7 @@ def test_a_schema_has_the_fields_and_types_of_its_model(name: str) -> None:
             expected[1][field][0].remove("null")  # the field is absent instead
     if name in ("Company", "CompanyList"):
         company = expected if name == "Company" else expected[1]["companies"][1]
-        for field in INCLUDED - NULLABLE:
+        for field in (INCLUDED | DATED) - NULLABLE:
             company[1][field][0].remove("null")  # the field is absent instead
 
     assert shape(SCHEMAS[name], DOCUMENT) == expected
@@ -281,7 +290,8 @@ def shape(schema: Node, root: Node) -> Any:
         kinds = [shape(option, root) for option in schema["anyOf"]]
         [(types, content)] = [kind for kind in kinds if kind[0] != {"null"}]
         return (types | {"null"}, content)
-    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    named = schema.get("type", [])  # without a type, any
+    types = named if isinstance(named, list) else [named]
     content = {name: shape(field, root) for name, field in schema.get("properties", {}).items()}
     return (set(types), shape(schema["items"], root) if "items" in schema else content)
 
@@ -289,7 +299,7 @@ def shape(schema: Node, root: Node) -> Any:
 def test_only_included_fields_are_optional() -> None:
     company = SCHEMAS["Company"]
 
-    assert set(company["properties"]) - set(company["required"]) == INCLUDED
+    assert set(company["properties"]) - set(company["required"]) == INCLUDED | DATED
 
 
 def test_an_event_has_the_fields_of_its_model() -> None:

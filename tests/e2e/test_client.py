@@ -8,7 +8,9 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing
+from datetime import datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from aiohttp import web
@@ -57,6 +59,10 @@ def test_a_company_is_found_by_number_and_by_text_with_every_included_part(
     company = blocking.lookup(
         "dk", "12345674", include=["owners", "roles", "production_units", "einvoicing"]
     )
+    past = blocking.lookup(
+        "dk", "12345674", as_of=datetime.now(ZoneInfo("Europe/Copenhagen")).date()
+    )
+    did = list(blocking.history("dk", "12345674"))
     by_phone = blocking.lookup("no", "+47 22 33 44 55", by="phone")
     searched = blocking.search("dk", "+45 12 34 56 78")
     suggested = blocking.suggest("dk", "prøvefab", limit=2)
@@ -66,6 +72,8 @@ def test_a_company_is_found_by_number_and_by_text_with_every_included_part(
     assert company.name == "Prøvefabrikken ApS"
     assert company.owners
     assert company.roles
+    assert past.known_from is not None
+    assert "1999-11-15" in {entry.time for entry in did if entry.dated}
     assert company.production_units
     assert company.einvoicing
     assert by_phone.vat == "310345679"

@@ -64,6 +64,7 @@ PAGES = {
         ListedPart.EINVOICING: "EinvoicingPage",
         ListedPart.OWNERS: "OwnerPage",
         ListedPart.ROLES: "RolePage",
+        ListedPart.HISTORY: "HistoryPage",
     }.items()
 }
 A_PAGE = PartReply(body=PAGES[ListedPart.PRODUCTION_UNITS])

@@ -182,7 +182,7 @@ async def test_a_removed_company_leaves_the_feed_but_for_its_removal(outbox: Out
     await outbox.published("other", company="dk:1")
     await outbox.published("gone", type="company.removed", revision=9)
 
-    await StoredRegisterWriter(outbox.register).remove(
+    await StoredRegisterWriter(outbox.register, lambda: NOON).remove(
         CompanyKey.parse("dk:12345674"), at=NOON, publish_events=True
     )
 

@@ -41,7 +41,7 @@ class Register:
     folder: Path
 
     def __post_init__(self) -> None:
-        self.writer = StoredRegisterWriter(self.database)
+        self.writer = StoredRegisterWriter(self.database, lambda: NOON)
 
     async def store(self, *, version: SourceVersion = MONDAY, **fields: Any) -> None:
         record = a_company_record(a_company(**fields), version=version)

@@ -41,7 +41,7 @@ UNITS = [UnitKey.parse(f"dk:{number}") for number in (1000000001, 1000000002)]
 EVERY = LookupRequest(
     country=Country.DK,
     questions=(Question(type=SearchType.VAT, term="12345674"),),
-    include=tuple(Include(part) for part in ListedPart),
+    include=(Include.PRODUCTION_UNITS, Include.EINVOICING, Include.OWNERS, Include.ROLES),
 )
 NAMES = {
     ListedPart.EINVOICING: "identifier",

@@ -24,6 +24,7 @@ from company_registry.streams import (
     batch,
     einvoicing,
     events,
+    history,
     owners,
     production_units,
     roles,
@@ -159,6 +160,11 @@ def test_each_page_begins_where_the_last_one_ended() -> None:
         (production_units, "production_units", [{"number": "1"}, {"number": "2"}]),
         (einvoicing, "einvoicing", [{"identifier": f"0088:{n}", "scheme": "0088"} for n in "12"]),
         (owners, "owners", [{"name": name, "type": "person"} for name in ("Bo", "Anna")]),
+        (
+            history,
+            "history",
+            [{"time": f"2026-03-0{n}", "dated": True, "type": "company.updated"} for n in "21"],
+        ),
         (roles, "roles", [{"role": "director", "name": n, "type": "person"} for n in "ab"]),
     ],
 )

@@ -5,6 +5,7 @@ amounts strings of a decimal number. A field of a later release is kept as an ex
 model written as JSON equals the service's response.
 """
 
+from datetime import date, datetime
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -357,6 +358,10 @@ class Company(EventCompany):
     subsidiaries: tuple[Subsidiary, ...] | None = None
     #: The number of all subsidiaries.
     subsidiaries_total: int | None = None
+    #: The day at whose end the company was as in this answer; None unless one was requested.
+    as_of: date | None = None
+    #: With `as_of`: the time from which every change is known.
+    known_from: datetime | None = None
 
 
 class Suggestion(CompanySummary):
@@ -516,6 +521,33 @@ class Change(Model):
     old: Any = None
     new: Any = None
     partial: bool = False
+
+
+class HistoryEntry(Model):
+    """A change of a company, or a day that its register names."""
+
+    #: A time, RFC 3339; of a dated entry a day, `YYYY-MM-DD`.
+    time: str
+    #: True if today's record of the register names the day; false if the service saw the change.
+    dated: bool
+    #: The type of the event about the change.
+    type: str
+    #: The revision that the change made; None of a dated entry.
+    revision: int | None = None
+    #: The number of the production unit that changed.
+    production_unit: str | None = None
+    #: Of a list, the entries that are gone and that came.
+    changes: tuple[Change, ...] = ()
+
+
+class HistoryPage(Model):
+    """What a company did, newest first, and where the next page begins."""
+
+    history: tuple[HistoryEntry, ...]
+    #: The time from which every change is known; None before the first one.
+    known_from: datetime | None = None
+    #: None on the last page.
+    cursor: str | None = None
 
 
 class EventData(Model):

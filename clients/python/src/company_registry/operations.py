@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final, Generic, TypeVar
 from urllib.parse import quote
 
@@ -25,6 +25,7 @@ from company_registry.models import (
     Facet,
     FindSort,
     Format,
+    HistoryPage,
     Include,
     Model,
     OwnerPage,
@@ -68,14 +69,21 @@ def perform(operation: Operation[T], retries: Retries) -> Steps[T]:
 
 
 def lookup(
-    country: Country, term: str, *, by: SearchType = "vat", include: Iterable[Include] = ()
+    country: Country,
+    term: str,
+    *,
+    by: SearchType = "vat",
+    include: Iterable[Include] = (),
+    as_of: date | None = None,
 ) -> Operation[Company]:
     """Finds the company with a registration number, or another identifier, name or address.
 
     `term` is of the type `by`. `include` adds owners, roles, production units, e-invoicing or
-    alternatives. Raises CompanyNotFound.
+    alternatives. `as_of` requests the company, its owners and roles at the end of a day. Raises
+    CompanyNotFound, and InvalidParameter for a day before the company is known.
     """
-    query = {"country": country, "q": term, "include": ",".join(include)}
+    day = "" if as_of is None else as_of.isoformat()
+    query = {"country": country, "q": term, "include": ",".join(include), "as_of": day}
     return Operation(get(f"/api/{by}", query), Company.model_validate_json)
 
 
@@ -134,6 +142,13 @@ def role_page(
 ) -> Operation[RolePage]:
     """A page of the roles in a company; `after` is a page's cursor. Raises CompanyNotFound."""
     return _page_of("roles", RolePage, country, vat, after, limit)
+
+
+def history_page(
+    country: Country, vat: str, *, after: str | None = None, limit: int = 100
+) -> Operation[HistoryPage]:
+    """A page of what a company did; `after` is a page's cursor. Raises CompanyNotFound."""
+    return _page_of("history", HistoryPage, country, vat, after, limit)
 
 
 def _page_of(  # noqa: PLR0913 (the parts of a request)

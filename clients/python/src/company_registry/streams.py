@@ -34,6 +34,7 @@ from company_registry.models import (
     EinvoicingEntry,
     Event,
     FindSort,
+    HistoryEntry,
     Include,
     Owner,
     ProductionUnit,
@@ -45,6 +46,7 @@ from company_registry.operations import (
     einvoicing_page,
     event_page,
     find_page,
+    history_page,
     owner_page,
     perform,
     production_unit_page,
@@ -265,6 +267,13 @@ def roles(retries: Retries, country: Country, vat: str) -> Stream[Role]:
     """Yields all roles in a company, page by page. Raises CompanyNotFound."""
     return _entries(
         retries, lambda after: role_page(country, vat, after=after), lambda page: page.roles
+    )
+
+
+def history(retries: Retries, country: Country, vat: str) -> Stream[HistoryEntry]:
+    """Yields what a company did, newest first, page by page. Raises CompanyNotFound."""
+    return _entries(
+        retries, lambda after: history_page(country, vat, after=after), lambda page: page.history
     )
 
 

@@ -42,7 +42,9 @@ UPCOMING = "upcoming"
 LOADS = "loads"
 CURSORS = "cursors"
 OUTBOX = "outbox"
-#: One document: the revisions up to `skipped` were used before a restore.
+#: The changes of each company, without the company (ADR 0086).
+HISTORY = "history"
+#: The revisions up to `skipped` were used before a restore; when the history `began`.
 REVISIONS = "revisions"
 #: The order of the outbox's published events (ADR 0024).
 EVENT_BATCHES = "event_batches"

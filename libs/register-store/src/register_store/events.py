@@ -41,6 +41,8 @@ class OutboxEvent:
     body: bytes
     #: The owner of the webhook that the event is about.
     owner: str | None = None
+    #: The changes that the event tells of.
+    changes: tuple[Change, ...] = ()
 
 
 def events_of_change(
@@ -75,7 +77,16 @@ def events_of_change(
             "revision": revision,
             "data": data,
         }
-        yield OutboxEvent(identity, key, revision, pending.type, unit, at, orjson.dumps(event))
+        yield OutboxEvent(
+            identity,
+            key,
+            revision,
+            pending.type,
+            unit,
+            at,
+            orjson.dumps(event),
+            changes=pending.changes,
+        )
 
 
 def outbox_document(event: OutboxEvent, trace: TraceContext | None) -> Document:

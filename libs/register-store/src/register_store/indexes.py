@@ -1,15 +1,21 @@
 """Indexes, created by a command (in Kubernetes a Job), never when a service starts."""
 
+from contextlib import suppress
+from datetime import timedelta
+
 from pymongo import ASCENDING, IndexModel, UpdateOne
 from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.errors import CollectionInvalid
 
-from common.mongo import Database
+from common.mongo import Database, translated_errors
 from common.mongo_indexes import create_indexes, drop_indexes
 from register_store.documents import (
     COMPANIES,
     EVENT_BATCHES,
+    HISTORY,
     OUTBOX,
     PARTICIPANTS,
+    REVISIONS,
     UNITS,
     UPCOMING,
     Document,
@@ -59,16 +65,46 @@ INDEXES = {
 }
 
 
+#: Ten years, of which three have 366 days.
+HISTORY_RETENTION = timedelta(days=3653)
+_EXPIRY = "expiry"
 #: Replaced indexes, which only earlier releases use.
 _REPLACED = {UNITS: ["company"], PARTICIPANTS: ["holder"]}
 #: Units per write.
 _BATCH = 1_000
 
 
-async def make_indexes(database: Database) -> list[str]:
+async def make_indexes(
+    database: Database, *, history_retention: timedelta = HISTORY_RETENTION
+) -> list[str]:
     """Creates missing indexes, with the fields they need, and drops none (`create_indexes`)."""
     await _add_order(database[UNITS])
-    return await create_indexes(database, INDEXES)
+    await _prepare_history(database)
+    await _keep_history(database, history_retention)
+    seconds = round(history_retention.total_seconds())
+    expiry = IndexModel([("at", ASCENDING)], name=_EXPIRY, expireAfterSeconds=seconds)
+    return await create_indexes(database, {**INDEXES, HISTORY: [expiry]})
+
+
+async def _prepare_history(database: Database) -> None:
+    """Creates the collection of the history, in which zstd halves texts that are much alike."""
+    with translated_errors(), suppress(CollectionInvalid):
+        await database.create_collection(
+            HISTORY, storageEngine={"wiredTiger": {"configString": "block_compressor=zstd"}}
+        )
+
+
+async def _keep_history(database: Database, retention: timedelta) -> None:
+    """Notes how long the history is kept, and changes an index that keeps it for another time."""
+    seconds = round(retention.total_seconds())
+    with translated_errors():
+        await database[REVISIONS].update_one(
+            {"_id": HISTORY}, {"$set": {"kept_for": seconds * 1000}}, upsert=True
+        )
+        present = await database[HISTORY].index_information()
+        if present.get(_EXPIRY, {}).get("expireAfterSeconds", seconds) != seconds:
+            index = {"name": _EXPIRY, "expireAfterSeconds": seconds}
+            await database.command("collMod", HISTORY, index=index)
 
 
 async def drop_replaced(database: Database) -> list[str]:

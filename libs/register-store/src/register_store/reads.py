@@ -18,6 +18,7 @@ from register_store.documents import (
     CompanyRow,
     row_of,
 )
+from register_store.history import StoredHistory
 from register_store.lists import StoredEntries, StoredUnits
 
 #: Maximum units of a phone number that are considered; switchboards and accountants share theirs.
@@ -38,6 +39,7 @@ class StoredRegister:
         self._tombstones = reads[TOMBSTONES]
         self.units = StoredUnits(reads)
         self.entries = StoredEntries(reads)
+        self.history = StoredHistory(reads)
 
     async def check(self) -> None:
         """Raises Unavailable if the members that reads go to do not answer."""

@@ -36,9 +36,8 @@ from ingest.publishing.outbox import remove_owner, removed, skip_ahead
 from ingest.publishing.publisher import republish
 from ingest.registers import table
 from ingest.registers.table import companies_of
-from ingest.settings import Settings, SyncSettings
+from ingest.settings import CommandSettings, Settings, SyncSettings
 from register_store.indexes import drop_replaced, make_indexes
-from register_store.settings import StoreSettings
 
 ALL = "all"
 
@@ -157,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(run_sync(chosen))
     try:
         with translated_errors():
-            status = asyncio.run(_command(chosen, load(StoreSettings)))
+            status = asyncio.run(_command(chosen, load(CommandSettings)))
     except Unavailable as outage:
         say(f"{outage}; run the command again later; it continues where it stopped")
         status = UNAVAILABLE
@@ -248,13 +247,14 @@ def _positive(text: str) -> int:
     return number
 
 
-async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
+async def _command(chosen: argparse.Namespace, settings: CommandSettings) -> int:
     url = settings.mongo_url.get_secret_value()
     async with connected_for_command(url, name="ingest-command", is_long=True) as client:
         register = database(client, settings.register_db)
         match chosen.command:
             case "indexes":
-                return await _indexes(register, drop=chosen.drop_replaced)
+                kept_for = settings.history_retention
+                return await _indexes(register, kept_for, drop=chosen.drop_replaced)
             case "remove":
                 return await _remove(register, chosen)
             case "limit":
@@ -273,11 +273,11 @@ async def _command(chosen: argparse.Namespace, settings: StoreSettings) -> int:
                 return await run_import(register, chosen)
 
 
-async def _indexes(register: Database, *, drop: bool) -> int:
+async def _indexes(register: Database, retention: timedelta, *, drop: bool) -> int:
     if drop:
         say(f"dropped: {', '.join(await drop_replaced(register)) or 'none existed'}")
     else:
-        await make_indexes(register)
+        await make_indexes(register, history_retention=retention)
     return SOUND
 
 

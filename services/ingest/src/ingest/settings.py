@@ -102,6 +102,14 @@ class SyncSettings(ProcessSettings, RegisterDatabaseSettings):
     )
 
 
+class CommandSettings(StoreSettings):
+    """The settings of the commands that are not `import`, `serve` or `sync`."""
+
+    history_retention: Duration = duration(
+        "P3653D", "retention of a change in a company's history, which `indexes` applies"
+    )
+
+
 class Settings(SyncSettings, StoreSettings, ServiceSettings):
     """The settings of `serve`, which also publishes events."""
 

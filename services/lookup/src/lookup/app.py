@@ -80,12 +80,13 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     }
     health.add("index", partial(_indexes_built, built))
     serving = partial(RpcServer[Any], connections, report=report, dependencies=(rows,))
-    for country, index in built.items():
-        searching = partial(serving, concurrency=IN_TURNS, dependencies=(rows, index))
-        servers = _country_servers(country, serving, searching, stored, indexes)
-        await _serve(settings, stack, *servers)
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
+    lookups = AnswerLookups(stored, indexes, now=now)
+    for country, index in built.items():
+        searching = partial(serving, concurrency=IN_TURNS, dependencies=(rows, index))
+        servers = _country_servers(country, serving, searching, lookups)
+        await _serve(settings, stack, *servers)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
     await _serve(settings, stack, *_event_servers(connections, feed))
     whole = StoredRegister(Reads(register, from_secondaries=False))
@@ -111,10 +112,9 @@ def _country_servers(
     country: Country,
     serving: Callable[..., RpcServer[Any]],
     searching: Callable[..., RpcServer[Any]],
-    stored: StoredRegister,
-    indexes: IndexSearches,
+    lookups: AnswerLookups,
 ) -> tuple[RpcServer[Any], ...]:
-    lookups = AnswerLookups(stored, indexes)
+    stored, indexes = lookups.register, lookups.searches
     return (
         serving(lookup_queue(country), LookupRequest, lookups, together=True),
         searching(search_queue(country), LookupRequest, lookups),

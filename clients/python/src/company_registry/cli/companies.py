@@ -1,6 +1,7 @@
 """`lookup`, `search`, `suggest`, and the lists of a company."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from enum import StrEnum
 from itertools import chain
 from typing import Annotated
@@ -11,9 +12,11 @@ from company_registry import models
 from company_registry.cli.output import Column
 from company_registry.cli.session import Session
 from company_registry.models import (
+    Change,
     Company,
     CompanySummary,
     EinvoicingEntry,
+    HistoryEntry,
     Owner,
     ProductionUnit,
     Role,
@@ -65,12 +68,16 @@ Included = Annotated[
 ]
 
 
-def lookup(
+def lookup(  # noqa: PLR0913 (the options of a command)
     session: Session,
     country: CountryArgument,
     term: Annotated[str, typer.Argument(help="A registration number, or a term of --by.")],
     by: Annotated[models.SearchType, typer.Option(help="The type of the term.")] = "vat",
     include: Included = [],  # noqa: B006 (Typer copies it)
+    as_of: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], metavar="DAY", help="As it was at the end of a day."),
+    ] = None,
 ) -> None:
     """Show the company with a registration number, or another identifier."""
     with session.client() as client:
@@ -79,6 +86,7 @@ def lookup(
             term,
             by=by,
             include=[each.value for each in include],
+            as_of=as_of and as_of.date(),
         )
     session.show(company, lambda: _show(session, company))
     _note_others(session, company)
@@ -175,6 +183,17 @@ def roles(
     session.show(found, lambda: _show_roles(session, found))
 
 
+def history(
+    session: Session,
+    country: CountryArgument,
+    vat: Annotated[str, typer.Argument(help="The registration number.")],
+) -> None:
+    """List what a company did, newest first: changes that were seen, then days of its register."""
+    with session.client() as client:
+        found = list(client.history(country, vat))
+    session.show(found, lambda: _show_history(session, found))
+
+
 #: Identifiers are never wrapped.
 _NUMBER = Column("Number", whole=True)
 
@@ -260,6 +279,30 @@ def _show_owners(session: Session, owners: Sequence[Owner], *, title: str = "") 
 def _show_roles(session: Session, roles: Sequence[Role], *, title: str = "") -> None:
     rows = [(each.name, each.role_text or each.role, each.since) for each in roles]
     session.table("Name", "Role", Column("Since", whole=True), rows=rows, title=title)
+
+
+def _show_history(session: Session, entries: Sequence[HistoryEntry]) -> None:
+    rows = [
+        (entry.time, entry.production_unit, change.field, _value(change.old), _value(change.new))
+        for entry in entries
+        for change in entry.changes or (Change(field=entry.type),)
+    ]
+    columns = (Column("Time", whole=True), Column("Unit", rank=2), "Field", "Old", "New")
+    session.table(*columns, rows=rows)
+
+
+def _value(value: object) -> str:
+    """Returns a value of a field on a line: of an object its text or name, of a list each."""
+    match value:
+        case None:
+            return ""
+        case list():
+            return "; ".join(map(_value, value))
+        case dict():
+            named = (value.get(name) for name in ("text", "name", "description", "code"))
+            return next((str(each) for each in named if each), str(value))
+        case _:
+            return str(value)
 
 
 def percent(share: Share | None) -> str | None:

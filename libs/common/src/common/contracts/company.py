@@ -431,6 +431,10 @@ class CompanyAnswer(Company):
     #: The first of them by name; `subsidiaries_total` counts all. Null if the register cannot say.
     subsidiaries: tuple[Subsidiary, ...] | None = None
     subsidiaries_total: int | None = None
+    #: The day at whose end the company was as in this answer; absent unless a day was requested.
+    as_of: str | None = None
+    #: With `as_of`: the time from which the company is known.
+    known_from: str | None = None
 
 
 REGISTER_OF: dict[Country, Literal["cvr", "brreg"]] = {Country.DK: "cvr", Country.NO: "brreg"}

@@ -15,6 +15,7 @@ from common.contracts.company import (
     Role,
 )
 from common.contracts.contract import Contract
+from common.contracts.events import Change
 
 
 class SearchType(StrEnum):
@@ -53,6 +54,8 @@ class LookupRequest(Contract):
     include: tuple[Include, ...] = ()
     #: True if the types of the questions were inferred from a bare term.
     inferred: bool = False
+    #: The day, `YYYY-MM-DD`, at whose end the company is requested; None for now.
+    as_of: str | None = None
     #: A short name of the client, which takes turns with others; empty from an earlier release.
     client: str = ""
 
@@ -83,6 +86,7 @@ class ListedPart(StrEnum):
     EINVOICING = "einvoicing"
     OWNERS = "owners"
     ROLES = "roles"
+    HISTORY = "history"
 
 
 class PartRequest(Contract):
@@ -133,10 +137,37 @@ class RolePage(Contract):
     cursor: str | None = None
 
 
+class HistoryEntry(Contract):
+    """A change of a company, or a day that its register names."""
+
+    #: RFC 3339, UTC, `Z`; of a dated entry a day, `YYYY-MM-DD`.
+    time: str
+    #: True if the register's record of today names the day; false if the service saw the change.
+    dated: bool
+    #: The type of the event; possibly one that a newer release has added.
+    type: str
+    #: The revision that the change made; None of a dated entry.
+    revision: int | None = None
+    #: The number of the production unit that changed.
+    production_unit: str | None = None
+    #: Of a list, the entries that are gone and that came. Old values of a dated entry are null.
+    changes: tuple[Change, ...] = ()
+
+
+class HistoryPage(Contract):
+    """The public answer with the history of a company, newest first."""
+
+    history: tuple[HistoryEntry, ...] = ()
+    #: The time from which every change is known; None before the first one.
+    known_from: str | None = None
+    cursor: str | None = None
+
+
 class PartReply(Contract):
     """A page of a list of a company."""
 
-    #: A `UnitPage`, `EinvoicingPage`, `OwnerPage` or `RolePage` as JSON, ready to be sent.
+    #: A `UnitPage`, `EinvoicingPage`, `OwnerPage`, `RolePage` or `HistoryPage` as JSON, ready to be
+    #: sent.
     body: bytes
 
 

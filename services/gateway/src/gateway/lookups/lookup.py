@@ -1,6 +1,8 @@
 """The lookup of one company, over HTTP."""
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 from aiohttp import hdrs, web
@@ -121,9 +123,29 @@ def _of_term(
     raise Invalid("; ".join(refusals))
 
 
+#: The parts of a company that are known of an earlier day.
+_OF_PAST: Final = (Include.OWNERS, Include.ROLES)
+_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _as_of(values: Sequence[str], info: ValidationInfo) -> str:
+    day = single(values)
+    try:
+        if not _DAY.fullmatch(day):
+            raise ValueError
+        date.fromisoformat(day)
+    except ValueError:
+        raise Invalid("must be a day, YYYY-MM-DD") from None
+    present = [part for part in info.data.get(INCLUDE, ()) if part not in _OF_PAST]
+    if present:
+        raise Invalid(f"include may be owners and roles with it; {present[0]} is known of today")
+    return day
+
+
 class _LookupQuery(Query):
     country: Annotated[Country, one_country(OF_BOTH)] = REQUIRED
     include: Annotated[tuple[Include, ...], included_parts(tuple(Include))] = ()
+    as_of: Annotated[str | None, PlainValidator(_as_of)] = None
     format: Annotated[Format | None, once(choice(Format, "must be json or xml"))] = None
     searches: Annotated[tuple[Question, ...], PlainValidator(_questions)]
 
@@ -150,6 +172,7 @@ def parse_lookup(
         questions=query.searches,
         include=query.include,
         inferred=typed is None and SEARCH in named,
+        as_of=query.as_of,
     )
     return lookup, query.format or negotiated(accept)
 

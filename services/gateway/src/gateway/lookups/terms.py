@@ -62,7 +62,11 @@ _ASSOCIATION = re.compile(
 
 def takes_long(request: LookupRequest) -> bool:
     """Returns True for a lookup that must not delay lookups by number."""
-    return request.questions[0].type in _SEARCHED or not _LONG.isdisjoint(request.include)
+    return (
+        request.questions[0].type in _SEARCHED
+        or not _LONG.isdisjoint(request.include)
+        or request.as_of is not None
+    )
 
 
 class InvalidTerm(ValueError):

@@ -170,9 +170,7 @@ def events_of_bumps(
     context: ApplyContext,
     pending_events: Callable[[CompanyKey], Iterable[PendingEvent]],
 ) -> tuple[OutboxEvent, ...]:
-    """Returns the events of each company; none if changes are not published."""
-    if not context.publish_events:
-        return ()
+    """Returns the events of each company."""
     return tuple(
         event
         for bump in bumps
@@ -180,7 +178,7 @@ def events_of_bumps(
             bump.key,
             known.companies[bump.key].core,
             revision=bump.expected + 1,
-            pending_events=pending_events(bump.key),
+            pending_events=context.told(pending_events(bump.key)),
             at=context.at,
         )
     )
@@ -229,21 +227,22 @@ def plan_owners(records: Sequence[OwnersRecord], known: Known, context: ApplyCon
 
 def _plan(decisions: Sequence[Decision[CompanyWrite]], context: ApplyContext) -> Plan:
     verdicts, writes, digest_updates = sorted_out(decisions)
-    outbox_events = (
+    events = (
         event
         for write in writes
         for event in events_of_change(
             write.key,
             write.state.core,
             revision=write.state.revision,
-            pending_events=write.pending_events,
+            pending_events=context.told(write.pending_events),
             at=context.at,
         )
     )
     return Plan(
         verdicts,
         companies=writes,
-        outbox_events=tuple(outbox_events) if context.publish_events else (),
+        events=tuple(events),
+        is_published=context.publish_events,
         digest_updates=digest_updates,
     )
 
@@ -304,6 +303,7 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
         owners_digest=base.owners_digest if owners is None else None,
         held_names=names,
         upcoming=upcoming,
+        added_at=base.added_at if base.is_known else context.at,
     )
     return verdict, CompanyWrite(
         record.key,

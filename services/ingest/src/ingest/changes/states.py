@@ -64,6 +64,8 @@ class CompanyState:
     held_names: tuple[str, ...] = ()
     #: A hash of what is stored as upcoming (`records.upcoming`); None if nothing is.
     upcoming: bytes | None = None
+    #: When its own record was first stored; None if an earlier release did it.
+    added_at: datetime | None = None
 
     @property
     def is_known(self) -> bool:
@@ -197,12 +199,19 @@ class Plan:
     bumps: tuple[Bump, ...] = ()
     units: tuple[PartWrite[UnitKey, UnitState], ...] = ()
     participants: tuple[PartWrite[str, ParticipantState], ...] = ()
-    outbox_events: tuple[OutboxEvent, ...] = ()
+    #: Events of the changes, for the history, and for the outbox too if they are published.
+    events: tuple[OutboxEvent, ...] = ()
+    is_published: bool = field(default=False, compare=False)
     digest_updates: tuple[DigestUpdate, ...] = ()
     drops: tuple[ParticipantDrop, ...] = ()
     removals: tuple[UnitRemoval, ...] = ()
     #: Of companies and units that are written too.
     upcoming: tuple[UpcomingWrite, ...] = ()
+
+    @property
+    def outbox_events(self) -> tuple[OutboxEvent, ...]:
+        """The events to be published."""
+        return self.events if self.is_published else ()
 
     @property
     def writes(self) -> bool:
@@ -264,8 +273,19 @@ class ApplyContext:
     #: The version of a record that has none.
     file_version: SourceVersion
     at: datetime
-    #: True if changes are published; not during the first load of a source.
+    #: True if changes are published; not during the first load of a source. The history has all
+    #: changes, but not what a first load adds.
     publish_events: bool = False
+
+    def told(self, pending_events: Iterable[PendingEvent]) -> Iterable[PendingEvent]:
+        """Returns the events that are published, or else those that the history needs."""
+        if self.publish_events:
+            return pending_events
+        return (
+            event
+            for event in pending_events
+            if any(change.old is not None for change in event.changes)
+        )
 
     @property
     def today(self) -> date:

@@ -42,7 +42,11 @@ def company_document(change: CompanyWrite) -> Document:
         HELD_NAMES: list(state.held_names),
         **_upcoming(change.expected, state.upcoming),
     }
-    optional = {"rank": change.rank, "updated_at": change.updated_at}
+    optional = {
+        "rank": change.rank,
+        "updated_at": change.updated_at,
+        "added_at": state.added_at,
+    }
     return document | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -66,6 +70,7 @@ def company_state(document: Document) -> CompanyState:
         owners_digest=document["owners_digest"],
         held_names=tuple(document[HELD_NAMES]),
         upcoming=document.get("upcoming"),
+        added_at=document.get("added_at"),
     )
 
 

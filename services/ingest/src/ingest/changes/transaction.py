@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
@@ -38,6 +38,7 @@ from ingest.records.records import CompanyRecord, UnitRecord
 from ingest.records.source import Part
 from register_store.documents import (
     COMPANIES,
+    HISTORY,
     LIMITED,
     OUTBOX,
     PARTICIPANTS,
@@ -48,6 +49,7 @@ from register_store.documents import (
     Document,
 )
 from register_store.events import OutboxEvent, events_of_change, outbox_document
+from register_store.history import begin_history, history_documents, history_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,10 @@ class Limited:
 class StoredRegisterWriter:
     """Reads states and writes plans. Every method may raise `Unavailable`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._keeps_history = False
+        self._database = database
         self._client = database.client
         self._companies = database[COMPANIES]
         self._units = database[UNITS]
@@ -75,6 +80,7 @@ class StoredRegisterWriter:
         self._upcoming = database[UPCOMING]
         self._revisions = database[REVISIONS]
         self._outbox = database[OUTBOX]
+        self._history = database[HISTORY]
 
     async def known(
         self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
@@ -128,6 +134,9 @@ class StoredRegisterWriter:
 
     async def write(self, plan: Plan) -> None:
         """Writes the whole plan or nothing; raises Conflict if its base state is outdated."""
+        if not self._keeps_history:
+            await begin_history(self._database, self._now())
+            self._keeps_history = True
         batches = (
             (self._companies, company_writes(plan)),
             (self._units, unit_writes(plan)),
@@ -136,6 +145,7 @@ class StoredRegisterWriter:
         upcoming = upcoming_writes(plan.upcoming)
         traced = _TracedEvents(plan.outbox_events)
         events: list[Write] = [InsertOne(document) for document in traced.documents]
+        history: list[Write] = [InsertOne(document) for document in history_documents(plan.events)]
         try:
             with translated_errors():
                 async with (
@@ -149,6 +159,7 @@ class StoredRegisterWriter:
                     if plan.removals:
                         await self._bury(plan.removals, session)
                     await _write_all(self._outbox, events, session)
+                    await _write_all(self._history, history, session)
             traced.end()
         except pymongo.errors.PyMongoError as error:
             # Not `with_transaction`, which would retry the same, outdated plan.
@@ -157,7 +168,7 @@ class StoredRegisterWriter:
             raise
 
     async def _bury(self, units: Sequence[UnitRemoval], session: AsyncClientSession) -> None:
-        """Adds tombstones of units and deletes their events."""
+        """Adds tombstones of units and deletes their events and history."""
         stones = [
             UpdateOne(
                 {"_id": unit.key},
@@ -169,6 +180,13 @@ class StoredRegisterWriter:
         words = [DeleteMany({"company": unit.company, "unit": unit.key.number}) for unit in units]
         await self._tombstones.bulk_write(stones, session=session)
         await self._outbox.bulk_write(words, session=session)
+        traces = [
+            DeleteMany(history_of(unit.company, unit.key.number))
+            for unit in units
+            if unit.company is not None
+        ]
+        if traces:
+            await self._history.bulk_write(traces, session=session)
         keys = [unit.key for unit in units]
         await self._upcoming.delete_many({"_id": {"$in": keys}}, session=session)
 
@@ -253,8 +271,9 @@ class StoredRegisterWriter:
     ) -> Limited:
         """Leaves a person out of a company, its history and its future; repeating it is safe.
 
-        Events that name the person are deleted, and with `publish_events` the change is published
-        without the name.
+        Events and changes of the history that name the person are deleted, and with
+        `publish_events` the change is published without the name. The company is then known from
+        now on: what was before cannot be made again without them.
         """
         traced = _TracedEvents(())
 
@@ -276,6 +295,7 @@ class StoredRegisterWriter:
             if before.is_known and not was_named:
                 # A concurrent import, which does not know of the limit, has to plan again.
                 state = replace(before, revision=before.revision + 1)
+            state = replace(state, added_at=at)
             written = company_document(CompanyWrite(key, before.revision, state))
             await self._companies.update_one({"_id": key}, {"$set": written}, session=session)
             upcoming = await self._upcoming.find_one({"_id": key}, session=session)
@@ -300,7 +320,7 @@ class StoredRegisterWriter:
     async def _forget_events(
         self, key: CompanyKey, name: NameHash, session: AsyncClientSession
     ) -> int:
-        """Deletes the events of a company that name a person; returns their number."""
+        """Deletes what names a person of events and history; returns the number of events."""
         found = self._outbox.find({"company": key}, {"body": 1}, session=session)
         ids = [
             event["_id"]
@@ -308,6 +328,13 @@ class StoredRegisterWriter:
             if mentions(key, orjson.loads(event["body"]), [name])
         ]
         await self._outbox.delete_many({"_id": {"$in": ids}}, session=session)
+        kept = self._history.find(history_of(key), {"changes": 1}, session=session)
+        naming = [
+            change["_id"]
+            async for change in kept
+            if mentions(key, orjson.loads(change["changes"]), [name])
+        ]
+        await self._history.delete_many({"_id": {"$in": naming}}, session=session)
         return len(ids)
 
     async def end_limit(self, key: CompanyKey, name: NameHash) -> bool:
@@ -337,6 +364,7 @@ class StoredRegisterWriter:
         await self._participants.delete_many({"holder": {"$in": [key, *numbers]}}, session=session)
         await self._units.delete_many({"_id": {"$in": numbers}}, session=session)
         await self._upcoming.delete_many({"_id": {"$in": [key, *numbers]}}, session=session)
+        await self._history.delete_many(history_of(key), session=session)
         # A repeated removal keeps the event of the first.
         but_removal = {"$ne": EventType.COMPANY_REMOVED.value}
         await self._outbox.delete_many({"company": key, "type": but_removal}, session=session)

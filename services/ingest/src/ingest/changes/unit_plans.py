@@ -114,12 +114,13 @@ def plan_participants(
     holders = [state.holder for state in stored if state is not None]
     holders += [write.state.holder for write in writes]
     changed = {**known.participants, **{write.key: write.state for write in writes}}
-    bumps, outbox_events = _of_companies(holders, changed, known, context)
+    bumps, events = _of_companies(holders, changed, known, context)
     return Plan(
         verdicts,
         bumps=bumps,
         participants=writes,
-        outbox_events=outbox_events,
+        events=events,
+        is_published=context.publish_events,
         digest_updates=digest_updates,
     )
 
@@ -138,11 +139,12 @@ def plan_vanished(identifiers: Collection[str], known: Known, context: ApplyCont
     }
     left = {key: state for key, state in known.participants.items() if key not in gone}
     holders = (state.holder for state in gone.values())
-    bumps, outbox_events = _of_companies(holders, left, known, context)
+    bumps, events = _of_companies(holders, left, known, context)
     return Plan(
         bumps=bumps,
         drops=tuple(ParticipantDrop(key, state.revision) for key, state in gone.items()),
-        outbox_events=outbox_events,
+        events=events,
+        is_published=context.publish_events,
     )
 
 
@@ -170,6 +172,8 @@ def _of_companies(
 ) -> tuple[tuple[Bump, ...], tuple[OutboxEvent, ...]]:
     """Returns the raised revisions of the holders' companies and their events."""
     bumps = known.bumps(map(known.company_of, holders))
+    if not context.publish_events:
+        return bumps, ()  # the lists of the companies were not read
     after = replace(known, participants=participants)
     return bumps, events_of_bumps(
         bumps, known, context, lambda company: einvoicing_changes(company, known, after)
@@ -201,7 +205,8 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
         verdicts,
         bumps=bumps,
         units=writes,
-        outbox_events=events_of_bumps(bumps, known, context, pending.__getitem__),
+        events=events_of_bumps(bumps, known, context, pending.__getitem__),
+        is_published=context.publish_events,
         digest_updates=digest_updates,
         upcoming=upcoming_of(records, writes, known.units),
     )
@@ -263,5 +268,6 @@ def plan_unit_removal(key: UnitKey, known: Known, context: ApplyContext) -> Plan
         bumps=bumps,
         drops=tuple(ParticipantDrop(name, state.revision) for name, state in held.items()),
         removals=(UnitRemoval(key, stored.revision if stored else None, company, context.at),),
-        outbox_events=events_of_bumps(bumps, known, context, pending_events),
+        events=events_of_bumps(bumps, known, context, pending_events),
+        is_published=context.publish_events,
     )

@@ -185,7 +185,7 @@ class Stores:
     def of(cls, register: Database, now: Clock = utc_now) -> Self:
         """Returns the stores of a database."""
         return cls(
-            StoredRegisterWriter(register),
+            StoredRegisterWriter(register, now),
             StoredParts(register),
             StoredLoadStates(register),
             StoredCursors(register),

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import structlog
@@ -20,8 +21,10 @@ from common.contracts.lookup import (
 )
 from common.contracts.match import MatchRequest
 from common.contracts.watchlists import KnownRequest
+from common.domain.countries import day_of
 from common.domain.numbers import InvalidIdentifier, parse_participant
 from common.messaging.rpc import Result, RpcRequest
+from lookup.answers.history import on_day
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed
 from lookup.search.results import SearchHit
@@ -65,23 +68,27 @@ class AnswerLookups:
     searches: IndexSearches
     #: The turns of the reads of parts, which are slow for a large company.
     queue: FairQueue = field(default_factory=lambda: FairQueue(per_client=2, others=2))
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
         """Returns one result per request, in order; may raise `Unavailable`."""
         found = await self._find_all(requests)
         candidates = [[one for one in each if not one.hit.is_other] for each in found]
         extras = await self._extras(requests, candidates)
+        earlier = await self._earlier(requests, candidates)
         shared = await self._shared(requests, found)
         gone = await self._removed(requests, candidates)
         replies: list[LookupReply | Failure] = []
         size = 0
-        for request, ranked, every, extra, is_shared, removed_on in zip(
-            requests, candidates, found, extras, shared, gone, strict=True
+        for request, ranked, every, extra, is_shared, removed_on, then in zip(
+            requests, candidates, found, extras, shared, gone, earlier, strict=True
         ):
             if removed_on is not None:
                 replies.append(removed(removed_on))
             elif not ranked:
                 replies.append(not_found(request, every, is_shared=is_shared))
+            elif isinstance(then, Failure):
+                replies.append(then)
             elif request.include and size > MAX_SIZE:
                 replies.append(Failure(code=FailureCode.BATCH_TOO_LARGE))
             else:
@@ -90,7 +97,11 @@ class AnswerLookups:
                     extra = extra._replace(
                         alternatives=[(one.hit.score, one.row.core) for one in others]
                     )
-                reply = answer(ranked[0], request.include, extra)
+                best = ranked[0]
+                if then is not None:
+                    best, day = then
+                    extra = extra._replace(as_of=day)
+                reply = answer(best, request.include, extra)
                 replies.append(reply)
                 size += len(reply.body)
                 if len(reply.body) > _LONG:
@@ -219,6 +230,21 @@ class AnswerLookups:
         if not any(request.include for request in requests):
             return [NO_EXTRAS] * len(requests)
         return await asyncio.gather(*map(self._with_others, requests, candidates))
+
+    async def _earlier(
+        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
+    ) -> Sequence[tuple[Candidate, tuple[str, str]] | Failure | None]:
+        if not any(request.as_of for request in requests):
+            return [None] * len(requests)
+        return await asyncio.gather(*map(self._on_day, requests, candidates))
+
+    async def _on_day(
+        self, request: LookupRequest, ranked: Sequence[Candidate]
+    ) -> tuple[Candidate, tuple[str, str]] | Failure | None:
+        if not ranked or request.as_of is None:
+            return None
+        async with self.queue.turn(request.client):
+            return await on_day(self.register.history, ranked[0], request.as_of, day_of(self.now()))
 
     async def _with_others(self, request: LookupRequest, ranked: Sequence[Candidate]) -> Extras:
         if not ranked or READ_APART.isdisjoint(request.include):

@@ -19,6 +19,7 @@ from common.contracts.lookup import (
     PartReply,
     PartRequest,
 )
+from lookup.answers.history import DATED, history_page
 from lookup.answers.rendering import Candidate, Extras, described, removed, rendered_units
 from lookup.search.results import company_key
 from lookup.search.scheduling import FairQueue
@@ -105,6 +106,8 @@ _CURSORS: Final = {
     ListedPart.EINVOICING: re.compile(r"([01])([!-~]{1,200})"),
     ListedPart.OWNERS: re.compile(r"()([0-9]{1,7})"),
     ListedPart.ROLES: re.compile(r"()([0-9]{1,7})"),
+    # The place of a change; of a dated entry, the number of those before it.
+    ListedPart.HISTORY: re.compile(rf"({DATED}?)([0-9]{{1,12}})"),
 }
 
 
@@ -143,6 +146,12 @@ class AnswerPages:
             detail = "no company in the register has this number"
             return Failure(code=FailureCode.COMPANY_NOT_FOUND, detail=detail)
         section, last = place.groups() if place else ("", "")
+        if request.part is ListedPart.HISTORY:
+            is_dated = section == DATED
+            body = await history_page(
+                self.register.history, company, row, request.limit, dated=is_dated, after=last
+            )
+            return PartReply(body=body)
         page = await self._page(request, company, row, section, last)
         body = b'{"%b":%b,"total":%b,"cursor":%b}' % (
             request.part.encode(),
@@ -164,7 +173,7 @@ class AnswerPages:
                 return await self._einvoicing(company, row, request.limit, place)
             case ListedPart.OWNERS:
                 return _of_list(row.owners, request.limit, int(last or 0))
-            case ListedPart.ROLES:
+            case _:
                 return _of_list(row.roles, request.limit, int(last or 0))
 
     async def _units(

@@ -60,6 +60,8 @@ class Extras(NamedTuple):
     #: A JSON list of the first ones and the number of all; JSON null if the register cannot say.
     subsidiaries: bytes = b"null"
     subsidiaries_total: int | None = None
+    #: The requested day, and the time from which the company is known.
+    as_of: tuple[str, str] | None = None
 
 
 def answer(found: Candidate, include: Collection[Include], extras: Extras) -> LookupReply:
@@ -79,6 +81,10 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
         )
         parts += (b',"subsidiaries":', owned)
         asked += hashlib.blake2b(owned, digest_size=8).hexdigest()
+    if extras.as_of is not None:
+        day, known_from = extras.as_of
+        parts.append(b',"as_of":"%b","known_from":"%b"' % (day.encode(), known_from.encode()))
+        asked += f"@{day}"
     parts.append(b"}")
     # So do the companies that match as well.
     as_well = f"+{found.hit.others}" if found.hit.others else ""
