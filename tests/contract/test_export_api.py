@@ -155,6 +155,21 @@ async def test_a_key_has_one_export_at_a_time(gateway: Gateway, key: dict[str, s
     assert (await exported(gateway, other)).status == 200
 
 
+async def test_a_process_has_so_many_exports_at_a_time(
+    gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "MAX_EXPORTS", 1)
+    other = gateway.issue(scopes=frozenset({Scope.EXPORT}))
+    first = await begun(gateway, key)
+
+    refused = await exported(gateway, other)
+    gateway.exports.gate.set()
+
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "5")
+    assert await rows(first) == NUMBERS
+    assert (await exported(gateway, other)).status == 200
+
+
 async def test_a_finished_export_leaves_room_for_the_next(
     gateway: Gateway, key: dict[str, str]
 ) -> None:

@@ -13,6 +13,7 @@ from common.contracts.failures import FailureCode
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
 from tests.builders.webhooks import NOON, URL, a_draft
 from webhook_registry.replies import Rejected
+from webhook_registry.watchlist_bodies import ListChanges, NewList
 from webhook_registry.webhook_bodies import (
     MAX_DESCRIPTION_LENGTH,
     Body,
@@ -297,3 +298,17 @@ def test_a_window_is_whole_recent_and_ends_now_by_default(
 )
 def test_a_test_event_has_the_type_that_its_request_names(body: bytes, event_type: str) -> None:
     assert ExampleRequest.parse(body).type == event_type
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "a" * 101, "a\nb", "a\x00", "\x1b[31mred", "a\u2028b", 7]
+)
+@pytest.mark.parametrize("body", [NewList, ListChanges])
+def test_a_name_of_a_list_is_a_short_line_without_control_characters(
+    body: type[Body], name: object
+) -> None:
+    assert faults_of(body, name=name).keys() == {"name"}
+    assert (
+        body.parse(orjson.dumps({"name": " Kunder\u00a0🇩🇰 "})).model_dump()["name"]
+        == "Kunder\u00a0🇩🇰"
+    )

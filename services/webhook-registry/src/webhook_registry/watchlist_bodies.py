@@ -1,5 +1,6 @@
 """Bodies of requests about watchlists; every error is reported with a hint."""
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -22,6 +23,10 @@ _MAX_VALUE: Final = 100
 _HINT: Final = "give country and registration number, such as dk:12345674 or no:123456785"
 
 
+#: Categories of Unicode: control characters, and separators of lines and of paragraphs.
+_CONTROLS: Final = ("Cc", "Zl", "Zp")
+
+
 @dataclass(frozen=True, slots=True)
 class WatchedChanges:
     """Companies to add to a list, and those to remove from it, without duplicates."""
@@ -35,6 +40,8 @@ class WatchedChanges:
 def _read_name(value: object) -> str:
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME_LENGTH:
         raise InvalidValue(f"give a name of 1 to {MAX_NAME_LENGTH} characters")
+    if any(unicodedata.category(each) in _CONTROLS for each in value):
+        raise InvalidValue("give a name without control characters, such as a line break")
     return value.strip()
 
 

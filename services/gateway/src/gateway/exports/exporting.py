@@ -22,6 +22,8 @@ LEASE: Final = timedelta(seconds=20)
 #: Seconds after which a refused client tries again: with its usual three retries it outlasts the
 #: lease of a gateway that was killed.
 _RETRY_AFTER: Final = 10
+#: Exports of one process: a reader that reads nothing holds 3 MB for the minute until it is closed.
+MAX_EXPORTS: Final = 20
 #: Seconds between two renewals, and between two checks of the key: a revocation takes effect within
 #: 10 s.
 RENEW_EVERY: Final = 4.0
@@ -67,9 +69,12 @@ class ExportCompanies:
     now: Callable[[], datetime]
     random: Random = field(default_factory=Random)
     _closing: asyncio.Event = field(default_factory=asyncio.Event)
+    _begun: "set[Export]" = field(default_factory=set)
 
     async def begin(self, request: ExportRequest, key: ApiKey, caller: Caller) -> "Export":
         """Reads the first page; raises a Problem, RateLimited while the key has an export."""
+        if len(self._begun) >= MAX_EXPORTS:
+            raise ServiceUnavailable("too many exports are in progress here; retry")
         lease, job = self.new_lease(), export_job(key.id)
         try:
             is_free = await lease.take(job, span=LEASE)
@@ -80,12 +85,17 @@ class ExportCompanies:
                 "another export of this key is in progress; one at a time", retry_after=_RETRY_AFTER
             )
         export = Export(self, request, key, caller, lease, job)
+        self._begun.add(export)
         try:
             await export.read_first()
         except BaseException:
             await export.release()
             raise
         return export
+
+    def end(self, export: "Export") -> None:
+        """Makes room for another export."""
+        self._begun.discard(export)
 
     def close(self) -> None:
         """Ends all exports, also later ones; their clients resume at another gateway."""
@@ -107,7 +117,7 @@ class ExportCompanies:
                     raise ExportEnded("revoked")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Export:
     """One export, whose first page is read."""
 
@@ -145,7 +155,8 @@ class Export:
             await self.release()
 
     async def release(self) -> None:
-        """Lets the key begin another export."""
+        """Lets the key, and this process, begin another export."""
+        self.companies.end(self)
         with suppress(Unavailable):  # the lease ends by itself
             await self.lease.give_up(self.job)
 
