@@ -7,15 +7,16 @@ from typing import Any
 import orjson
 import pytest
 
+from common.contracts.company import CompanyKey
 from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.watchlists import WatchedQuery
 from common.contracts.webhook_api import Operation, WebhookReply
 from common.mongo import Database
-from tests.builders.webhooks import OTHER_OWNER, OWNER, a_call, a_draft, a_request
+from tests.builders.webhooks import NOON, OTHER_OWNER, OWNER, a_call, a_draft, a_request
 from tests.fakes.webhook_registry import World
 from webhook_store import watchlists
 from webhook_store.collections import MEMBERS, WATCHLISTS
-from webhook_store.watchlists import LOCK_LEASE, OwnerLocks
+from webhook_store.watchlists import LOCK_LEASE, Members, OwnerLocks, Watchlists
 
 pytestmark = pytest.mark.integration
 
@@ -159,6 +160,38 @@ async def test_replacement_leaves_the_given_companies_alone(
     counts = {"added": 1, "present": 1, "removed": 1, "size": 2}
     assert read(reply) == {**counts, "unknown": [], "invalid": []}
     assert await watched(world, watchlist_id) == [B, C]
+
+
+async def test_readers_see_a_replacement_as_a_whole(
+    world: World, watchlist_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await change(world, watchlist_id, add=[A, B])
+    remove, seen = Members._remove, []
+
+    async def remove_and_look(self: Members, *given: Any) -> None:
+        await remove(self, *given)
+        seen.append(await watched(world, watchlist_id))
+
+    monkeypatch.setattr(Members, "_remove", remove_and_look)
+    body = orjson.dumps({"companies": [B, C]})
+    await world.do(Operation.REPLACE_WATCHED, watchlist_id=watchlist_id, body=body)
+
+    assert seen == [[A, B]]
+    assert await watched(world, watchlist_id) == [B, C]
+
+
+async def test_a_list_that_is_deleted_meanwhile_gets_no_companies(
+    world: World, watchlist_id: str, empty_webhooks_db: Database
+) -> None:
+    found = await Watchlists(empty_webhooks_db).find(OWNER, watchlist_id)
+    assert found is not None
+    await world.do(Operation.DELETE_WATCHLIST, watchlist_id=watchlist_id)
+
+    members = Members(empty_webhooks_db)
+    key = CompanyKey.parse(A)
+
+    assert await members.change(found, add=[key], remove=[], at=NOON) is None
+    assert await members.all(watchlist_id) == set()
 
 
 async def test_a_repeated_change_returns_its_first_effect(world: World, watchlist_id: str) -> None:

@@ -20,13 +20,14 @@ from uuid import UUID, uuid4
 
 from bson.regex import Regex
 from pymongo import DESCENDING, ReturnDocument
+from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import DuplicateKeyError
 
 from common.contracts.company import CompanyKey
 from common.contracts.failures import Unavailable
 from common.contracts.watchlists import WatchedCompanies, WatchedQuery, Watchlist, WatchlistId
 from common.mongo import Database, translated_errors
-from webhook_store.collections import LOCKS, MEMBERS, WATCHLISTS, Document, insert_new
+from webhook_store.collections import LOCKS, MEMBERS, WATCHLISTS, Document
 
 _BETWEEN = "/"
 
@@ -154,6 +155,8 @@ T = TypeVar("T")
 
 #: Documents of one write, and companies of one read.
 BATCH = 1000
+#: Companies that a transaction removes: with as many that it adds it fits into a small cache.
+MAX_AT_ONCE: Final = 10_000
 
 _ID = {"_id": 1}
 
@@ -163,6 +166,7 @@ class Members:
 
     def __init__(self, database: Database) -> None:
         self._members = database[MEMBERS]
+        self._lists = database[WATCHLISTS]
 
     async def lists_of(
         self, companies: Collection[CompanyKey]
@@ -180,7 +184,9 @@ class Members:
 
     async def page(self, watchlist_id: str, query: WatchedQuery) -> WatchedCompanies:
         """Returns a page of a list's companies, in the order of their keys."""
-        found = await self._read(watchlist_id, after=query.after, limit=query.limit + 1)
+        async with self._snapshot() as session:
+            limit = query.limit + 1
+            found = await self._read(watchlist_id, session, after=query.after, limit=limit)
         page = found[: query.limit]
         cursor = page[-1] if len(found) > query.limit else None
         return WatchedCompanies(companies=tuple(page), cursor=cursor)
@@ -189,12 +195,13 @@ class Members:
         """Returns all companies of a list."""
         companies: set[CompanyKey] = set()
         last: CompanyKey | None = None
-        while True:
-            page = await self._read(watchlist_id, after=last, limit=20 * BATCH)
-            companies.update(page)
-            if len(page) < 20 * BATCH:
-                return companies
-            last = page[-1]
+        async with self._snapshot() as session:
+            while True:
+                page = await self._read(watchlist_id, session, after=last, limit=20 * BATCH)
+                companies.update(page)
+                if len(page) < 20 * BATCH:
+                    return companies
+                last = page[-1]
 
     async def present(
         self, watchlist_ids: Sequence[str], companies: Collection[CompanyKey]
@@ -210,41 +217,89 @@ class Members:
             found.update(company_of(member["_id"]) for member in members)
         return found
 
-    async def count(self, watchlist_id: str) -> int:
-        """Returns the number of companies of a list."""
+    async def change(
+        self,
+        watchlist: Watchlist,
+        *,
+        add: Collection[CompanyKey],
+        remove: Collection[CompanyKey],
+        at: datetime,
+    ) -> int | None:
+        """Removes companies of a list and adds others that it has not, all at once to readers.
+
+        If more than `MAX_AT_ONCE` are removed, which one transaction may not hold, the others are
+        removed before. Returns the size of the list; None, without a change, if the list does not exist any more.
+        """
+
+        async def changed(session: AsyncClientSession) -> int | None:
+            await self._remove(watchlist.id, remove, session)
+            for part in _batches(add):
+                documents: list[Document] = [
+                    {"_id": member_id(company, watchlist.id), "list": watchlist.id}
+                    for company in part
+                ]
+                await self._members.insert_many(documents, ordered=False, session=session)
+            size = await self._members.count_documents({"list": watchlist.id}, session=session)
+            result = await self._lists.update_one(
+                {"_id": watchlist.id, "owner": watchlist.owner},
+                {"$set": {"size": size, "updated_at": at}},
+                session=session,
+            )
+            if result.matched_count:
+                return size
+            await session.abort_transaction()
+            return None
+
         with translated_errors():
-            return await self._members.count_documents({"list": watchlist_id}, hint="list")
+            remove, before = list(remove)[:MAX_AT_ONCE], list(remove)[MAX_AT_ONCE:]
+            await self._remove(watchlist.id, before)
+            async with self._members.database.client.start_session() as session:
+                return await session.with_transaction(changed)
 
-    async def add(self, watchlist_id: str, companies: Collection[CompanyKey]) -> None:
-        """Adds companies that the list does not have yet."""
-        for part in _batches(companies):
-            documents: list[Document] = [
-                {"_id": member_id(company, watchlist_id), "list": watchlist_id} for company in part
-            ]
-            await insert_new(self._members, documents)
-
-    async def remove(self, watchlist_id: str, companies: Collection[CompanyKey]) -> None:
-        """Removes companies."""
+    async def _remove(
+        self,
+        watchlist_id: str,
+        companies: Collection[CompanyKey],
+        session: AsyncClientSession | None = None,
+    ) -> None:
         for part in _batches(companies):
             ids = [member_id(company, watchlist_id) for company in part]
-            with translated_errors():
-                await self._members.delete_many({"_id": {"$in": ids}})
+            await self._members.delete_many({"_id": {"$in": ids}}, session=session)
 
     async def remove_some(self, watchlist_id: str) -> int:
         """Removes a batch of a list's companies; returns their number, 0 when none is left."""
-        found = await self._read(watchlist_id, after=None, limit=BATCH)
-        await self.remove(watchlist_id, found)
+        found = await self._read(watchlist_id, None, after=None, limit=BATCH)
+        with translated_errors():
+            await self._remove(watchlist_id, found)
         return len(found)
 
+    @asynccontextmanager
+    async def _snapshot(self) -> AsyncIterator[AsyncClientSession]:
+        # Reads of one moment: a single one, too, may otherwise see half of a transaction.
+        with translated_errors():
+            async with self._members.database.client.start_session(snapshot=True) as session:
+                yield session
+
     async def _read(
-        self, watchlist_id: str, *, after: CompanyKey | None, limit: int
+        self,
+        watchlist_id: str,
+        session: AsyncClientSession | None,
+        *,
+        after: CompanyKey | None,
+        limit: int,
     ) -> list[CompanyKey]:
         query: Document = {"list": watchlist_id}
         if after is not None:
             query["_id"] = {"$gt": member_id(after, watchlist_id)}
         with translated_errors():
             found = await self._members.find(
-                query, _ID, sort=[("_id", 1)], limit=limit, batch_size=limit + 1, hint="list"
+                query,
+                _ID,
+                sort=[("_id", 1)],
+                limit=limit,
+                batch_size=limit + 1,
+                hint="list",
+                session=session,
             ).to_list(None)
         return [company_of(member["_id"]) for member in found]
 

@@ -204,7 +204,7 @@ class WatchedLimits:
 class WatchedOperations:
     """Operations on the companies of a list; each raises Rejected or Unavailable.
 
-    A change may be carried out in part if the process dies: its repetition does the rest.
+    A change is carried out as a whole or not at all.
     """
 
     lists: Watchlists
@@ -256,15 +256,10 @@ class WatchedOperations:
         added = [company for company in new if company not in unknown]
         removed = [company for company in changes.remove if company in present]
         await self._check_limits(watchlist, len(added) - len(removed))
-        # Removed first: the limits hold at any time.
-        await self.members.remove(watchlist.id, removed)
-        await self.members.add(watchlist.id, added)
-        size = watchlist.size
+        size: int | None = watchlist.size
         if added or removed:
-            # Counted, since an earlier change may have been carried out in part.
-            size = await self.members.count(watchlist.id)
-            fields = {"size": size, "updated_at": self.now()}
-            if await self.lists.change(watchlist.owner, watchlist.id, fields) is None:
+            size = await self.members.change(watchlist, add=added, remove=removed, at=self.now())
+            if size is None:
                 raise Rejected(WATCHLIST_NOT_FOUND)
         return WatchlistChange(
             added=len(added),
