@@ -1,5 +1,6 @@
 """The history of a company: what is kept of its changes, and how it was on a day."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -253,6 +254,26 @@ async def test_pages_have_every_entry_once_and_the_dated_ones_last(past: Past) -
         ("2011-05-01", "founded"),
     ]
     assert dated == sorted(dated, key=lambda one: one[0], reverse=True)
+
+
+async def test_the_register_says_what_precedes_the_service(past: Past) -> None:
+    name = {"field": "name", "old": "Prøven ApS", "new": "Prøvefabrikken ApS"}
+    dates = [
+        ("1999-11-15", "name", "Prøven ApS"),
+        ("2000-02-21", "name", "Prøvefabrikken ApS"),
+        ("1999-11-15", "status_text", "NORMAL"),
+        ("2001-01-01", "status_text", "UNDER KONKURS"),
+        ("2026-03-02", "status_text", "NORMAL"),
+    ]
+    await past.load(replace(a_company_record(a_company()), past=orjson.dumps(dates)))
+
+    dated = [one for one in (await past.page())["history"] if one["dated"]]
+
+    assert [one["time"] for one in dated if one["type"] == "company.status_changed"] == [
+        "2001-01-01",
+        "1999-11-15",
+    ]
+    assert [one["changes"] for one in dated if one["time"] == "2000-02-21"] == [[name]]
 
 
 async def test_a_removed_company_or_unit_takes_its_history_along(past: Past) -> None:

@@ -51,13 +51,13 @@ def test_a_document_reads_as_the_record_beside_it(source: str, pair: Json, case:
 def shown(record: Record) -> Json:
     """The type of a record, its own fields and those of its JSON, without empty ones.
 
-    What it reads as later has only what differs. Ranks and digests have tests of their own.
+    What it reads as later has only what differs. Ranks, digests and pasts have tests of their own.
     """
     fields: Json = {name: getattr(record, name) for name in record.__slots__}
     upcoming = fields.pop("upcoming", ())
     core = json.loads(fields.pop("core", "{}"))
     owners, roles = (json.loads(fields.pop(name, None) or "null") for name in LISTS)
-    for name in ("rank", "digest"):
+    for name in ("rank", "digest", "past"):
         fields.pop(name, None)
     fields = {"type": type(record).__name__, **fields, "owners": owners, "roles": roles, **core}
     plain: Json = _without_empty(json.loads(json.dumps(fields, default=_plain)))

@@ -37,6 +37,15 @@ class HistoryPage(NamedTuple):
     cursor: str | None
 
 
+class Knowledge(NamedTuple):
+    """Since when a company is known, and the values that its register dates."""
+
+    #: The time from which each change is known; None if none is.
+    known_from: datetime | None
+    #: Days, fields and the values they had from then on, the days of each field in order.
+    past: Sequence[tuple[str, str, str]] = ()
+
+
 def history_documents(events: Iterable[OutboxEvent]) -> list[Document]:
     """Returns the documents of changes to companies, from the events about them."""
     documents = []
@@ -133,19 +142,20 @@ class StoredHistory:
         self._companies = reads[COMPANIES]
         self._revisions = reads[REVISIONS]
 
-    async def known_from(self, company: CompanyKey) -> datetime | None:
-        """Returns the time from which each change of a stored company is known; None if none is."""
+    async def knowledge(self, company: CompanyKey) -> Knowledge:
+        """Returns since when a stored company is known, and what its register dates before."""
         # What is older than the retention may be deleted at any time.
         oldest = {"$subtract": ["$$NOW", "$kept_for"]}
         began = await self._revisions.find_one(
             {"_id": HISTORY, "began": {"$exists": True}}, {"began": {"$max": ["$began", oldest]}}
         )
-        stored = await self._companies.find_one({"_id": company}, {"added_at": 1})
+        stored = await self._companies.find_one({"_id": company}, {"added_at": 1, "past": 1})
+        past = orjson.loads((stored or {}).get("past") or b"[]")
         if began is None:
-            return None
+            return Knowledge(None, past)
         added: datetime | None = (stored or {}).get("added_at")
         start: datetime = began["began"]
-        return start if added is None else max(start, added)
+        return Knowledge(start if added is None else max(start, added), past)
 
     async def page(self, company: CompanyKey, *, limit: int, before: str = "") -> HistoryPage:
         """Returns the changes before a cursor; the newest without one."""
@@ -168,7 +178,7 @@ class StoredHistory:
 
         Raises NotKnown.
         """
-        known_from = await self.known_from(company)
+        known_from = (await self.knowledge(company)).known_from
         if known_from is None or day < day_of(known_from):
             raise NotKnown(known_from)
         record = orjson.loads(row.core)

@@ -150,7 +150,7 @@ class HistoryEntry(Contract):
     revision: int | None = None
     #: The number of the production unit that changed.
     production_unit: str | None = None
-    #: Of a list, the entries that are gone and that came. Old values of a dated entry are null.
+    #: Of a list, the entries that are gone and that came. A dated entry may lack old values.
     changes: tuple[Change, ...] = ()
 
 

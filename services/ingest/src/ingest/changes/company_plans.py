@@ -259,7 +259,11 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
     else:
         if record.unknown:
             record = _completed(record, stored, stored.core)
-        outdated = is_outdated(stored.core) or (roles is not None and stored.lacks_roles)
+        outdated = (
+            is_outdated(stored.core)
+            or (roles is not None and stored.lacks_roles)
+            or (record.past is not None and stored.past is None)
+        )
         same = (
             (
                 record.core == stored.core
@@ -269,6 +273,7 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
             and upcoming == stored.upcoming
             and (owners is None or owners == stored.owners)
             and (roles is None or roles == stored.roles)
+            and (record.past is None or record.past == (stored.past or b"[]"))
         )
         verdict = judge(
             same=same,
@@ -304,6 +309,7 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
         held_names=names,
         upcoming=upcoming,
         added_at=base.added_at if base.is_known else context.at,
+        past=base.past if record.past is None else record.past,
     )
     return verdict, CompanyWrite(
         record.key,

@@ -64,6 +64,8 @@ class CompanyState:
     held_names: tuple[str, ...] = ()
     #: A hash of what is stored as upcoming (`records.upcoming`); None if nothing is.
     upcoming: bytes | None = None
+    #: As that of a `CompanyRecord`.
+    past: bytes | None = None
     #: When its own record was first stored; None if an earlier release did it.
     added_at: datetime | None = None
 

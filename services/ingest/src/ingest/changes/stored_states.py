@@ -46,6 +46,7 @@ def company_document(change: CompanyWrite) -> Document:
         "rank": change.rank,
         "updated_at": change.updated_at,
         "added_at": state.added_at,
+        "past": state.past,
     }
     return document | {name: value for name, value in optional.items() if value is not None}
 
@@ -71,6 +72,7 @@ def company_state(document: Document) -> CompanyState:
         held_names=tuple(document[HELD_NAMES]),
         upcoming=document.get("upcoming"),
         added_at=document.get("added_at"),
+        past=document.get("past"),
     )
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
+import orjson
+
 from common.contracts.company import (
     Company,
     CompanyKey,
@@ -112,6 +114,9 @@ class CompanyRecord:
     upcoming: "tuple[tuple[date, CompanyRecord], ...]" = ()
     #: Fields of `Company` that the source cannot tell: their stored values stay.
     unknown: frozenset[str] = frozenset()
+    #: A JSON list of days, fields and the values they had from then on, the days of each field in
+    #: order; None if the source cannot tell, and what is stored stays.
+    past: bytes | None = None
     #: The paths of values of the document that were left out, and of words that nobody knows.
     odd: tuple[str, ...] = field(default=(), compare=False)
 
@@ -126,6 +131,7 @@ class CompanyRecord:
         version: SourceVersion | None,
         updated_at: datetime | None = None,
         roles: Sequence[Role] | None = None,
+        past: Sequence[tuple[str, str, str]] | None = None,
         next_day: date | None = None,
         unknown: frozenset[str] = frozenset(),
         odd: Iterable[str] = (),
@@ -141,6 +147,7 @@ class CompanyRecord:
             version,
             updated_at=updated_at,
             role_list=None if roles is None else dump_all(roles),
+            past=None if past is None else orjson.dumps(past),
             next_day=next_day,
             unknown=unknown,
             odd=_distinct(odd),

@@ -1,6 +1,6 @@
 """The history of a company, and the company as it was on a day."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -48,13 +48,13 @@ async def history_page(  # noqa: PLR0913 (the parts of a request)
     `after` is the place of the last entry before the page, among the dated ones or not. May raise
     `Unavailable`.
     """
-    known_from = await stored.known_from(company)
+    known_from, past = await stored.knowledge(company)
     entries, cursor = list[dict[str, Any]](), None
     if not dated:
         entries, cursor = await stored.page(company, limit=limit, before=after)
     if cursor is None:
         begin = int(after) if dated else 0
-        older = dated_entries(row, before=known_from)
+        older = dated_entries(row, past, before=known_from)
         end = begin + limit - len(entries)
         entries += older[begin:end]
         cursor = f"{DATED}{end}" if end < len(older) else None
@@ -87,8 +87,12 @@ async def on_day(
     return found._replace(row=earlier.row), (day, rfc3339(earlier.known_from))
 
 
-def dated_entries(row: CompanyRow, *, before: datetime | None) -> list[dict[str, Any]]:
+def dated_entries(
+    row: CompanyRow, past: Sequence[tuple[str, str, str]] = (), *, before: datetime | None
+) -> list[dict[str, Any]]:
     """Returns the days that the record of a company names, newest first.
+
+    Old values are known of the fields whose `past` the register lists.
 
     Of those since the company is known, the changes themselves are known.
     """
@@ -101,7 +105,7 @@ def dated_entries(row: CompanyRow, *, before: datetime | None) -> list[dict[str,
             "production_unit": None,
             "changes": changes,
         }
-        for day, type_, changes in _dated(row)
+        for day, type_, changes in (*_of_past(past), *_dated(row, {one[1] for one in past}))
         if before is None or day < day_of(before).isoformat()
     ]
     return sorted(entries, key=lambda entry: entry["time"], reverse=True)
@@ -110,10 +114,20 @@ def dated_entries(row: CompanyRow, *, before: datetime | None) -> list[dict[str,
 _Dated = tuple[str, EventType, list[dict[str, Any]]]
 
 
-def _dated(row: CompanyRow) -> Iterator[_Dated]:
+def _of_past(past: Sequence[tuple[str, str, str]]) -> Iterator[_Dated]:
+    before: tuple[str, str, str] | None = None
+    for day, field, value in past:
+        old = before[2] if before and before[1] == field else None
+        is_status = field == "status_text"
+        type_ = EventType.COMPANY_STATUS_CHANGED if is_status else EventType.COMPANY_UPDATED
+        yield day, type_, [{"field": field, "old": old, "new": value}]
+        before = (day, field, value)
+
+
+def _dated(row: CompanyRow, known: Set[str]) -> Iterator[_Dated]:
     company = orjson.loads(completed(row.core))
     for name, fields in _DAYS.items():
-        if day := company[name]:
+        if (day := company[name]) and known.isdisjoint(fields):
             type_ = EventType.COMPANY_UPDATED
             if name == "status_since":
                 type_ = EventType.COMPANY_STATUS_CHANGED

@@ -4,6 +4,7 @@ import re
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
 from datetime import MAXYEAR, MINYEAR, date
+from functools import partial
 from typing import Annotated, Final
 
 from common.contracts.company import (
@@ -48,6 +49,7 @@ from ingest.registers.cvr.documents import (
     unwrapped,
 )
 from ingest.registers.cvr.owners import Attribute, AttributeValue, Participants, Relation, values_of
+from ingest.registers.cvr.past import Past, address_text, past_values
 
 #: `ANTAL_20_49`; an open class is `ANTAL_1000_`, in some extracts `ANTAL_1000_999999`.
 _INTERVAL = re.compile(r"ANTAL_(\d+)_(\d*)")
@@ -294,6 +296,7 @@ def company_record(raw: Raw, today: date) -> CompanyRecord | RegisteredInError:
     units = _units(company)
     owners = None if participants is None else participants.owners()
     roles = None if participants is None else participants.roles()
+    past = _past(company)
     # Odd values and the next day are known once everything has been read.
     return CompanyRecord.of(
         public,
@@ -303,9 +306,21 @@ def company_record(raw: Raw, today: date) -> CompanyRecord | RegisteredInError:
         roles=roles,
         version=company.version,
         updated_at=company.sidst_opdateret,
+        past=past,
         next_day=company.as_of.next_day,
         odd=company.odd,
     )
+
+
+def _past(company: CvrCompany) -> list[Past]:
+    of_field = partial(past_values, as_of=company.as_of)
+    return [
+        *of_field("name", company.navne, lambda one: one.navn),
+        *of_field("address.text", company.beliggenhedsadresse, address_text),
+        *of_field("form.description", company.virksomhedsform, lambda one: one.lang_beskrivelse),
+        *of_field("status_text", company.virksomhedsstatus, lambda one: one.status),
+        *of_field("industry.description", company.hovedbranche, lambda one: one.branchetekst),
+    ]
 
 
 def _units(company: CvrCompany) -> tuple[UnitKey, ...]:
