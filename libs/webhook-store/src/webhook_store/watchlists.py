@@ -228,17 +228,12 @@ class Members:
         """Removes companies of a list and adds others that it has not, all at once to readers.
 
         If more than `MAX_AT_ONCE` are removed, which one transaction may not hold, the others are
-        removed before. Returns the size of the list; None, without a change, if the list does not exist any more.
+        removed before. Returns the size of the list; None if the list does not exist any more.
         """
 
         async def changed(session: AsyncClientSession) -> int | None:
-            await self._remove(watchlist.id, remove, session)
-            for part in _batches(add):
-                documents: list[Document] = [
-                    {"_id": member_id(company, watchlist.id), "list": watchlist.id}
-                    for company in part
-                ]
-                await self._members.insert_many(documents, ordered=False, session=session)
+            await self.remove(watchlist.id, remove, session)
+            await self.add(watchlist.id, add, session)
             size = await self._members.count_documents({"list": watchlist.id}, session=session)
             result = await self._lists.update_one(
                 {"_id": watchlist.id, "owner": watchlist.owner},
@@ -252,16 +247,30 @@ class Members:
 
         with translated_errors():
             remove, before = list(remove)[:MAX_AT_ONCE], list(remove)[MAX_AT_ONCE:]
-            await self._remove(watchlist.id, before)
+            await self.remove(watchlist.id, before)
             async with self._members.database.client.start_session() as session:
                 return await session.with_transaction(changed)
 
-    async def _remove(
+    async def add(
         self,
         watchlist_id: str,
         companies: Collection[CompanyKey],
         session: AsyncClientSession | None = None,
     ) -> None:
+        """Adds companies that the list does not have yet; their number is not stored."""
+        for part in _batches(companies):
+            documents: list[Document] = [
+                {"_id": member_id(company, watchlist_id), "list": watchlist_id} for company in part
+            ]
+            await self._members.insert_many(documents, ordered=False, session=session)
+
+    async def remove(
+        self,
+        watchlist_id: str,
+        companies: Collection[CompanyKey],
+        session: AsyncClientSession | None = None,
+    ) -> None:
+        """Removes companies; the number of the list's is not stored."""
         for part in _batches(companies):
             ids = [member_id(company, watchlist_id) for company in part]
             await self._members.delete_many({"_id": {"$in": ids}}, session=session)
@@ -270,7 +279,7 @@ class Members:
         """Removes a batch of a list's companies; returns their number, 0 when none is left."""
         found = await self._read(watchlist_id, None, after=None, limit=BATCH)
         with translated_errors():
-            await self._remove(watchlist_id, found)
+            await self.remove(watchlist_id, found)
         return len(found)
 
     @asynccontextmanager
