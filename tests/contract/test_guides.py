@@ -8,12 +8,20 @@ from urllib.parse import urljoin
 import orjson
 
 from gateway.access.keys import Rate
-from gateway.http.documentation import GUIDE_PATH, INDEX_PATH, Guides, guides
+from gateway.http.documentation import (
+    GUIDE_PATH,
+    INDEX_PATH,
+    LLMS_FULL_PATH,
+    LLMS_PATH,
+    Guides,
+    guides,
+)
 from gateway.problems import PROBLEMS
 from tests.builders.openapi import DOCUMENT
 from tests.fakes.gateway import Gateway, code_of
 from tests.fakes.gateway import gateway as a_gateway
 
+DOCS = Path(__file__).parents[2] / "docs"
 LINK = re.compile(r'(?:href|src)="([^"]*)"')
 
 
@@ -95,8 +103,40 @@ async def test_documentation_is_not_counted_and_needs_no_valid_key() -> None:
     assert gateway.keys.reads == []
 
 
+async def test_a_guide_is_its_markdown_where_its_path_ends_in_md(gateway: Gateway) -> None:
+    for page, file in guides().files.items():
+        if file.suffix != ".md":
+            continue
+        path = f"{INDEX_PATH}/{page}.md"
+        answer = await gateway.get(path)
+        if answer.status == 302:
+            # To the file's own path, from which its relative links lead to other files.
+            path = urljoin(path, answer.headers["Location"])
+            answer = await gateway.get(path)
+
+        assert (answer.status, await answer.read()) == (200, file.read_bytes()), page
+        assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
+        assert path == f"{INDEX_PATH}/{file.relative_to(DOCS).as_posix()}"
+
+
+async def test_programs_read_a_list_of_the_guides_and_all_of_those_for_clients(
+    gateway: Gateway,
+) -> None:
+    listed = await (await gateway.get(LLMS_PATH)).text()
+    full = await (await gateway.get(LLMS_FULL_PATH)).text()
+
+    assert listed.startswith("# Company Registry Lookup Service\n\n> One HTTP API")
+    links = re.findall(r"\]\(([^)]*)\)", listed)
+    statuses = {link: (await gateway.get(urljoin(LLMS_PATH, link))).status for link in links}
+    assert {"openapi.json", "llms-full.txt", "guides/lookups.md"} <= statuses.keys()
+    assert set(statuses.values()) == {200}
+    assert [link for link in links if "adr/" in link] == ["guides/adr/README.md"]
+    for page in ("agents.md", "lookups.md", "many.md", "webhooks/README.md", "problems.md"):
+        assert (DOCS / page).read_text() in full
+
+
 async def test_no_other_file_is_a_guide(gateway: Gateway) -> None:
-    for path in ("nothing", "..%2FREADME.md", "lookups.md", "/etc/passwd"):
+    for path in ("nothing", "..%2FREADME.md", "webhooks/verify.py.md", "/etc/passwd"):
         assert await code_of(await gateway.get(GUIDE_PATH.format(guide=path))) == (
             404,
             "not_found",

@@ -30,6 +30,8 @@ from gateway.exports.handlers import EXPORT_PATH, export_handler
 from gateway.http.documentation import (
     GUIDE_PATH,
     INDEX_PATH,
+    LLMS_FULL_PATH,
+    LLMS_PATH,
     documentation,
     guides,
     query_parameters,
@@ -267,8 +269,10 @@ def _routes(
     # Readers of the documentation keep their rate for what it describes.
     document = RouteFacts(UNCOUNTED, headers=common)
     show_guide = guides().show
-    for path, handler in (*documentation().items(), (INDEX_PATH, show_guide)):
+    for path, handler in documentation().items():
         yield Route(path, document, handler)
+    for path in (INDEX_PATH, LLMS_PATH, LLMS_FULL_PATH):
+        yield Route(path, document, show_guide)
     pattern = GUIDE_PATH.replace("{guide}", "{guide:.+}")
     yield Route(GUIDE_PATH, document, show_guide, pattern=pattern)
 
