@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from bench import (
     accuracy,
+    agents,
     deliveries,
     events,
     export,
@@ -37,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "feeds": ingestion.measure_feeds,
     "event feed": events.measure_feed,
     "export": export.measure,
+    "agents": agents.measure,
 }
 
 

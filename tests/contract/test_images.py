@@ -109,6 +109,7 @@ def test_images_are_checked_pinned_and_without_rights() -> None:
     assert [each for each in installs if each not in hashed and "uninstall" not in each] == []
     assert pins(IMAGES / "build-requirements.txt").items() <= constraints
     assert pins(IMAGES / "receiver-requirements.txt").items() <= constraints
+    assert pins(IMAGES / "mcp-requirements.txt").items() <= constraints
     assert {tuple(instructions(target, "USER")) for target in TARGETS} == {("10001:10001",)}
     assert "-perm /6000 -exec chmod a-s" in runtime
     assert "rm -rf /usr/bin/apt* /usr/bin/dpkg*" in runtime
@@ -338,7 +339,7 @@ def test_a_container_runs_this_version_with_the_settings_of_its_service(
     image, _, tag = container["image"].removeprefix("company-registry/").partition(":")
     assert (image in TARGETS, tag) == (True, SERVICES["gateway"].version)
     # A program that replaces the service ignores its settings.
-    if image == "receiver" or "entrypoint" in container:
+    if image in ("receiver", "mcp") or "entrypoint" in container:
         return
 
     service, values = service_of(container["image"]), container["environment"]
@@ -378,6 +379,7 @@ def test_the_trial_publishes_public_ports_and_refers_to_what_exists() -> None:
     ports = {
         "gateway": SERVICES["gateway"].ports["http"],
         "portal": SERVICES["portal"].ports["http"],
+        "mcp": 8086,
         "prometheus": 9090,
         "alertmanager": 9093,
         "grafana": 3000,

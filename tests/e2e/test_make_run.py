@@ -167,6 +167,7 @@ def test_a_run_serves_and_resumes_after_a_kill_until_make_stop(run: Run) -> None
     ready = {name: ask(f"{env[name]}/readyz")["checks"] for name in ADMIN_URLS}
     with urllib.request.urlopen(env["PORTAL_URL"], timeout=ANSWERED) as page:  # noqa: S310 (our own)
         sign_in = page.url
+    agents = ask(env["MCP_URL"].replace("/mcp", "/readyz"))
     company = ask(f"{env['BASE_URL']}/api?country=no&vat=310345679", key=key)
     webhook = ask(
         f"{env['BASE_URL']}/api/webhooks",
@@ -178,6 +179,7 @@ def test_a_run_serves_and_resumes_after_a_kill_until_make_stop(run: Run) -> None
     assert elsewhere == set()
     assert env["PORT_OFFSET"] == str(run.offset)
     assert company["name"] == "PRØVEFABRIKKEN NORGE AS"
+    assert agents == {"status": "ready"}
     assert sign_in == f"{env['PORTAL_URL']}/sign-in"
     assert {word for checks in ready.values() for word in checks.values()} == {"ok"}
 

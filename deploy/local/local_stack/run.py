@@ -17,6 +17,7 @@ from local_stack.services import INGEST, PORTAL, SERVICES, receiver_certificates
 from local_stack.settings import StackSettings
 from local_stack.stack import (
     Run,
+    begin_mcp,
     begin_mongodb,
     begin_rabbitmq,
     begin_registers,
@@ -77,7 +78,9 @@ def _live(settings: StackSettings, stack: ExitStack) -> None:
     rabbitmq.ready()
     start_services(run, system, SERVICES)
     start_services(run, system, [INGEST], **addresses_of_registers())
+    mcp_ready = begin_mcp(run)
     start_services(run, system, [PORTAL])
+    mcp_ready()
     values = _environment(settings, urls, api_key)
     stack.enter_context(env_file(settings.run_dir, values))
     _say(_welcome(settings, values, seconds=time.monotonic() - begun))
@@ -94,6 +97,7 @@ def _environment(settings: StackSettings, urls: Mapping[str, str], api_key: str)
     return {
         "BASE_URL": settings.base_url,
         "PORTAL_URL": settings.portal_url,
+        "MCP_URL": settings.mcp_url,
         "API_KEY": api_key,
         **urls,
         **admin,
@@ -118,6 +122,10 @@ PORT_OFFSET={settings.port_offset}: {ports}
 
   . .venv/bin/activate; . {settings.run_dir}/env
   company-registry lookup dk 12345674
+
+The MCP server for AI agents: {values["MCP_URL"]} (other clients: docs/agents.md)
+  claude mcp add --transport http company-registry {values["MCP_URL"]} \\
+       --header 'Authorization: Bearer {api_key}'
 
 Every few seconds something changes in the registers ({settings.run_dir}/logs/registers.log).
 To receive these changes with a webhook: README.md, "Subscribe to changes".

@@ -58,6 +58,7 @@ class StackSettings(BaseSettings):
     )
     http_port: int = _port(8080, "public port")
     portal_port: int = _port(8085, "the portal's pages")
+    mcp_port: int = _port(8086, "the MCP server")
     registers_port: int = _port(8090, "the built-in registers")
     receiver_port: int = _port(8443, "`python -m local_stack receiver`")
     gateway_admin_port: int = _port(9101, "the gateway's operational port")
@@ -103,6 +104,10 @@ class StackSettings(BaseSettings):
     @property
     def portal_url(self) -> str:
         return f"http://{self._local_host}:{self.portal_port}"
+
+    @property
+    def mcp_url(self) -> str:
+        return f"http://{self._local_host}:{self.mcp_port}/mcp"
 
     @property
     def _local_host(self) -> str:

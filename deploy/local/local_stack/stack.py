@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -157,6 +158,25 @@ def start_services(run: Run, system: System, services: Sequence[Service], **more
     for service in services:
         ready = partial(is_ready, service.port(run.settings))
         system.services[service.module].process.wait_until(ready, seconds=_READY_TIMEOUT)
+
+
+def begin_mcp(run: Run) -> Callable[[], None]:
+    """Starts the MCP server; does not wait for it. The returned function does."""
+    settings = run.settings
+    options = {
+        "--url": settings.base_url,
+        "--host": settings.http_host,
+        "--port": str(settings.mcp_port),
+    }
+    given = [part for option in options.items() for part in option]
+    command = [sys.executable, "-m", "company_registry.cli", "mcp", "--http", *given]
+    process = Process(Program("mcp", command, run.logs / "mcp.log"))
+    run.keep(process)
+
+    def is_listening() -> bool:
+        return ports.http_get(settings.mcp_port, "/readyz")[0] == HTTPStatus.OK
+
+    return lambda: process.wait_until(is_listening, seconds=_READY_TIMEOUT)
 
 
 def _addresses_in(log: Path) -> dict[str, str]:

@@ -126,8 +126,12 @@ def workloads(documents: Sequence[Document]) -> list[Workload]:
 
 
 def ours(documents: Sequence[Document]) -> list[Workload]:
-    """The containers that run an image of this repository."""
-    return [each for each in workloads(documents) if each.image.startswith("company-registry/")]
+    """The containers that run a service of this repository; the MCP server is a client of one."""
+    return [
+        each
+        for each in workloads(documents)
+        if each.image.startswith("company-registry/") and each.name != "mcp"
+    ]
 
 
 def environment(workload: Workload, documents: Sequence[Document]) -> dict[str, str | None]:

@@ -95,6 +95,13 @@ class Employees(Model):
     #: The last day of the counted period, or the day of the count.
     as_of: str | None = None
 
+    @property
+    def text(self) -> str:
+        """The number, or its bounds: `37`, `20–49`, `1000 or more`."""
+        if self.exact is not None:
+            return str(self.exact)
+        return f"{self.min}–{self.max}" if self.max is not None else f"{self.min} or more"
+
 
 class Capital(Model):
     """The share capital: a decimal number as text, and its currency (ISO 4217)."""
@@ -158,6 +165,11 @@ class Share(Model):
 
     min: str
     max: str
+
+    @property
+    def text(self) -> str:
+        """The share in percent, or its bounds: `20 %`, `10–20 %`."""
+        return f"{self.min} %" if self.min == self.max else f"{self.min}–{self.max} %"
 
 
 class Owner(Model):

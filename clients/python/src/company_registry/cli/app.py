@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from company_registry.cli import (
+    agents,
     batches,
     companies,
     events,
@@ -47,6 +48,7 @@ app.add("history")(companies.history)
 app.add("batch")(batches.batch)
 app.add("match")(matching.match)
 app.add("listen")(events.listen)
+app.add("mcp")(agents.mcp)
 app.add("login")(login.login)
 app.add("logout")(login.logout)
 app.add("key")(login.show_key)

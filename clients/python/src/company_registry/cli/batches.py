@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, cast
 
 import typer
 
-from company_registry.cli.companies import Include, Included, percent
+from company_registry.cli.companies import Include, Included
 from company_registry.cli.output import as_json, plain
 from company_registry.cli.session import Exit, Session
 from company_registry.cli.spreadsheets import HeaderRow, SheetName, Telling, read_file, telling
@@ -162,7 +162,7 @@ _INCLUDED: Final[dict[str, _Read]] = {
     "owners": lambda company: _first(
         company.owners_total,
         (
-            _words(each.name, each.vat, f"({percent(each.share)})" if each.share else None)
+            _words(each.name, each.vat, f"({each.share.text})" if each.share else None)
             for each in company.owners or ()
         ),
     ),
@@ -180,7 +180,7 @@ _INCLUDED: Final[dict[str, _Read]] = {
     "subsidiaries": lambda company: _first(
         company.subsidiaries_total,
         (
-            _words(each.vat, each.name, f"({percent(each.share)})" if each.share else None)
+            _words(each.vat, each.name, f"({each.share.text})" if each.share else None)
             for each in company.subsidiaries or ()
         ),
     ),

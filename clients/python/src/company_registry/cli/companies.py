@@ -20,7 +20,6 @@ from company_registry.models import (
     Owner,
     ProductionUnit,
     Role,
-    Share,
     Subsidiary,
     Suggestion,
 )
@@ -229,7 +228,10 @@ def _show_subsidiaries(session: Session, owner: Company, owned: Sequence[Subsidi
     if total and total > len(owned):
         filters = f"--owned-by {owner.country}:{owner.vat} --status any"
         more = f" ({len(owned)} of {total}; find {filters} lists all)"
-    rows = [(one.vat, one.name, one.role_text, percent(one.share), one.status) for one in owned]
+    rows = [
+        (one.vat, one.name, one.role_text, one.share and one.share.text, one.status)
+        for one in owned
+    ]
     columns = (_NUMBER, "Name", Column("Role", rank=2), "Share", Column("Status", rank=1))
     session.table(*columns, rows=rows, title=f"Subsidiaries{more}")
 
@@ -269,7 +271,13 @@ def _show_einvoicing(
 
 def _show_owners(session: Session, owners: Sequence[Owner], *, title: str = "") -> None:
     rows = [
-        (each.name, each.vat, each.role_text, percent(each.share), percent(each.votes))
+        (
+            each.name,
+            each.vat,
+            each.role_text,
+            each.share and each.share.text,
+            each.votes and each.votes.text,
+        )
         for each in owners
     ]
     columns = ("Name", _NUMBER, Column("Role", rank=2), "Share", Column("Votes", rank=1))
@@ -305,13 +313,6 @@ def _value(value: object) -> str:
             return str(value)
 
 
-def percent(share: Share | None) -> str | None:
-    """Returns a share in percent, or its bounds: `20 %`, `10–20 %`; None if it is unknown."""
-    if share is None:
-        return None
-    return f"{share.min} %" if share.min == share.max else f"{share.min}–{share.max} %"
-
-
 def _facts(company: Company) -> Iterator[tuple[str, object]]:
     facts: list[tuple[str, object]] = [
         ("Name", company.name),
@@ -326,7 +327,7 @@ def _facts(company: Company) -> Iterator[tuple[str, object]]:
         ("E-mail", company.email),
         ("Website", company.website),
         ("Industry", company.industry and company.industry.description),
-        ("Employees", _employees(company)),
+        ("Employees", company.employees and company.employees.text),
         ("Founded", company.founded),
         ("Ended", company.ended),
         ("Capital", company.capital and f"{company.capital.amount} {company.capital.currency}"),
@@ -334,12 +335,3 @@ def _facts(company: Company) -> Iterator[tuple[str, object]]:
         ("Updated", company.source.updated_at),
     ]
     return ((name, value) for name, value in facts if value)
-
-
-def _employees(company: Company) -> str | None:
-    count = company.employees
-    if count is None:
-        return None
-    if count.exact is not None:
-        return str(count.exact)
-    return f"{count.min}–{count.max}" if count.max is not None else f"{count.min} or more"

@@ -1,0 +1,10 @@
+"""The MCP server: the API's operations as tools for AI agents.
+
+It needs the extra `mcp` (`pip install company-registry[mcp]`), and is a client of the public API
+like any other: each call is made with the agent's own key.
+"""
+
+from company_registry.mcp.api import Api
+from company_registry.mcp.server import http_app, mcp_server
+
+__all__ = ["Api", "http_app", "mcp_server"]
