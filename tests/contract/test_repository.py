@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.fakes import docker
 
 GITHUB = ROOT / ".github"
 WORKFLOWS = sorted((GITHUB / "workflows").glob("*.yaml"))
+FORMS = sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml"))
 PINNED = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 VERSIONS = re.findall(r"^## (\d\S+) - ", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
 
@@ -29,8 +31,28 @@ def steps(name: str) -> list[dict[str, Any]]:
 
 
 def notes(version: str) -> subprocess.CompletedProcess[str]:
-    command = [ROOT / ".ci" / "release-notes", version]
+    command = [str(ROOT / ".ci" / "release-notes"), version]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+@pytest.mark.parametrize(
+    "schema, files",
+    [
+        ("github-workflows", WORKFLOWS),
+        ("github-issue-forms", FORMS),
+        ("renovate", [ROOT / "renovate.json"]),
+        ("compose-spec", sorted((ROOT / "deploy" / "compose").glob("c*.yaml"))),
+    ],
+)
+def test_a_file_follows_the_schema_of_its_kind(schema: str, files: list[Path]) -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
+
+    done = subprocess.run(
+        [*command, *files], capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert files
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
