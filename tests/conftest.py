@@ -161,7 +161,7 @@ def own_servers(request: pytest.FixtureRequest, server_folder: Path) -> Iterator
 def _own_broker(used: set[str], folder: Path) -> RabbitMQ | None:
     given = servers.given_broker(os.environ) is not None
     if "stoppable_broker" in used or ("broker" in used and not given):
-        return servers.own_broker(folder)
+        return servers.own_broker(folder, has_metrics=True)
     return None
 
 

@@ -7,8 +7,6 @@ from random import Random
 from typing import Any, TypeVar
 from uuid import UUID
 
-from pydantic import SecretStr
-
 from common.contracts.company import Country
 from common.contracts.events import EventType, RegistryEvent, event_id
 from common.contracts.topology import DeliveryTask
@@ -16,11 +14,9 @@ from common.contracts.webhooks import DeliveryId, WebhookId
 from common.mongo import Database
 from dispatcher.settings import Settings
 from dispatcher.store import Store
-from tests.builders.webhooks import NOON, OWNER, URL, encoded_key, secret_keys
+from tests.builders.webhooks import NOON, encoded_key, secret_keys
 from webhook_store.deliveries import ClaimedDelivery, DeliveryTimes, NewDelivery
 from webhook_store.recording import AttemptResult
-from webhook_store.secrets import SigningSecrets
-from webhook_store.sending import Sendable
 
 S = TypeVar("S", bound=Store)
 
@@ -77,21 +73,6 @@ def an_attempted(delivery: ClaimedDelivery, **fields: Any) -> AttemptResult:
             "error": None,
             "next_attempt_at": None,
             "disable": None,
-            **fields,
-        }
-    )
-
-
-def a_sendable(webhook_id: WebhookId = WEBHOOK, **fields: Any) -> Sendable:
-    return Sendable(
-        **{
-            "webhook_id": webhook_id,
-            "owner": OWNER,
-            "url": URL,
-            "host": "hooks.example.com",
-            "generation": 1,
-            "enabled": True,
-            "secrets": SigningSecrets(SecretStr(SECRET)),
             **fields,
         }
     )

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
@@ -54,10 +55,7 @@ async def pipe_on_one_member(
     tmp_path: Path, own_amqp_url: str, stoppable_mongo: ReplicaSet
 ) -> AsyncIterator[Pipeline]:
     """A pipeline whose database may be away altogether."""
-    name = f"webhooks-{uuid.uuid4().hex}"
-    async with pipeline(
-        tmp_path, amqp_url=own_amqp_url, mongo_url=stoppable_mongo.url, webhooks_db=name
-    ) as opened:
+    async with _pipeline_on(stoppable_mongo, tmp_path, own_amqp_url) as opened:
         yield opened
 
 
@@ -66,8 +64,12 @@ async def pipe_on_three_members(
     tmp_path: Path, own_amqp_url: str, three_members: ReplicaSet
 ) -> AsyncIterator[Pipeline]:
     """A pipeline whose database may lose its primary and elect another."""
-    name = f"webhooks-{uuid.uuid4().hex}"
-    async with pipeline(
-        tmp_path, amqp_url=own_amqp_url, mongo_url=three_members.url, webhooks_db=name
-    ) as opened:
+    async with _pipeline_on(three_members, tmp_path, own_amqp_url) as opened:
         yield opened
+
+
+def _pipeline_on(
+    members: ReplicaSet, folder: Path, amqp_url: str
+) -> AbstractAsyncContextManager[Pipeline]:
+    name = f"webhooks-{uuid.uuid4().hex}"
+    return pipeline(folder, amqp_url=amqp_url, mongo_url=members.url, webhooks_db=name)

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from random import Random
 from typing import Any, Protocol
 
@@ -79,7 +78,6 @@ class Reader:
     read: Read
     cursor: str = START
     events: list[dict[str, Any]] = field(default_factory=list)
-    killed: int = 0
 
     async def read_until(self, count: int) -> None:
         """Reads so many events, and is killed every few moments, wherever it is."""
@@ -91,7 +89,6 @@ class Reader:
                     asyncio.timeout(self.random.uniform(0.05, 3)),
                 ):
                     await self.read(session, self)
-            self.killed += 1
 
 
 async def by_pages(session: aiohttp.ClientSession, reader: Reader) -> None:
@@ -117,27 +114,11 @@ async def by_stream(session: aiohttp.ClientSession, reader: Reader) -> None:
                 reader.cursor = lines[0].removeprefix("id: ")
 
 
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """The faults in the events of a reader."""
-
-    lost: int
-    repeated: int
-    out_of_order: int
-
-    @classmethod
-    def of(cls, reader: Reader, stored: Sequence[str], ordered: Sequence[str]) -> "Faults":
-        """Compares a reader with the stored events, and with the order of another reader."""
-        ids = [event["id"] for event in reader.events]
-        place = {identifier: number for number, identifier in enumerate(ordered)}
-        places = [place.get(identifier, -1) for identifier in ids]
-        revisions: dict[str, int] = {}
-        regressed = 0
-        for event in reader.events:
-            regressed += event["revision"] < revisions.get(event["vat"], 0)
-            revisions[event["vat"]] = event["revision"]
-        return cls(
-            lost=len(set(stored) - set(ids)),
-            repeated=len(ids) - len(set(ids)),
-            out_of_order=regressed + sum(later < earlier for earlier, later in pairwise(places)),
-        )
+def is_in_order(events: Sequence[dict[str, Any]]) -> bool:
+    """Whether the revisions of each company rise."""
+    revisions: dict[str, int] = {}
+    return all(
+        event["revision"] > revisions.get(event["vat"], -1)
+        and not revisions.update({event["vat"]: event["revision"]})
+        for event in events
+    )

@@ -1,7 +1,7 @@
 """A broker under a memory alarm takes no messages: it is unavailable, and says so at once."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -94,13 +94,6 @@ async def clients(own_amqp_url: str) -> AsyncIterator[Clients]:
 
 
 @pytest.fixture
-def alarm(stoppable_broker: RabbitMQ) -> Iterator[RabbitMQ]:
-    """The broker, whose alarm is cleared after the test."""
-    yield stoppable_broker
-    stoppable_broker.set_memory_alarm(raised=False)
-
-
-@pytest.fixture
 def is_asked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Set when a connection asks the broker for an own queue, which has no answer."""
     is_asked = asyncio.Event()
@@ -113,59 +106,56 @@ def is_asked(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     return is_asked
 
 
+@asynccontextmanager
+async def alarm(broker: RabbitMQ) -> AsyncIterator[None]:
+    """A memory alarm during the body."""
+    await asyncio.to_thread(broker.set_memory_alarm, raised=True)
+    try:
+        yield
+    finally:
+        await asyncio.to_thread(broker.set_memory_alarm, raised=False)
+
+
 async def test_a_block_is_noticed_although_the_broker_was_just_asked_for_a_queue(
     is_asked: asyncio.Event,  # before the connections
     clients: Clients,
-    alarm: RabbitMQ,
+    stoppable_broker: RabbitMQ,
 ) -> None:
     await asyncio.wait_for(is_asked.wait(), SOON)
-    await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
-    asking = asyncio.create_task(clients.ask())  # by its message the broker blocks the connection
-    word = await eventually(clients.asking.health, bool)
-    await asyncio.to_thread(alarm.set_memory_alarm, raised=False)
+    async with alarm(stoppable_broker):
+        # By its message the broker blocks the connection.
+        asking = asyncio.create_task(clients.ask())
+        word = await eventually(clients.asking.health, bool)
     await asyncio.gather(asking, return_exceptions=True)
 
     assert word == BLOCKED
     assert await eventually(clients.work, bool)
 
 
-async def test_a_blocked_connection_is_unavailable_until_the_alarm_clears(
-    clients: Clients, alarm: RabbitMQ
-) -> None:
-    assert await clients.work()
-    await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
-
-    for send in (clients.ask, clients.publish):
-        # The first message has the broker block the connection, the second finds it blocked.
-        for _ in range(2):
-            with pytest.raises(UNAVAILABLE):
-                async with asyncio.timeout(SOON):
-                    await send()
-    words = [await each.health() for each in (clients.asking, clients.publishing)]
-    await asyncio.to_thread(alarm.set_memory_alarm, raised=False)
-
-    assert words == [BLOCKED, BLOCKED]
-    assert await eventually(clients.work, bool)
-    assert [await each.health() for each in (clients.asking, clients.publishing)] == [
-        None,
-        None,
-    ]
-
-
-async def test_a_blocked_connection_waits_as_long_as_the_alarm(
-    clients: Clients, alarm: RabbitMQ, monkeypatch: pytest.MonkeyPatch
+async def test_a_blocked_connection_is_unavailable_for_as_long_as_the_alarm(
+    clients: Clients, stoppable_broker: RabbitMQ, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker takes and confirms the first message of a connection that it then blocks."""
     # A channel that is closed waits for the broker for one heartbeat, and no longer.
     monkeypatch.setattr(connection, "HEARTBEAT", 1)
+    both = (clients.asking, clients.publishing)
     assert await clients.work()
-    await asyncio.to_thread(alarm.set_memory_alarm, raised=True)
-    for _ in range(2):
-        with pytest.raises(UNAVAILABLE):
-            await clients.ask()
 
-    with pytest.raises(TimeoutError):
-        await eventually(clients.asking.health, lambda said: said != BLOCKED, seconds=WATCHED)
-    with pytest.raises(UNAVAILABLE):
-        async with asyncio.timeout(SOON):
-            await clients.ask()
+    async with alarm(stoppable_broker):
+        for send in (clients.ask, clients.publish):
+            # The first message has the broker block the connection, the second finds it blocked.
+            for _ in range(2):
+                with pytest.raises(UNAVAILABLE):
+                    async with asyncio.timeout(SOON):
+                        await send()
+        words = [await each.health() for each in both]
+        with pytest.raises(TimeoutError):
+            await eventually(clients.asking.health, lambda said: said != BLOCKED, seconds=WATCHED)
+        with pytest.raises(UNAVAILABLE):
+            async with asyncio.timeout(SOON):
+                await clients.ask()
+
+    assert words == [BLOCKED, BLOCKED]
+    assert await eventually(clients.work, bool)
+    for each in both:
+        assert await eventually(each.health, lambda said: said is None) is None

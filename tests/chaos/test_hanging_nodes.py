@@ -17,7 +17,6 @@ from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import RpcServer
 from common.messaging.rpc_servers import Route
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
-from local_stack.servers import own_broker
 from tests.chaos.freezing import frozen
 from tests.delivery.waiting import SOON, eventually, until_connected
 
@@ -30,17 +29,15 @@ REQUEST = LookupRequest(
 
 
 @pytest.fixture
-def nodes(server_folder: Path) -> Iterator[tuple[RabbitMQ, RabbitMQ]]:
+def nodes(stoppable_broker: RabbitMQ, server_folder: Path) -> Iterator[tuple[RabbitMQ, RabbitMQ]]:
     """Two nodes of one cluster."""
-    first = own_broker(server_folder / "first-node")
-    second = RabbitMQ(server_folder / "second-node", RabbitPorts.free(), joins=first)
+    second = RabbitMQ(server_folder / "second-node", RabbitPorts.free(), joins=stoppable_broker)
     try:
-        first.start()
         second.start()
-        yield first, second
+        yield stoppable_broker, second
     finally:
         second.kill()
-        first.kill()
+        stoppable_broker.control("rabbitmqctl", "forget_cluster_node", "second@localhost")
 
 
 async def answer(requests: Sequence[LookupRequest]) -> Sequence[Result]:

@@ -1,8 +1,7 @@
 """The broker loses events that no dispatcher has received: they are published again."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
 
@@ -12,8 +11,7 @@ from common.mongo import Database
 from local_stack.management import Management
 from register_store.documents import OUTBOX
 from tests.builders.companies import an_outbox_row_of
-from tests.conftest import DatabaseNames
-from tests.delivery.pipeline import Pipeline, an_event, pipeline
+from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.waiting import eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
@@ -23,16 +21,6 @@ def replace_the_broker(management: Management, vhost: str) -> None:
     """By an empty one: exchanges, queues and connections are gone."""
     management.delete_vhost(vhost)
     management.create_vhost(vhost)
-
-
-@pytest.fixture
-async def pipe(
-    tmp_path: Path, amqp_url: str, mongo_url: str, database_names: DatabaseNames
-) -> AsyncIterator[Pipeline]:
-    async with pipeline(
-        tmp_path, amqp_url=amqp_url, mongo_url=mongo_url, webhooks_db=database_names.webhooks
-    ) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -66,38 +54,30 @@ class Outbox:
         await eventually(count, lambda left: left == 0)
 
 
-async def test_events_lost_before_the_first_dispatcher_arrive_once(
-    pipe: Pipeline, outbox: Outbox, management: Management, vhost: str
+async def test_events_that_the_broker_loses_arrive_once(
+    pipe: Pipeline, outbox: Outbox, broker_management: Management, own_vhost: str
 ) -> None:
     await pipe.webhook("/a")
-    purged, replaced, deleted = (
-        [an_event(number) for number in range(first, first + 20)] for first in (1, 21, 41)
+    purged, replaced, deleted, sent = (
+        [an_event(number) for number in range(first, first + count)]
+        for first, count in ((1, 20), (21, 20), (41, 20), (61, 200))
     )
 
     await outbox.publish(purged)
-    await asyncio.to_thread(management.purge, vhost, EVENTS_QUEUE)
+    await asyncio.to_thread(broker_management.purge, own_vhost, EVENTS_QUEUE)
     await outbox.publish(replaced)
-    await asyncio.to_thread(replace_the_broker, management, vhost)
+    await asyncio.to_thread(replace_the_broker, broker_management, own_vhost)
     await outbox.publish(deleted)
-    await asyncio.to_thread(management.delete_queue, vhost, EVENTS_QUEUE)
+    await asyncio.to_thread(broker_management.delete_queue, own_vhost, EVENTS_QUEUE)
     await pipe.dispatcher()
-
     await pipe.receiver.until_count(60)
     await outbox.until(again_at={"$exists": True})
-    assert pipe.receiver.counted() == {event.id: 1 for event in (*purged, *replaced, *deleted)}
+    await outbox.add(sent)
+    await pipe.receiver.until_count(80)
+    # Now with a dispatcher, while events are sent.
+    await asyncio.to_thread(replace_the_broker, broker_management, own_vhost)
 
-
-async def test_events_arrive_once_when_the_broker_is_replaced_while_they_are_sent(
-    pipe: Pipeline, outbox: Outbox, management: Management, vhost: str
-) -> None:
-    await pipe.webhook("/a")
-    await pipe.dispatcher()
-    events = [an_event(number) for number in range(1, 201)]
-    await outbox.add(events)
-    await pipe.receiver.until_count(20)
-
-    await asyncio.to_thread(replace_the_broker, management, vhost)
-
+    events = (*purged, *replaced, *deleted, *sent)
     await pipe.receiver.until_count(len(events), seconds=40)
     await outbox.until(again_at={"$exists": True})
     assert pipe.receiver.counted() == {event.id: 1 for event in events}

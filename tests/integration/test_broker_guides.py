@@ -3,14 +3,12 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Iterator
-from pathlib import Path
 
 import aio_pika
 import pytest
 
-from local_stack.ports import free_ports, http_get
-from local_stack.rabbitmq import RabbitMQ, RabbitPorts, ensure_installed
+from local_stack.ports import http_get
+from local_stack.rabbitmq import RabbitMQ
 from tests.contract.manifests.guides import commands
 from tests.contract.manifests.metrics import OF_RABBITMQ
 
@@ -19,21 +17,17 @@ pytestmark = pytest.mark.integration
 #: Of RabbitMQ 4.0 and 4.1 alone, which the package of Debian is not.
 LATER = "rabbitmqctl enable_feature_flag --experimental khepri_db"
 UNUSED = "unused"
-TYPED = sorted({each.text for each in commands() if each.program.startswith("rabbitmq")} - {LATER})
 
 
-@pytest.fixture(scope="module")
-def scraped(server_folder: Path) -> Iterator[tuple[RabbitMQ, int]]:
-    """A broker with the plugin for Prometheus, and the plugin's port."""
-    ensure_installed()
-    [port] = free_ports(1)
-    node = RabbitMQ(server_folder / "scraped", RabbitPorts.free(), metrics_port=port)
-    try:
-        node.start()
-        asyncio.run(declare(node.amqp_url))
-        yield node, port
-    finally:
-        node.kill()
+def typed() -> list[list[str]]:
+    """Each command of the guides, a list with the columns of all of its kind."""
+    commands_of: dict[tuple[str, ...], list[str]] = {}
+    for text in sorted({each.text for each in commands() if each.program.startswith("rabbitmq")}):
+        words = shlex.split(text.replace("<name>", UNUSED))
+        kind = tuple(words[:2] if words[1].startswith("list_") else words)
+        known = commands_of.setdefault(kind, list(kind))
+        known += [word for word in words if word not in known]
+    return [words for words in commands_of.values() if words != shlex.split(LATER)]
 
 
 async def declare(url: str) -> None:
@@ -43,20 +37,19 @@ async def declare(url: str) -> None:
         await channel.declare_queue(UNUSED, durable=True, arguments={"x-queue-type": "quorum"})
 
 
-@pytest.mark.parametrize("typed", TYPED)
-def test_a_command_of_a_guide_is_understood_by_the_broker(
-    scraped: tuple[RabbitMQ, int], typed: str
+def test_the_commands_of_the_guides_are_understood_by_the_broker(
+    stoppable_broker: RabbitMQ,
 ) -> None:
-    node, _ = scraped
-    program, *arguments = shlex.split(typed.replace("<name>", UNUSED))
+    asyncio.run(declare(stoppable_broker.amqp_url))
 
-    assert node.control(program, *arguments)
+    for words in typed():
+        assert stoppable_broker.control(*words)
 
 
-def test_the_metrics_of_the_alerts_are_those_of_the_broker(scraped: tuple[RabbitMQ, int]) -> None:
-    _, port = scraped
+def test_the_metrics_of_the_alerts_are_those_of_the_broker(stoppable_broker: RabbitMQ) -> None:
+    assert stoppable_broker.metrics_port is not None
 
-    status, text = http_get(port, "/metrics")
+    status, text = http_get(stoppable_broker.metrics_port, "/metrics")
 
     assert status == 200
     assert set(OF_RABBITMQ) - set(re.findall(r"^(\w+)", text.decode(), re.MULTILINE)) == set()

@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
 #: Contrast below which text cannot be read; some of Swagger UI's own is below the 4.5 of WCAG.
 LEAST_CONTRAST = 3.0
 
+BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
+DARK = "rgb(28, 32, 34)"
 PHONE, DESKTOP = ViewportSize(width=390, height=844), ViewportSize(width=1280, height=900)
 
 
@@ -83,29 +85,21 @@ async def opened(
     return reference
 
 
-@pytest.mark.parametrize(
-    "viewport,operation_id", [(PHONE, "lookUp"), (DESKTOP, "lookUpByVat")], ids=["phone", "desktop"]
-)
-async def test_a_lookup_can_be_tried(
-    browser: Browser, gateway: Gateway, viewport: ViewportSize, operation_id: str
-) -> None:
-    reference = await opened(browser, gateway, viewport)
-
+async def tried(reference: Reference, operation_id: str) -> None:
+    """A lookup can be tried, and nothing needs to be scrolled sideways."""
     response = await reference.execute(operation_id)
 
     await expect(response.locator(".response-col_status")).to_contain_text("200")
     await expect(response).to_contain_text(example("Company")["name"])
     assert reference.errors == []
     assert reference.hosts == {"127.0.0.1"}
-    # Nothing needs to be scrolled sideways.
-    assert await reference.page.evaluate("document.body.scrollWidth") == viewport["width"]
+    size = reference.page.viewport_size
+    assert size is not None
+    assert await reference.page.evaluate("document.body.scrollWidth") == size["width"]
 
 
-@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
-async def test_the_page_begins_with_operations_below_closed_explanations(
-    browser: Browser, gateway: Gateway, viewport: ViewportSize
-) -> None:
-    reference = await opened(browser, gateway, viewport)
+async def begins_with_operations(reference: Reference) -> None:
+    """The page begins with operations below closed explanations."""
     explanations = reference.page.locator(".info details")
     links = reference.page.get_by_role("navigation").get_by_role("link")
 
@@ -119,43 +113,13 @@ async def test_the_page_begins_with_operations_below_closed_explanations(
     await expect(reference.operation("docs")).to_be_in_viewport()
 
 
-async def test_operations_that_need_a_key_have_a_lock_and_the_others_say_so(
-    browser: Browser, gateway: Gateway
-) -> None:
-    reference = await opened(browser, gateway, DESKTOP)
-
-    for _, _, described in operations():
-        operation = reference.operation(described["operationId"])
-        needs_key = {} not in described.get("security", [{}])
-        note = "key needed" if needs_key else "no key needed"
-        await expect(operation.locator(".key-note")).to_have_text(note)
-        await expect(operation.locator(".authorization__btn")).to_have_count(int(needs_key))
-
-
-async def test_the_page_is_dark_where_its_reader_prefers_that_and_can_be_read(
-    browser: Browser, gateway: Gateway
-) -> None:
-    light, dark = [await opened(browser, gateway, DESKTOP, scheme) for scheme in ("light", "dark")]
-    await dark.operation("createWebhook").locator(".opblock-summary-control").click()
-    await expect(dark.operation("createWebhook").locator(".headers").first).to_be_visible()
-    background = "getComputedStyle(document.documentElement).backgroundColor"
-    rules = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
-    found: Mapping[str, Any] = (await Axe().run(dark.page, options=rules)).response
-
-    assert await dark.page.evaluate(background) == "rgb(28, 32, 34)"
-    assert await light.page.evaluate(background) != "rgb(28, 32, 34)"
-    assert [
-        node["html"]
-        for violation in found["violations"]
-        for node in violation["nodes"]
-        if node["any"][0]["data"]["contrastRatio"] < LEAST_CONTRAST
-    ] == []
-
-
-async def test_operations_with_a_key_a_body_and_a_path_parameter_can_be_tried(
+async def test_on_a_phone_operations_with_and_without_a_key_can_be_tried(
     browser: Browser, gateway: Gateway
 ) -> None:
     reference = await opened(browser, gateway, PHONE)
+    await begins_with_operations(reference)
+    await tried(reference, "lookUp")
+    # With a key, a body and a path parameter.
     await reference.authorize(gateway.issue()["X-API-Key"])
 
     created = await reference.execute("createWebhook")
@@ -167,3 +131,37 @@ async def test_operations_with_a_key_a_body_and_a_path_parameter_can_be_tried(
     await shown.locator("button.execute").click()
 
     await expect(shown.locator(".live-responses-table .response")).to_contain_text(webhook_id)
+
+
+async def test_on_a_desktop_operations_that_need_a_key_have_a_lock_and_the_others_say_so(
+    browser: Browser, gateway: Gateway
+) -> None:
+    reference = await opened(browser, gateway, DESKTOP)
+    await begins_with_operations(reference)
+    await tried(reference, "lookUpByVat")
+
+    assert await reference.page.evaluate(BACKGROUND) != DARK
+    for _, _, described in operations():
+        operation = reference.operation(described["operationId"])
+        needs_key = {} not in described.get("security", [{}])
+        note = "key needed" if needs_key else "no key needed"
+        await expect(operation.locator(".key-note")).to_have_text(note)
+        await expect(operation.locator(".authorization__btn")).to_have_count(int(needs_key))
+
+
+async def test_the_page_is_dark_where_its_reader_prefers_that_and_can_be_read(
+    browser: Browser, gateway: Gateway
+) -> None:
+    dark = await opened(browser, gateway, DESKTOP, "dark")
+    await dark.operation("createWebhook").locator(".opblock-summary-control").click()
+    await expect(dark.operation("createWebhook").locator(".headers").first).to_be_visible()
+    rules = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
+    found: Mapping[str, Any] = (await Axe().run(dark.page, options=rules)).response
+
+    assert await dark.page.evaluate(BACKGROUND) == DARK
+    assert [
+        node["html"]
+        for violation in found["violations"]
+        for node in violation["nodes"]
+        if node["any"][0]["data"]["contrastRatio"] < LEAST_CONTRAST
+    ] == []

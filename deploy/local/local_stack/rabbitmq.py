@@ -85,7 +85,8 @@ class RabbitMQ(Server):
         )
         self._where = where.absolute()
         self._joins = joins
-        self._metrics_port = metrics_port
+        #: Of the plugin for Prometheus, if it is enabled.
+        self.metrics_port = metrics_port
         self._home = self._where if joins is None else joins._where
         self._name = "company-registry@localhost" if joins is None else "second@localhost"
 
@@ -152,8 +153,8 @@ class RabbitMQ(Server):
         plugins = "rabbitmq_management"
         if self._joins is not None:
             configuration += _CLUSTER.format(name=self._joins._name)
-        if self._metrics_port is not None:
-            configuration += _METRICS.format(port=self._metrics_port)
+        if self.metrics_port is not None:
+            configuration += _METRICS.format(port=self.metrics_port)
             plugins += ",rabbitmq_prometheus"
         (self._where / "rabbitmq.conf").write_text(configuration)
         (self._where / "enabled_plugins").write_text(f"[{plugins}].\n")

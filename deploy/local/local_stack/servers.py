@@ -63,10 +63,11 @@ def folder_of_servers() -> Iterator[Path]:
         yield Path(folder)
 
 
-def own_broker(where: Path) -> RabbitMQ:
+def own_broker(where: Path, *, has_metrics: bool = False) -> RabbitMQ:
     """Returns a private broker, not yet started."""
     rabbitmq.ensure_installed()
-    return RabbitMQ(where, RabbitPorts.free())
+    metrics_port = ports.free_ports(1)[0] if has_metrics else None
+    return RabbitMQ(where, RabbitPorts.free(), metrics_port=metrics_port)
 
 
 def own_replica_set(where: Path, *, members: int = 1, election_timeout: float = 10) -> ReplicaSet:
