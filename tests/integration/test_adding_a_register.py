@@ -53,7 +53,7 @@ def imported(
     return mongo_admin[database_names.register]
 
 
-def test_a_company_of_a_new_register_is_looked_up(
+def test_a_company_of_a_new_register_is_looked_up_and_its_load_state_has_the_name_of_its_source(
     imported: Database[dict[str, Any]], mongo_url: str
 ) -> None:
     question = Question(type=SearchType.VAT, term=NUMBERS[-1])
@@ -66,16 +66,10 @@ def test_a_company_of_a_new_register_is_looked_up(
             return reply
 
     reply = asyncio.run(look_up())
+    state = imported["loads"].find_one({"_id": "dk-forening"})
 
     assert isinstance(reply, LookupReply)
     assert orjson.loads(reply.body)["name"] == f"Roklub {NUMBERS[-1]}"
-
-
-def test_the_load_state_of_a_new_register_has_the_name_of_its_source(
-    imported: Database[dict[str, Any]],
-) -> None:
-    state = imported["loads"].find_one({"_id": "dk-forening"})
-
     assert state is not None
     assert state["counts"]["read"] == len(NUMBERS)
 

@@ -1,11 +1,9 @@
 """Deliveries in the database: disabling, listing, retrying and expiry."""
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from random import Random
 from typing import Any
 from uuid import UUID, uuid4
@@ -25,14 +23,11 @@ from common.contracts.webhooks import (
     WebhookHealth,
     WebhookId,
 )
-from common.mongo import Database, connected, database
-from local_stack import servers
+from common.mongo import Database
 from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_task, an_attempted
 from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_webhook, secret_keys
-from tests.delivery.waiting import eventually
 from webhook_store.deliveries import CancelReason, ClaimedDelivery, Deliveries, DeliveryTimes
 from webhook_store.events import EventBody, Events, StoredEvent
-from webhook_store.indexes import drop_replaced, make_indexes
 from webhook_store.notices import Notices
 from webhook_store.owned import Health, OwnedDeliveries, RetryRefusal
 from webhook_store.recording import Cancellation, Recorder, Result, WriteEffect
@@ -147,9 +142,6 @@ class Store:
     async def waiting(self) -> set[int]:
         rows = self.database["deliveries"].find({"state": "waiting"}, {"_id": 1})
         return {number_of(row["_id"]) async for row in rows}
-
-    async def ids(self, collection: str) -> set[str]:
-        return {one["_id"] async for one in self.database[collection].find({}, {"_id": 1})}
 
 
 def number_of(delivery_id: str) -> int:
@@ -488,35 +480,24 @@ async def test_counting_is_bounded_and_sending_is_not(store: Store) -> None:
     assert await store.waiting() == set(range(20))
 
 
-@pytest.fixture(name="expiring")
-async def _expiring(server_folder: Path) -> AsyncIterator[Store]:
-    """On a server that deletes expired documents every second: those of other tests are, too."""
-    own = servers.own_replica_set(server_folder / "expiring")
-    try:
-        await asyncio.to_thread(own.start)
-        async with connected(own.url, name="test", operation_timeout=None) as client:
-            await client.admin.command("setParameter", 1, ttlMonitorEnabled=True)
-            webhooks = database(client, "webhooks")
-            await make_indexes(webhooks)
-            yield Store(webhooks, retention=SHORT)
-    finally:
-        await asyncio.to_thread(own.kill)
+async def test_ended_rows_and_attempts_expire_and_waiting_ones_stay(store: Store) -> None:
+    store = Store(store.database, retention=SHORT)
+    now = datetime.now(UTC).replace(microsecond=0)  # nothing expires while the test runs
+    later = now + SHORT
+    old, recovered, young = await store.claimed(1, 2, 3, at=now)
+    await store.insert(4, at=now)  # it waits since then
+    await store.attempt(old, at=now)
+    await store.attempt(young, at=later)
+    await store.attempt(recovered, at=later, error="dns", next_attempt_at=later)
 
-
-async def test_ended_rows_and_attempts_expire_and_waiting_ones_stay(expiring: Store) -> None:
-    now = datetime.now(UTC)
-    long_ago = now - 2 * SHORT
-    old, recovered, young = await expiring.claimed(1, 2, 3, at=long_ago)
-    await expiring.insert(4, at=long_ago)  # it waits since then
-    await expiring.attempt(old, at=long_ago)
-    await expiring.attempt(young, at=now)
-    await expiring.attempt(recovered, at=now, error="dns", next_attempt_at=now)
-
-    await eventually(lambda: expiring.ids("deliveries"), lambda ids: old.id not in ids)
-    await eventually(lambda: expiring.ids("attempts"), lambda ids: f"{old.id}:1" not in ids)
-
-    assert await expiring.ids("deliveries") == {a_delivery_id(number) for number in (2, 3, 4)}
-    assert await expiring.ids("attempts") == {f"{recovered.id}:1", f"{young.id}:1"}
+    for name, expired in (("deliveries", old.id), ("attempts", f"{old.id}:1")):
+        collection = store.database[name]
+        indexes = (await collection.index_information()).values()
+        [ttl] = [index for index in indexes if "expireAfterSeconds" in index]
+        # The database deletes what these find.
+        found = await collection.find({"expires_at": {"$lte": later}}).to_list(None)
+        assert (ttl["key"], ttl["expireAfterSeconds"]) == ([("expires_at", 1)], 0)
+        assert [document["_id"] for document in found] == [expired]
 
 
 async def test_an_event_expires_when_no_delivery_needs_it(store: Store) -> None:
@@ -645,16 +626,3 @@ def assert_indexed(queries: list[dict[str, Any]], *, max_examined: int) -> None:
     assert {query["planSummary"].partition(" ")[0] for query in queries} == {"IXSCAN"}
     assert not any(query.get("hasSortStage") for query in queries)
     assert max(query["docsExamined"] for query in queries) <= max_examined
-
-
-async def test_indexes_of_an_earlier_release_stay_until_they_are_dropped(store: Store) -> None:
-    rows = store.database["deliveries"]
-    await rows.create_index("webhook_id", name="repeatable")
-
-    await make_indexes(store.database)
-    during_the_rollout = await rows.index_information()
-    dropped = [await drop_replaced(store.database) for _ in range(2)]
-
-    assert "repeatable" in during_the_rollout
-    assert "repeatable" not in await rows.index_information()
-    assert dropped == [["deliveries.repeatable"], []]

@@ -8,7 +8,6 @@ import aiohttp
 import pytest
 
 from common.contracts.events import encode_event
-from common.contracts.topology import DELIVERIES_QUEUE
 from local_stack.system import Service
 from tests.delivery.pipeline import Pipeline, an_event
 from tests.delivery.receiver import Received
@@ -49,38 +48,29 @@ def lines_of(pipe: Pipeline, event: str) -> list[dict[str, Any]]:
     return [line for line in lines if line["event"] == event]
 
 
-async def test_an_event_from_before_the_start_is_delivered_to_its_subscribers(
+async def test_an_event_from_before_the_start_is_delivered_logged_without_secrets_and_measured(
     pipe: Pipeline,
 ) -> None:
-    await pipe.webhook("/all")
+    webhook = await pipe.webhook("/hook-with-a-token-in-it")
     await pipe.webhook("/units", events=("production_unit.*",))
     event = an_event()
     await pipe.publish(event)
 
-    await pipe.dispatcher()
-
-    received = await pipe.receiver.next("/all")
-    assert received.genuine
-    assert received.body == encode_event(event)
-    assert received.headers["Content-Type"] == "application/json"
-    assert pipe.receiver.at("/units") == []
-
-
-async def test_an_attempt_is_one_log_line_without_secrets_and_all_metrics_are_exported(
-    pipe: Pipeline,
-) -> None:
-    webhook = await pipe.webhook("/hook-with-a-token-in-it")
     service = await pipe.dispatcher()
-    event = an_event()
 
-    await pipe.publish(event)
+    received = await pipe.receiver.next("/hook-with-a-token-in-it")
     await pipe.until_row(event, webhook, state="succeeded")
     [line] = await eventually(lambda: asyncio.to_thread(lines_of, pipe, "delivery.attempted"), bool)
     text = await eventually(
         lambda: metrics_of(service),
         lambda text: "webhook_delivery_latency_seconds_count 1.0" in text,
     )
-
+    [indexed] = lines_of(pipe, "webhooks.indexed")
+    assert received.genuine
+    assert received.body == encode_event(event)
+    assert received.headers["Content-Type"] == "application/json"
+    assert pipe.receiver.at("/units") == []
+    assert indexed["webhooks"] == 2, "before it consumes events"
     assert line["event_id"] == event.id
     assert (line["attempt"], line["status"], line["error"]) == (1, 204, None)
     log = pipe.system.log_of("dispatcher")
@@ -89,16 +79,6 @@ async def test_an_attempt_is_one_log_line_without_secrets_and_all_metrics_are_ex
     described = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
     assert described >= METRICS
     assert 'webhook_attempts_total{cause="none",outcome="succeeded"} 1.0' in text
-
-
-async def test_webhooks_are_indexed_before_events_are_consumed(pipe: Pipeline) -> None:
-    for number in range(3):
-        await pipe.webhook(f"/{number}")
-
-    await pipe.dispatcher()
-
-    [indexed] = await asyncio.to_thread(lines_of, pipe, "webhooks.indexed")
-    assert indexed["webhooks"] == 3
 
 
 async def test_a_shutdown_waits_for_a_post_in_flight_and_records_it(pipe: Pipeline) -> None:
@@ -124,28 +104,3 @@ async def test_a_shutdown_waits_for_a_post_in_flight_and_records_it(pipe: Pipeli
     assert await stop(service) == 0
     assert (await pipe.row(event, webhook))["state"] == "succeeded"
     assert len(pipe.receiver.received) == 1
-
-
-async def test_commands_list_requeue_and_drop_dead_letters(pipe: Pipeline) -> None:
-    await pipe.webhook("/a")
-    await pipe.dispatcher()
-
-    async def command(*arguments: str) -> str:
-        status, out, err = await asyncio.to_thread(
-            pipe.system.run, "dispatcher", "dead-letters", *arguments
-        )
-        assert status == 0, err
-        return out
-
-    await pipe.publisher.publish(b"not a wake-up", routing_key=DELIVERIES_QUEUE)
-    await eventually(pipe.dead_letters, lambda count: count == 1)
-    listed = await command("list")
-    put_back = await command("requeue", "--all")
-    # It dies again.
-    await eventually(pipe.dead_letters, lambda count: count == 1)
-    dropped = await command("drop", "--all")
-
-    assert "deliveries\trejected" in listed
-    assert "not a wake-up" in listed
-    assert (put_back, dropped) == ("1 put back\n", "1 dropped\n")
-    assert await command("list") == ""

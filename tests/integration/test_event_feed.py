@@ -7,15 +7,12 @@ from typing import Any
 
 import pytest
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.company import Country
 from common.contracts.events import EventType, FeedNotice, FeedPage, PublishedEvent
 from common.contracts.failures import Unavailable
-from ingest.changes.transaction import StoredRegisterWriter
-from ingest.publishing.outbox import StoredOutbox
 from register_store import feed as feed_module
 from register_store.documents import EVENT_BATCHES, OUTBOX
-from register_store.feed import Superseded
-from tests.builders.outbox import NOON, RETENTION, Outbox, bodies
+from tests.builders.outbox import RETENTION, Outbox, bodies
 
 pytestmark = pytest.mark.integration
 
@@ -30,14 +27,6 @@ async def test_a_reader_gets_each_event_once_in_the_order_of_publication(outbox:
     assert (bodies(first), first.has_more) == (["b", "a", "d"], True)
     assert (bodies(rest), rest.has_more) == (["c"], False)
     assert bodies(await outbox.read(rest.position)) == []
-
-
-async def test_an_event_that_is_stored_late_follows_published_ones(outbox: Outbox) -> None:
-    await outbox.published("late", revision=7)
-    page = await outbox.read()
-    await outbox.published("early", revision=1)
-
-    assert bodies(await outbox.read(page.position)) == ["early"]
 
 
 async def test_an_unpublished_event_is_not_in_the_feed(outbox: Outbox) -> None:
@@ -175,54 +164,6 @@ async def test_expired_batches_are_deleted_but_the_newest_cursor_never_expires(
     assert await outbox.register[EVENT_BATCHES].distinct("_id") == [2]
     assert await outbox.read(2) == FeedPage(position=2)
     assert (await outbox.read(1)).expired
-
-
-async def test_a_removed_company_leaves_the_feed_but_for_its_removal(outbox: Outbox) -> None:
-    await outbox.published("a")
-    await outbox.published("other", company="dk:1")
-    await outbox.published("gone", type="company.removed", revision=9)
-
-    await StoredRegisterWriter(outbox.register, lambda: NOON).remove(
-        CompanyKey.parse("dk:12345674"), at=NOON, publish_events=True
-    )
-
-    page = await outbox.read()
-    assert (bodies(page), page.position) == (["other", "gone"], 3)
-
-
-async def test_a_publisher_that_lost_its_lease_cannot_give_a_position(outbox: Outbox) -> None:
-    await outbox.published("a")
-    deposed = outbox.stored
-    await deposed.waiting(10)
-    await outbox.store("b", "c")
-    waiting = await deposed.waiting(10)
-    await outbox.publisher()()
-
-    with pytest.raises(Superseded):
-        await deposed.mark([event.id for event in waiting], at=NOON, again_at=NOON)
-
-    assert bodies(await outbox.read()) == ["a", "b", "c"]
-
-
-class DyingOutbox(StoredOutbox):
-    """Dies after it has appended a batch, and before any event has its position."""
-
-    async def _completed(self, _batch: Any) -> Any:
-        raise Unavailable("killed")
-
-
-async def test_the_next_publisher_completes_the_batch_of_one_that_died(outbox: Outbox) -> None:
-    await outbox.published("a")
-    await outbox.store("b", "c")
-    with pytest.raises(Unavailable):
-        await outbox.publisher(DyingOutbox(outbox.register, retention=RETENTION))()
-    before = await outbox.read()
-    await outbox.store("d", revision=9)
-
-    await outbox.publisher()()
-
-    assert bodies(before) == ["a"]
-    assert bodies(await outbox.read()) == ["a", "b", "c", "d"]
 
 
 async def test_competing_publishers_and_a_restarting_reader_lose_and_repeat_nothing(

@@ -59,7 +59,7 @@ async def test_garbage_in_every_queue_ends_no_process_and_delays_no_event(
     random = Random(7)
 
     async with await aio_pika.connect(pipe.system.amqp_url) as connection:
-        channel = await connection.channel()
+        channel = await connection.channel(publisher_confirms=False)
         for queue in wanted:
             for body in garbage(random):
                 message = aio_pika.Message(

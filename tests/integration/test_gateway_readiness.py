@@ -16,7 +16,7 @@ from tests.conftest import DatabaseNames
 pytestmark = pytest.mark.integration
 
 #: Of a server that does not exist.
-NOBODY, SHORTLY = "mongodb://127.0.0.1:9/", timedelta(seconds=1)
+NOBODY, SHORTLY = "mongodb://127.0.0.1:9/", timedelta(seconds=0.1)
 
 
 @pytest.fixture

@@ -38,8 +38,8 @@ from tests.fakes.public_server import PublicServer
 
 pytestmark = pytest.mark.integration
 
-COMPANIES = 3_000
-KILLS = 20
+COMPANIES = 1_000
+KILLS = 8
 RATE = Rate(100_000, 60)
 
 
@@ -69,7 +69,7 @@ class Direct:
     async def export(self, request: ExportRequest, *, caller: Caller) -> ExportPage:  # noqa: ARG002
         self.count()
         await asyncio.sleep(0.02)  # so that processes are killed within a copy
-        [page] = await self.answers([request.model_copy(update={"limit": 100})])
+        [page] = await self.answers([request.model_copy(update={"limit": 40})])
         return page
 
     async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:  # noqa: ARG002
@@ -130,17 +130,19 @@ class Register:
                 is_over = True
                 self.direct.was_asked.set()
 
-    async def started(self, *options: str, out: int = DEVNULL) -> Process:
-        """`company-registry mirror` as a process of its own."""
-        command = "from company_registry.cli import main; main()"
+    async def started(self, *options: str, out: int = DEVNULL, settle: float = 20.0) -> Process:
+        """`company-registry mirror` as a process of its own, with `_SETTLE` in seconds."""
+        command = (
+            f"from company_registry import cli, mirrors; mirrors._SETTLE = {settle}; cli.main()"
+        )
         where = ("--url", self.url, "--key", self.key, "--country", "dk", "--to", str(self.path))
         return await asyncio.create_subprocess_exec(
             sys.executable, "-c", command, "mirror", *where, *options, stdout=out, stderr=out
         )
 
-    async def run(self, *options: str) -> tuple[int | None, str]:
+    async def run(self, *options: str, settle: float = 20.0) -> tuple[int | None, str]:
         """Status and output of a run."""
-        process = await self.started(*options, out=PIPE)
+        process = await self.started(*options, out=PIPE, settle=settle)
         async with asyncio.timeout(SOON):
             out, err = await process.communicate()
         return process.returncode, (out + err).decode()
@@ -209,8 +211,7 @@ async def kill_soon(register: Register) -> bool:
     return was_running
 
 
-@pytest.mark.timeout(600)
-async def test_a_mirror_that_is_killed_twenty_times_equals_the_register_that_changed_meanwhile(
+async def test_a_mirror_that_is_killed_again_and_again_equals_the_register_that_changed_meanwhile(
     register: Register,
 ) -> None:
     async with register.changing():
@@ -237,21 +238,10 @@ async def test_a_mirror_is_verified_against_the_register(register: Register) -> 
                          (number(1),))  # fmt: skip
         database.commit()
 
-    unequal, said = await register.run("--verify")
+    unequal, said = await register.run("--verify", settle=0.0)
 
     assert (status, found["equal"]) == (0, True)
     assert found["mirror"] == found["register"]
     assert (unequal, "--start-over" in said) == (1, True)
     assert (await register.run("--start-over"))[0] == 0
     assert register.mirrored() == await register.stored()
-
-
-async def test_the_columns_of_a_mirror_are_those_of_the_companies(register: Register) -> None:
-    await register.run()
-
-    with closing(sqlite3.connect(register.path)) as database:
-        row = database.execute(
-            "SELECT name, status, employees FROM companies WHERE vat = ?", (number(7),)
-        ).fetchone()
-
-    assert row == ("Prøve 7-0 ApS", "active", None)

@@ -116,18 +116,6 @@ async def test_a_thousand_unreadable_events_and_more_do_not_block_the_others(
     assert outbox.bus.taken == ["a", "b"]
 
 
-async def test_a_process_that_dies_before_it_marks_publishes_the_same_id_again(
-    outbox: Outbox,
-) -> None:
-    await outbox.store("a")
-    [waiting] = await outbox.stored.waiting(10)
-    await outbox.bus.publish(waiting)  # and dies here
-
-    await outbox.publisher()()
-
-    assert outbox.bus.taken == ["a", "a"]
-
-
 async def test_of_two_processes_one_publishes_and_the_other_takes_over(outbox: Outbox) -> None:
     processes = [Outbox(outbox.register) for _ in range(2)]
     workers = [

@@ -6,15 +6,11 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Country, Include, Status, UnitKey
-from common.contracts.failures import Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.mongo import Reads, connected
-from common.mongo import database as named_database
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES
 from ingest.registers.cvr.sync import DK_UNITS
 from ingest.registers.peppol.sync import PEPPOL
 from lookup.answers.lookups import AnswerLookups
-from register_store.reads import StoredRegister
 from tests.builders.companies import (
     MONDAY,
     a_company,
@@ -139,14 +135,6 @@ async def test_every_read_uses_an_index(store: Loader) -> None:
         plan = await store.database[collection].find(query).explain()
 
         assert "COLLSCAN" not in str(plan["queryPlanner"]["winningPlan"])
-
-
-async def test_an_unreachable_database_raises_unavailable() -> None:
-    async with connected("mongodb://127.0.0.1:1/?directConnection=true", name="test") as client:
-        register = StoredRegister(Reads(named_database(client, "register")))
-
-        with pytest.raises(Unavailable):
-            await register.companies([KEY])
 
 
 async def test_a_unit_that_only_its_company_lists_finds_the_company(store: Loader) -> None:

@@ -352,13 +352,6 @@ async def test_each_request_of_a_batch_keeps_its_own_deadline(rpc: Rpc) -> None:
     assert echo.results["hasty"] == Failure(code=FailureCode.DEADLINE_EXCEEDED)
 
 
-async def test_a_missing_server_is_reported_before_the_deadline(rpc: Rpc) -> None:
-    async with asyncio.timeout(SOON):
-        failed = await rpc.refused("1", timeout=3 * SOON)
-
-    assert code_of(failed) is FailureCode.UNAVAILABLE
-
-
 async def test_calls_that_failed_without_a_server_take_no_place_of_later_ones(rpc: Rpc) -> None:
     narrow = Route(ROUTE.queue, max_pending=2)
     for _ in range(5):
@@ -540,26 +533,21 @@ async def test_a_server_restores_its_binding(
         await until_bound(operator, ROUTE.queue)
 
 
-@pytest.mark.parametrize("is_repeatable", [True, False])
-async def test_of_the_requests_in_flight_on_lost_connections_only_repeatable_ones_are_sent_again(
-    rpc: Rpc, close_all: Callable[[], Awaitable[None]], *, is_repeatable: bool
+async def test_a_request_in_flight_on_lost_connections_is_not_sent_again_unless_it_is_repeatable(
+    rpc: Rpc, close_all: Callable[[], Awaitable[None]]
 ) -> None:
+    """tests/integration/test_rpc_faults.py has those that are."""
     async with rpc.server() as echo:
-        route = replace(ROUTE, is_repeatable=is_repeatable)
+        route = replace(ROUTE, is_repeatable=False)
         asking = asyncio.create_task(rpc.ask_all("wait", route=route))
         await echo.asked.wait()
         await close_all()
-        if is_repeatable:
-            echo.gate.set()
         [outcome] = await asking
         echo.gate.set()
         await rpc.until_answered("after")
 
-    if is_repeatable:
-        assert outcome == b"wait"
-    else:
-        assert code_of(outcome) is FailureCode.UNAVAILABLE
-        assert echo.lists.count(["wait"]) == 1
+    assert code_of(outcome) is FailureCode.UNAVAILABLE
+    assert echo.lists.count(["wait"]) == 1
 
 
 async def test_the_queue_of_a_server_is_its_own_and_waits_for_no_disk(

@@ -201,9 +201,8 @@ async def test_no_read_fails_when_the_node_of_a_client_dies(
     assert {task.result() for task in in_flight} == {"a"}
 
 
-@pytest.mark.parametrize("how", ["kill", "freeze"])
-async def test_no_read_fails_when_the_node_of_a_server_dies_or_freezes(
-    nodes: tuple[Node, Node], amqp_url: str, how: str
+async def test_no_read_fails_when_the_node_of_a_server_dies(
+    nodes: tuple[Node, Node], amqp_url: str
 ) -> None:
     first, second = nodes
     replier = Replier("a")
@@ -213,10 +212,9 @@ async def test_no_read_fails_when_the_node_of_a_server_dies_or_freezes(
         asyncio.TaskGroup() as group,
     ):
         await asker.ask()
-        getattr(first, how)()
+        first.kill()
         tasks = [group.create_task(asker.ask()) for _ in range(20)]
         await asker.ask_many()
-        first.thaw()
 
     assert {task.result() for task in tasks} == {"a"}
 
@@ -475,12 +473,3 @@ async def test_a_dependency_is_checked_although_nothing_suspects_it() -> None:
             await asyncio.sleep(0)
 
     assert dependency.is_lost
-
-
-async def test_a_route_is_served_only_while_a_server_runs(amqp_url: str) -> None:
-    async with an_asker(amqp_url) as asker:
-        before = await asker.client.is_served(ROUTE)
-        async with a_server(Replier("a"), amqp_url):
-            during = await asker.client.is_served(ROUTE)
-
-    assert (before, during) == (False, True)

@@ -12,7 +12,6 @@ from common.leases import StoredLeases
 from ingest.following.passes import Outcome, follow
 from ingest.loading.load import Tally
 from ingest.loading.stores import Cursor
-from ingest.records.source import RegisterSource
 from ingest.registers import table
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.cvr.sync import DK_COMPANIES
@@ -27,68 +26,60 @@ pytestmark = pytest.mark.integration
 COMPANY = "310345679"
 
 
-async def test_of_two_concurrent_syncs_one_runs_the_pass(world: World) -> None:
+async def test_of_two_concurrent_syncs_one_runs_the_pass_and_releases_its_lease_at_once(
+    world: World,
+) -> None:
     other = replace(world.wiring, leases=StoredLeases(world.database, holder="another"))
+    both = [table.passes(each, NO_ENTITIES) for each in (world.wiring, other)]
     world.served.faults.plan("/enheter/lastned", Slow(0.2))
 
-    results = await asyncio.gather(
-        table.passes(world.wiring, NO_ENTITIES).once(), table.passes(other, NO_ENTITIES).once()
-    )
+    results = await asyncio.gather(*(each.once() for each in both))
+    afterwards = [(await each.once()).outcome for each in both]
 
     assert {result.outcome for result in results} == {Outcome.DONE, Outcome.BUSY}
     assert sum("/lastned" in request for request in world.served.requests) == 1
+    assert afterwards == [Outcome.DONE] * 2
 
 
-async def test_a_finished_sync_releases_its_lease_at_once(world: World) -> None:
-    await world.sync(NO_ENTITIES)
-
-    other = replace(world.wiring, leases=StoredLeases(world.database, holder="another"))
-    result = await table.passes(other, NO_ENTITIES).once()
-
-    assert result.outcome is Outcome.DONE
-
-
-@pytest.mark.parametrize("kind", [*NORWAY, *DENMARK])
 async def test_the_first_pass_loads_everything_without_events_and_reading_again_changes_nothing(
-    world: World, kind: RegisterSource
+    world: World,
 ) -> None:
-    [first] = await world.outcomes(kind)
-    loaded, stored = await world.is_loaded(kind), await world.contents()
-    await world.sync(*NORWAY, *DENMARK)
+    kinds = (*NORWAY, *DENMARK)
+    first = await world.outcomes(*kinds)
+    loaded, stored = [await world.is_loaded(kind) for kind in kinds], await world.contents()
     world.change_a_lot()
-    await world.sync(*NORWAY, *DENMARK)
+    await world.sync(*kinds)
     before = await world.contents()
 
-    await world.rewind(kind)
-    [again] = await world.outcomes(kind)
+    for kind in kinds:
+        await world.rewind(kind)
+        again = await world.outcomes(kind)
 
-    assert (first, loaded, again) == (Outcome.DONE, True, Outcome.DONE)
-    assert len(stored["companies"]) + len(stored["production_units"]) > 20
+        assert again == [Outcome.DONE]
+        assert await world.contents() == before, kind.name
+    assert (first, loaded) == ([Outcome.DONE] * 5, [True] * 5)
+    assert len(stored["companies"]) + len(stored["production_units"]) > 40
     assert stored["outbox"] == []
-    assert await world.contents() == before
 
 
-@pytest.mark.parametrize(
-    "kind,path",
-    [
-        (NO_ENTITIES, "/enheter/lastned"),
-        (NO_UNITS, "/underenheter/lastned"),
-        (NO_ROLES, "/totalbestand"),
-        (PEPPOL, "/stored-exports/businesscards-json"),
-    ],
-)
-async def test_a_truncated_first_file_fails_the_pass(
-    world: World, kind: RegisterSource, path: str
-) -> None:
-    world.served.faults.plan(path, BrokenOff())
+async def test_a_truncated_first_file_fails_the_pass(world: World) -> None:
+    paths = {
+        NO_ENTITIES: "/enheter/lastned",
+        NO_UNITS: "/underenheter/lastned",
+        NO_ROLES: "/totalbestand",
+        PEPPOL: "/stored-exports/businesscards-json",
+    }
+    for path in paths.values():
+        world.served.faults.plan(path, BrokenOff())
 
-    broken = await world.outcomes(kind)
-    loaded = await world.is_loaded(kind)
+    broken = await world.outcomes(*paths)
+    loaded = [await world.is_loaded(kind) for kind in paths]
     world.clock.advance(timedelta(hours=9))
-    whole = await world.outcomes(kind)
+    whole = await world.outcomes(*paths)
 
-    assert (broken, loaded, whole) == ([Outcome.REGISTER_FAULT], False, [Outcome.DONE])
-    assert await world.is_loaded(kind)
+    assert (broken, loaded) == ([Outcome.REGISTER_FAULT] * 4, [False] * 4)
+    assert whole == [Outcome.DONE] * 4
+    assert all([await world.is_loaded(kind) for kind in paths])
     assert (await world.contents())["outbox"] == []
 
 
@@ -188,23 +179,21 @@ class EndOfTest(Exception):
     """Seen enough."""
 
 
-@pytest.mark.parametrize("body", [b"[]", b"few", b"<html>503</html>"])
-async def test_a_file_with_far_fewer_records_than_the_last_fails_the_pass(
-    world: World, body: bytes
-) -> None:
+async def test_a_file_with_far_fewer_records_than_the_last_fails_the_pass(world: World) -> None:
     await world.sync(NO_ENTITIES)
     before, cursor = await world.contents(), await world.cursor(NO_ENTITIES)
-    world.clock.advance(timedelta(days=7))
     few = orjson.dumps(list(islice(world.registers.no.entities.standing(), 3)))
-    replace_file(world, few if body == b"few" else body)
-    world.served.requests.clear()
+    for body in (b"[]", few, b"<html>503</html>"):
+        world.clock.advance(timedelta(days=7))
+        replace_file(world, body)
+        world.served.requests.clear()
 
-    [result] = await world.sync(NO_ENTITIES)
+        [result] = await world.sync(NO_ENTITIES)
 
-    assert result.outcome is Outcome.REGISTER_FAULT
-    assert await world.contents() == before
-    assert (await world.cursor(NO_ENTITIES)).etag == cursor.etag
-    assert not any("organisasjonsnummer=" in request for request in world.served.requests)
+        assert result.outcome is Outcome.REGISTER_FAULT
+        assert await world.contents() == before
+        assert (await world.cursor(NO_ENTITIES)).etag == cursor.etag
+        assert not any("organisasjonsnummer=" in request for request in world.served.requests)
 
 
 async def test_an_empty_first_file_fails_the_pass(world: World) -> None:

@@ -115,17 +115,17 @@ async def test_an_export_with_far_fewer_identifiers_fails_the_pass(world: World)
     assert (await world.contents())["participants"] == before
 
 
-async def test_a_holder_of_thousands_of_identifiers_has_small_events(world: World) -> None:
+async def test_a_holder_of_many_identifiers_has_small_events(world: World) -> None:
     directory = world.registers.directory
     await world.sync(DK_COMPANIES, PEPPOL)
     pids = [
         directory.register("0088", gln("5790", place), holder=COMPANY, country="dk", on=TODAY)
-        for place in range(50_000, 56_500)
+        for place in range(50_000, 51_500)
     ]
     directory.publish()
     world.clock.advance(25 * HOUR)
     [registered] = await world.sync(PEPPOL)
-    for pid in pids[:3_000]:
+    for pid in pids[:700]:
         directory.withdraw(pid)
     directory.publish()
     world.clock.advance(25 * HOUR)
@@ -137,6 +137,6 @@ async def test_a_holder_of_thousands_of_identifiers_has_small_events(world: Worl
     shown = [entry["identifier"] for change in changes for entry in change["new"]]
     gone = [entry["identifier"] for change in changes for entry in change["old"]]
     assert sorted(shown) == sorted(pid.partition("::")[2] for pid in pids)
-    assert sorted(gone) == sorted(pid.partition("::")[2] for pid in pids[:3_000])
+    assert sorted(gone) == sorted(pid.partition("::")[2] for pid in pids[:700])
     sizes = [len(row["body"]) async for row in world.database["outbox"].find()]
     assert max(sizes) < 100 * 1024

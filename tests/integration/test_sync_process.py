@@ -16,6 +16,7 @@ import pytest
 from common.mongo import Database
 from local_stack.ports import free_ports
 from register_samples.server import Failure, Registers, Served, serving
+from tests.commanding import run_main
 from tests.conftest import DatabaseNames
 from tests.delivery.waiting import SOON, eventually
 
@@ -91,29 +92,27 @@ async def test_all_sources_are_synchronised_in_order(
     sources += ["dk-virksomhed", "dk-produktionsenhed", "peppol"]
     [danish] = [line for line in lines if line.get("source") == "dk-virksomhed"]
     assert status == 0
+    assert "cvr.plaintext" in {line["event"] for line in lines}, "a password over plain HTTP"
     assert list(outcomes(lines).items()) == [(source, "done") for source in sources]
     assert danish["results"] == {"new": 25}
     assert await database["companies"].count_documents({"core": {"$ne": None}}) > 45
 
 
-async def test_a_password_over_plain_http_is_logged_at_startup(
-    environment: dict[str, str],
+@pytest.mark.parametrize(
+    "setting, value, said",
+    [("CVR_ALLOW_PLAINTEXT", "false", "CVR_ALLOW_PLAINTEXT=true"), ("CVR_USER", "", "CVR_USER")],
+)
+async def test_a_danish_source_without_a_user_or_over_plain_http_is_wrong_usage(
+    environment: dict[str, str], setting: str, value: str, said: str
 ) -> None:
-    _, allowed, _ = await ended(environment, "dk-virksomhed")
-    refused = await ended({**environment, "CVR_ALLOW_PLAINTEXT": "false"}, "dk-virksomhed")
-    _, elsewhere, _ = await ended(environment, "no-enheter")
+    words = ("sync", "no-enheter", "dk-virksomhed")
 
-    assert allowed[0]["event"] == "cvr.plaintext"
-    assert refused[0] == 2
-    assert "CVR_ALLOW_PLAINTEXT=true" in refused[2]
-    assert "cvr.plaintext" not in {line["event"] for line in elsewhere}
-
-
-async def test_a_danish_source_without_a_user_is_wrong_usage(environment: dict[str, str]) -> None:
-    status, _, said = await ended({**environment, "CVR_USER": ""}, "no-enheter", "dk-virksomhed")
+    status, _, error = await asyncio.to_thread(
+        partial(run_main, "ingest", *words, environment={**environment, setting: value})
+    )
 
     assert status == 2
-    assert "CVR_USER" in said
+    assert said in error
 
 
 async def test_the_highest_status_of_several_sources_is_returned(
@@ -125,6 +124,7 @@ async def test_the_highest_status_of_several_sources_is_returned(
 
     assert status == 3
     assert list(outcomes(lines).values()) == ["done", "register_fault", "done"]
+    assert "cvr.plaintext" not in {line["event"] for line in lines}
 
 
 async def test_an_unavailable_database_has_a_status_of_its_own(environment: dict[str, str]) -> None:

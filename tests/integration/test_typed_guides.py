@@ -28,6 +28,7 @@ from tests.builders.webhooks import a_call, a_registered, encoded_key, secret_ke
 from tests.commanding import run_here
 from tests.conftest import DatabaseNames
 from tests.contract.manifests.guides import commands
+from tests.delivery.waiting import eventually
 from webhook_store.webhooks import Registrations
 
 pytestmark = pytest.mark.integration
@@ -59,14 +60,26 @@ def system(tmp_path: Path, amqp_url: str, mongo_url: str, database_names: Databa
     return System(tmp_path, amqp_url, mongo_url, settings)
 
 
-async def a_dead_letter(amqp_url: str) -> None:
+async def two_dead_letters(amqp_url: str) -> None:
+    """One that died in a queue, and one that an operator put among the dead letters."""
+    dying: dict[str, Any] = {
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": DEAD_LETTERS_QUEUE,
+    }
     async with await aio_pika.connect(amqp_url) as connection:
         channel = await connection.channel()
-        await channel.declare_queue(
+        dead = await channel.declare_queue(
             DEAD_LETTERS_QUEUE, durable=True, arguments=DEAD_LETTERS_ARGUMENTS
         )
+        await channel.declare_queue("work", durable=True, arguments=dying)
         letter = aio_pika.Message(b"{}", message_id=LETTER)
         await channel.default_exchange.publish(letter, routing_key=DEAD_LETTERS_QUEUE)
+        expired = aio_pika.Message(b"late", message_id="late", expiration=0)
+        await channel.default_exchange.publish(expired, routing_key="work")
+        await eventually(
+            lambda: channel.declare_queue(dead.name, passive=True),
+            lambda queue: queue.declaration_result.message_count == 2,
+        )
 
 
 def of_registers(served: Served) -> dict[str, str]:
@@ -81,7 +94,7 @@ async def test_every_command_of_a_guide_works(
     await Registrations(webhooks, secret_keys("k1"), Random(1)).create(
         registered, call_id=a_call(1), limit=50
     )
-    await a_dead_letter(system.amqp_url)
+    await two_dead_letters(system.amqp_url)
     files = write_registers(system.folder / "registers", COMPANIES)
     key = "python -m gateway keys issue --owner acme --name one --scope lookup"
     printed = {key: await done(system, key, {})}
@@ -111,7 +124,10 @@ async def test_every_command_of_a_guide_works(
     for loop in loops:
         await asyncio.to_thread(in_a_shell, system, loop)
 
-    assert printed["python -m dispatcher dead-letters list"].startswith(LETTER)
+    listed = printed["python -m dispatcher dead-letters list"].splitlines()
+    assert listed[0].startswith(f"{LETTER}\t")
+    assert listed[1].startswith("late\twork\texpired\t")
+    assert printed["python -m dispatcher dead-letters requeue --all"] == "1 put back\n"
     assert printed[f"python -m dispatcher dead-letters drop --id {LETTER}"] == "1 dropped\n"
     removed = await done(system, "python -m ingest removed", {})
     assert {"no 310345806", "dk 12345674"} <= set(removed.splitlines())
