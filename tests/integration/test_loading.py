@@ -234,7 +234,7 @@ async def test_a_plan_is_made_again_after_each_conflict_up_to_the_last(
     store: Loader, monkeypatch: pytest.MonkeyPatch, conflicts: int
 ) -> None:
     monkeypatch.setattr(apply, "TRIES", 3)
-    writer = Contested(store.database)
+    writer = Contested(store.database, lambda: NOON)
     writer.conflicts = conflicts
     store.stores = replace(store.stores, writer=writer)
 
