@@ -233,6 +233,17 @@ def _starts(name: str) -> list[int]:
     return [0, *(place.end() for place in re.finditer("/", name))]
 
 
+def test_quoted_figures_are_the_latest() -> None:
+    page = (ROOT / "docs" / "scaling.md").read_text()
+    _, _, section = page.partition("## Quoted figures\n")
+    latest = (ROOT / "bench" / "results" / "latest.md").read_text()
+
+    quoted = re.findall(r"^\| ([^|]+) \| ([0-9][^|]*) \|$", section, re.MULTILINE)
+
+    assert len(quoted) > 5
+    assert [name for name, value in quoted if f"| {name} | {value} |" not in latest] == []
+
+
 def test_every_problem_is_explained() -> None:
     text = (ROOT / "docs" / "problems.md").read_text()
     sections = re.findall(r"^## Status ([\d, and]+)$((?:\n(?!## ).*)*)", text, re.MULTILINE)
