@@ -29,7 +29,7 @@ def some_facts(random: Random, number: int) -> Facts:
         random.choice(["", day()]),
         random.choice(["", "", day()]),
     )
-    owners = tuple(sorted(random.sample(range(1, 20), random.randint(0, 2))))
+    owners = tuple(sorted(random.sample(range(1, 8), random.randint(0, 2))))
     return Facts(number, name_key(name), values, random.randrange(256), owners)
 
 

@@ -127,8 +127,9 @@ def at(number: int) -> ApplyContext:
     return ApplyContext(TUESDAY, datetime.combine(day(number), time(12), UTC), publish_events=True)
 
 
-def test_what_is_to_come_is_stored_without_an_event() -> None:
-    register = PlannedRegister.of(renamed_on(-9))
+@pytest.mark.parametrize("before", [(), (5,)], ids=["nothing", "another day"])
+def test_what_is_to_come_is_stored_without_an_event(before: tuple[int, ...]) -> None:
+    register = PlannedRegister.of(renamed_on(-9, *before))
 
     plan = plan_companies([renamed_on(-9, 3)], register.known, at(0))
 

@@ -74,6 +74,9 @@ def test_pages_totals_and_counts_are_right_across_changes_and_restarts(
             segments = load(tmp_path / "find")
         for _ in range(8):
             check(segments, model, some_request(random))
+        # More companies than are sorted one by one, where the register is large.
+        owned = FindRequest(country=Country.NO, owned_by="7", sort=FindSort.NAME, limit=20)
+        check(segments, model, owned)
 
 
 def test_small_changes_are_joined_into_few_segments() -> None:
