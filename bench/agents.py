@@ -40,7 +40,7 @@ def measure(scale: Scale) -> Iterator[Figure]:
             server.wait_until(lambda: http_get(port, "/readyz")[0] == 200, seconds=60)
             times = asyncio.run(_times(loaded, f"http://127.0.0.1:{port}/mcp", scale.rounds))
         finally:
-            server.end()
+            server.stop()
     base = median(times["the API's client"])
     for name, taken in times.items():
         yield Figure(f"{name}, p50", median(taken), "ms")

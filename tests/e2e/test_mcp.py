@@ -34,7 +34,7 @@ async def call(agent: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     result = await agent.call_tool(tool, arguments)
     assert not result.is_error, result.content
     assert result.structured_content is not None
-    return result.structured_content
+    return dict(result.structured_content)
 
 
 async def test_an_agent_finds_matches_and_walks_companies(agent: Client) -> None:

@@ -153,7 +153,9 @@ def clean(value: Any, longest: int | None = None) -> Any:
     Such letters could hide instructions from a person who reads along. `longest` cuts texts.
     """
     if isinstance(value, str):
-        text = " ".join("".join(c if c.isprintable() else " " for c in value).split())
+        is_clean = value.isprintable()
+        shown = value if is_clean else "".join(c if c.isprintable() else " " for c in value)
+        text = " ".join(shown.split())
         return f"{text[: longest - 1]}…" if longest and len(text) > longest else text
     if isinstance(value, dict):
         return {clean(name): clean(each, longest) for name, each in value.items()}
@@ -164,15 +166,22 @@ def clean(value: Any, longest: int | None = None) -> Any:
 
 def result(answer: Answer) -> CallToolResult:
     """Returns an answer as structured content, and as lines for clients that read text alone."""
-    document = clean(answer.model_dump(mode="json", exclude_none=True))
+    document = _document(answer)
     return CallToolResult(
-        content=[TextContent(type="text", text=lines(answer))], structured_content=document
+        content=[TextContent(type="text", text=_text(document))], structured_content=document
     )
 
 
 def lines(answer: Answer) -> str:
     """Returns an answer as text, a fact in each line; no text of a register can begin a line."""
-    document = clean(answer.model_dump(mode="json", exclude_none=True))
+    return _text(_document(answer))
+
+
+def _document(answer: Answer) -> dict[str, Any]:
+    return dict(clean(answer.model_dump(mode="json", exclude_none=True)))
+
+
+def _text(document: dict[str, Any]) -> str:
     return "\n".join([NOTICE, *_lines(document)])
 
 
