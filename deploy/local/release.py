@@ -28,6 +28,8 @@ UNSET: Final = "set-images.invalid/"
 _INDEXED = ("gateway", "ingest", "webhook-registry")
 _REPLACING = ("ingest", "webhook-registry")
 _NAME: Final = "app.kubernetes.io/name"
+#: KEDA's own, which also starts a service without replicas unless this says 0.
+_PAUSED: Final = "autoscaling.keda.sh/paused-replicas"
 #: Fields that a Job's pod does not take over from the pods of its service.
 _OF_SERVICES = ("initContainers", "topologySpreadConstraints", "priorityClassName")
 #: Seconds for one answer of the cluster, and for a step: an index may take hours.
@@ -56,6 +58,16 @@ def check_images(documents: Sequence[Document]) -> None:
     named = images(documents) | {each["image"] for one in made for each in _containers(one)}
     if unset := sorted(image for image in named if image.startswith(UNSET)):
         raise Refused(f"images of the overlay must name a registry for {', '.join(unset)}")
+
+
+def scaler(documents: Sequence[Document], service: Document) -> Document | None:
+    """Returns the autoscaler that owns the replicas of a service."""
+    for each in documents:
+        if each["kind"] in ("HorizontalPodAutoscaler", "ScaledObject"):
+            target = each["spec"]["scaleTargetRef"]
+            if _path(service) == f"{target.get('kind', 'Deployment').lower()}/{target['name']}":
+                return each
+    return None
 
 
 def job(documents: Sequence[Document], service: str, arguments: Sequence[str]) -> Document:
@@ -133,10 +145,12 @@ class Cluster:
     #: Runs kubectl with these words, and gives it documents to read.
     run_kubectl: Callable[..., str] = kubectl
 
-    def roll_out(self, document: Document) -> None:
+    def roll_out(self, document: Document, scaler: Document | None = None) -> None:
         """Applies a service, and waits until all of its pods are new and ready.
 
-        Pods carry a digest of their Secrets, so that another value replaces them.
+        Pods carry a digest of their Secrets, so that another value replaces them. A stopped service
+        whose replicas its autoscaler owns is started: no autoscaler does, and no manifest says how
+        many.
         """
         found = [self.kubectl("get", "secret", each, "-o=json") for each in _secrets(document)]
         values = json.dumps([json.loads(each)["data"] for each in found], sort_keys=True)
@@ -145,8 +159,22 @@ class Cluster:
         digest = hashlib.sha256(values.encode()).hexdigest()
         metadata.setdefault("annotations", {})["company-registry/secrets-sha256"] = digest
         self.kubectl("apply", "--filename", "-", given=[marked])
+        if "replicas" not in document["spec"]:
+            self._start(document, scaler)
         limit = f"--timeout={self.timeout:.0f}s"
         self.kubectl("rollout", "status", _path(document), limit, timeout=self.timeout + _ANSWER)
+
+    def _start(self, document: Document, scaler: Document | None) -> None:
+        path = _path(document)
+        if json.loads(self.kubectl("get", path, "--output=json"))["spec"]["replicas"] > 0:
+            return
+        least = 1
+        if scaler is not None:
+            spec = scaler["spec"]
+            least = max(least, spec.get("minReplicas", spec.get("minReplicaCount", least)))
+            if scaler["kind"] == "ScaledObject":
+                self.kubectl("annotate", _path(scaler), f"{_PAUSED}-")
+        self.kubectl("scale", f"--replicas={least}", path)
 
     def run(self, job: Document) -> str:
         """Runs a Job to its end; returns what it printed."""
@@ -205,14 +233,17 @@ def release(cluster: Cluster, documents: Sequence[Document], *, back: bool = Fal
     for service in _INDEXED:
         cluster.run(job(documents, service, ["indexes"]))
     for document in reversed(ordered) if back else ordered:
-        cluster.roll_out(document)
+        cluster.roll_out(document, scaler(documents, document))
     cluster.until_pods(ordered, released, "pods of another release still run")
     for service in () if back else _REPLACING:
         cluster.run(job(documents, service, ["indexes", "--drop-replaced"]))
 
 
 def stop(cluster: Cluster, documents: Sequence[Document]) -> None:
-    """Ends all pods of the services."""
+    """Ends all pods of the services; an autoscaler starts none of them again."""
+    for each in documents:
+        if each["kind"] == "ScaledObject":
+            cluster.kubectl("annotate", "--overwrite", _path(each), f"{_PAUSED}=0")
     for document in services(documents):
         cluster.kubectl("scale", "--replicas=0", _path(document))
     cluster.until_pods(services(documents), set(), "pods still run")

@@ -3,27 +3,43 @@
 kubectl renders as always; no cluster is there, so a fake in its place notes what it is told.
 """
 
+import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
+import yaml
 
 import inventory
 from bench.resilience.faults import UPGRADED
 from release import UNSET, Cluster, Refused, check_images, images, job, main, outdated, services
-from tests.contract.manifests.reading import KUBERNETES, ROOT, Workload, base_files
+from tests.contract.manifests.reading import (
+    KUBERNETES,
+    ROOT,
+    Document,
+    Workload,
+    base_files,
+    of_kind,
+    rendered,
+)
 from tests.contract.test_manifests import KUBERNETES_VERSIONS, RULES, read, with_kubectl
 from tests.fakes.kubectl import Kubectl
 
 ORDER = ["dispatcher", "lookup", "ingest", "webhook-registry", "gateway", "portal"]
-LOCAL = str(KUBERNETES / "overlays" / "local")
+#: Every overlay, and the one of production with each autoscaler and the servers' operators.
+OVERLAYS: dict[str, tuple[str, Sequence[str]]] = {
+    **{each.name: (each.name, ()) for each in sorted((KUBERNETES / "overlays").iterdir())},
+    "autoscaled": ("production", ("keda", "operators", "server-metrics")),
+}
 INDEXES = [f"job {name} indexes" for name in ("gateway", "ingest", "webhook-registry")]
 #: The first look finds a pod of the previous release, which may read by such an index.
+LEAST = ("minReplicas", "minReplicaCount")
+DUMP = f"{UNSET}mongodump:100"
 DROPS = [
     *("get pods", "get pods"),
     *("job ingest indexes --drop-replaced", "job webhook-registry indexes --drop-replaced"),
@@ -39,9 +55,33 @@ def test_the_order_of_a_release_is_one() -> None:
     assert sentence in (KUBERNETES / "README.md").read_text()
 
 
-def typed(*words: str, failing: str = "no service") -> tuple[list[str], str]:
+@pytest.fixture(params=OVERLAYS)
+def overlay(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of an overlay, with a registry for its images."""
+    name, components = OVERLAYS[request.param]
+    folder = tmp_path_factory.getbasetemp() / request.param
+    folder.mkdir(exist_ok=True)
+    within = os.path.relpath(KUBERNETES, folder.resolve())
+    unset = {each.rpartition(":")[0] for each in [*images(read(f"overlays/{name}")), DUMP]}
+    made = {
+        "namespace": "company-registry",
+        "resources": [f"{within}/overlays/{name}"],
+        "components": [f"{within}/components/{each}" for each in components],
+        "images": [
+            {"name": each, "newName": each.replace(UNSET, "registry.example/")}
+            for each in sorted(unset)
+        ],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(made))
+    return str(folder)
+
+
+def typed(
+    *words: str, failing: str = "no service", kubectl: Kubectl | None = None
+) -> tuple[list[str], str]:
     """The calls of kubectl, and the error if the command failed."""
-    kubectl = Kubectl(failing=failing)
+    kubectl = kubectl or Kubectl(failing=failing)
+    kubectl.told.clear()
     try:
         main([words[0], "--look-every=0", *words[1:]], kubectl)
     except SystemExit as ended:
@@ -62,9 +102,9 @@ def shortened(told: Sequence[str]) -> list[str]:
     "options,rolled,dropped", [((), ORDER, DROPS), (("--back",), ORDER[::-1], DROPS[:2])]
 )
 def test_a_release_makes_indexes_first_and_drops_replaced_ones_last(
-    options: Sequence[str], rolled: Sequence[str], dropped: Sequence[str]
+    overlay: str, options: Sequence[str], rolled: Sequence[str], dropped: Sequence[str]
 ) -> None:
-    (first, *told), error = typed("release", *options, LOCAL)
+    (first, *told), error = typed("release", *options, overlay)
 
     assert "company-registry" in first.split()
     assert shortened(told) == [*INDEXES, *rolled_out(rolled), *dropped]
@@ -73,11 +113,11 @@ def test_a_release_makes_indexes_first_and_drops_replaced_ones_last(
 
 @with_kubectl
 def test_a_job_prints_what_it_does_and_one_that_fails_ends_a_release(
-    capsys: pytest.CaptureFixture[str],
+    overlay: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told, _ = typed("job", LOCAL, "ingest", "remove", "no", "310345806")
+    told, _ = typed("job", overlay, "ingest", "remove", "no", "310345806")
     printed = capsys.readouterr().out
-    failed, error = typed("release", LOCAL, failing="webhook-registry")
+    failed, error = typed("release", overlay, failing="webhook-registry")
 
     assert told == ["job ingest remove no 310345806"]
     assert printed == "ingest remove no 310345806\n"
@@ -87,20 +127,28 @@ def test_a_job_prints_what_it_does_and_one_that_fails_ends_a_release(
 
 @with_kubectl
 def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
-    tmp_path: Path,
+    overlay: str, tmp_path: Path
 ) -> None:
     removed = tmp_path / "removed.txt"
     removed.write_text("no 310345806\ndk 12345674\n")
     since = "2026-11-20T00:00:00Z"
+    kubectl = Kubectl()
+    documents = rendered(overlay)
+    typed("release", overlay, kubectl=kubectl)
 
-    stopped, _ = typed("stop", LOCAL)
-    resumed, _ = typed("resume", f"--removed={removed}", f"--since={since}", LOCAL)
+    stopped = list(typed("stop", overlay, kubectl=kubectl)[0])
+    while_stopped = dict(kubectl.replicas)
+    resumed, error = typed(
+        "resume", f"--removed={removed}", f"--since={since}", overlay, kubectl=kubectl
+    )
 
     kinds = {"lookup": "statefulset"}
-    assert stopped == [
-        *(f"scale --replicas=0 {kinds.get(name, 'deployment')}/{name}" for name in ORDER),
+    names = [f"{kinds.get(name, 'deployment')}/{name}" for name in ORDER]
+    assert [each for each in stopped if "annotate" not in each] == [
+        *(f"scale --replicas=0 {name}" for name in names),
         *("get pods", "get pods"),
     ]
+    assert while_stopped == dict.fromkeys(names, 0)
     assert resumed[:4] == [
         "job ingest remove no 310345806",
         "job ingest remove dk 12345674",
@@ -108,6 +156,24 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
         "delete persistentvolumeclaims --selector=app.kubernetes.io/name=lookup",
     ]
     assert resumed[-3:] == [*DROPS[2:], f"job ingest republish --since {since}"]
+    assert error == ""
+    # Those of the manifest, or the fewest of the autoscaler that owns them.
+    assert kubectl.replicas == dict(zip(names, map(wanted(documents), ORDER), strict=True))
+
+
+def wanted(documents: Sequence[Document]) -> Callable[[str], int]:
+    """The replicas that a service begins with."""
+    specs = {each["metadata"]["name"]: each["spec"] for each in services(documents)}
+    scalers = {
+        each["spec"]["scaleTargetRef"]["name"]: each["spec"]
+        for each in of_kind(documents, "HorizontalPodAutoscaler", "ScaledObject")
+    }
+
+    def replicas(name: str) -> int:
+        given = {**scalers.get(name, {}), **specs[name]}
+        return int(next(given[key] for key in ("replicas", *LEAST) if key in given))
+
+    return replicas
 
 
 @with_kubectl

@@ -1,8 +1,11 @@
-"""kubectl without a cluster: it renders with the real one, and notes what it is told."""
+"""kubectl without a cluster: it renders with the real one, and notes what it is told.
+
+Of the cluster it keeps the replicas: applied without a number they stay, KEDA starts a service that
+has none unless it is paused, and an autoscaler of Kubernetes does not.
+"""
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -26,6 +29,9 @@ class Kubectl:
     def __init__(self, *, failing: str = "no service", secret: str = "") -> None:
         self.told: list[str] = []
         self.applied: list[Any] = []
+        #: Of each service that was applied, under its kind and name.
+        self.replicas: dict[str, int] = {}
+        self._paused: set[str] = set()
         self.secret = secret
         self._failing = failing
 
@@ -33,9 +39,13 @@ class Kubectl:
         """Answers one command line."""
         match words:
             case ["kustomize", overlay]:
-                return yaml.safe_dump_all(rendered(str(Path(overlay).relative_to(_KUBERNETES))))
+                return yaml.safe_dump_all(rendered(overlay))
             case [_, _, "apply", *_]:
                 self.applied += given
+                for each in release.services(given):
+                    path = f"{each['kind'].lower()}/{each['metadata']['name']}"
+                    kept = self.replicas.get(path, 1)
+                    self.replicas[path] = each["spec"].get("replicas", kept)
                 self.told.append("apply " + " ".join(each["metadata"]["name"] for each in given))
             case [_, _, "create", *_]:
                 self.told.append(f"job {_command(*given)}")
@@ -46,6 +56,8 @@ class Kubectl:
                 return json.dumps({"items": pods})
             case [_, _, "get", "secret", name, *_]:
                 return json.dumps({"data": {name: self.secret}})
+            case [_, _, "get", path, *_] if path in self.replicas:
+                return json.dumps({"spec": {"replicas": self.replicas[path]}})
             case [_, _, "get", *_]:
                 ended = "Failed" if self._job.startswith(self._failing) else "Complete"
                 status = {"conditions": [{"type": ended, "status": "True"}]}
@@ -54,15 +66,29 @@ class Kubectl:
                 return f"{self._job}\n"
             case _:
                 self.told.append(" ".join(words[2:]))
+                self._scale(words[2:])
         return ""
+
+    def _scale(self, words: Sequence[str]) -> None:
+        match words:
+            case ["annotate", "--overwrite", path, "autoscaling.keda.sh/paused-replicas=0"]:
+                self._paused.add(path)
+            case ["annotate", path, "autoscaling.keda.sh/paused-replicas-"]:
+                self._paused.remove(path)
+            case ["scale", number, path]:
+                self.replicas[path] = int(number.removeprefix("--replicas="))
+            case _:
+                return
+        for scaled in (each for each in self.applied if each["kind"] == "ScaledObject"):
+            name = scaled["metadata"]["name"]
+            path = f"deployment/{scaled['spec']['scaleTargetRef']['name']}"
+            if self.replicas[path] == 0 and f"scaledobject/{name}" not in self._paused:
+                self.replicas[path] = scaled["spec"]["minReplicaCount"]
 
     @property
     def _job(self) -> str:
         """The command of the last Job."""
         return [each for each in self.told if each.startswith("job ")][-1].removeprefix("job ")
-
-
-_KUBERNETES = Path(release.__file__).parents[1] / "k8s"
 
 
 def _command(job: release.Document) -> str:

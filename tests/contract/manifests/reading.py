@@ -41,7 +41,7 @@ def base_files() -> list[Document]:
 
 @cache
 def rendered(folder: str) -> list[Document]:
-    """The documents that `kubectl apply --kustomize` would send of a folder under deploy/k8s.
+    """The documents that `kubectl apply --kustomize` would send of a folder, as under deploy/k8s.
 
     A component is rendered as the base has it added, in the namespace that every overlay names.
     """
