@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,72 +24,91 @@ from tests.contract.manifests.metrics import (
     unfiltered_in,
     unknown_in,
 )
-from tests.contract.manifests.reading import COMPONENTS, NAMESPACE, ROOT
+from tests.contract.manifests.reading import COMPONENTS, ROOT, in_namespace, of_kind
+from tests.contract.test_manifests import with_kubectl
 
 MONITORING = COMPONENTS / "monitoring"
 GROUPS = yaml.safe_load((MONITORING / "alerts.yaml").read_text())["spec"]["groups"]
 RULES = [rule for group in GROUPS for rule in group["rules"]]
 RECORDED = {rule["record"]: rule for rule in RULES if "record" in rule}
 ALERTS: dict[str, dict[str, Any]] = {rule["alert"]: rule for rule in RULES if "alert" in rule}
+#: The label by which Prometheus knows our series.
+PART_OF = "company-registry"
 #: With which series each alert fires, and with which it just does not.
 CASES: dict[str, dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("alerts.yaml").read_text()
 )
 
 Series = dict[str, str]
+Rule = dict[str, Any]
 
 
-def inside(series: Series, namespace: str) -> Series:
-    """The series as Prometheus scrapes them in a namespace; a recorded one stays as it is."""
-    label = f'namespace="{namespace}"'
+def inside(series: Series, namespace: str, *, ours: bool = True) -> Series:
+    """The series as Prometheus scrapes them in a namespace, of this system or of another one."""
+    label = f'namespace="{namespace}"' + f', part_of="{PART_OF}"' * ours
     return {
         key.replace("{", f"{{{label}, ", 1) if "{" in key else f"{key}{{{label}}}": values
         for key, values in series.items()
     }
 
 
+def cases(name: str, kind: str) -> list[Series]:
+    found = CASES[name][kind]
+    return found if isinstance(found, list) else [found]
+
+
 def scenario(name: str, series: Series, *, fires: bool) -> dict[str, Any]:
+    """Of two namespaces at most one has the alert, and names itself in it."""
     return {
         "name": f"{name} {'fires' if fires else 'stays quiet'}",
         "interval": "1m",
         "input_series": [{"series": key, "values": values} for key, values in series.items()],
         "promql_expr_test": [
             {
-                "expr": f'count(ALERTS{{alertname="{name}", alertstate="firing"}}) > bool 0',
+                "expr": f'group by (namespace) (ALERTS{{alertname="{name}", alertstate="firing"}})',
                 "eval_time": CASES[name].get("at", "60m"),
-                "exp_samples": [{"labels": "{}", "value": 1}] if fires else [],
+                "exp_samples": [{"labels": '{namespace="here"}', "value": 1}] if fires else [],
             }
         ],
     }
 
 
-def written(folder: Path, name: str) -> str:
+def written(folder: Path, name: str, rules: Sequence[Rule]) -> str:
     """A test file of promtool for one alert, beside the only rules that it needs."""
-    recorded = [rule for record, rule in RECORDED.items() if record in ALERTS[name]["expr"]]
-    groups = {"groups": [{"name": name, "rules": [*recorded, ALERTS[name]]}]}
+    [alert] = [rule for rule in rules if rule.get("alert") == name]
+    recorded = [rule for rule in rules if rule.get("record", "-") in alert["expr"].split()]
+    groups = {"groups": [{"name": name, "rules": [*recorded, alert]}]}
     (folder / f"{name}.rules").write_text(yaml.safe_dump(groups))
-    fires, quiet = CASES[name]["fires"], CASES[name]["quiet"]
+    fires, quiet = cases(name, "fires"), cases(name, "quiet")
     suite = {
         "rule_files": [f"{name}.rules"],
         "evaluation_interval": "1m",
         "tests": [
-            scenario(name, inside(fires, NAMESPACE), fires=True),
-            scenario(name, inside(fires, "other") | inside(quiet, NAMESPACE), fires=False),
+            *(
+                scenario(name, inside(series, "here") | inside(quiet[0], "elsewhere"), fires=True)
+                for series in fires
+            ),
+            *(
+                scenario(
+                    name,
+                    inside(fires[0], "here", ours=False) | inside(series, "here"),
+                    fires=False,
+                )
+                for series in quiet
+            ),
         ],
     }
     (folder / f"{name}.yaml").write_text(yaml.safe_dump(suite))
     return f"{name}.yaml"
 
 
-@pytest.mark.timeout(900)  # installs promtool
-def test_every_alert_fires_and_stays_quiet_as_its_cases_say(tmp_path: Path) -> None:
-    assert CASES.keys() == ALERTS.keys()
+def promtool(folder: Path, rules: Sequence[Rule]) -> None:
+    """Tries every alert of the rules, as Prometheus evaluates them."""
     if shutil.which("promtool") is None:
         install(["prometheus"], why="promtool is missing.")
-
     result = subprocess.run(
-        ["promtool", "test", "rules", *(written(tmp_path, name) for name in CASES)],
-        cwd=tmp_path,
+        ["promtool", "test", "rules", *(written(folder, name, rules) for name in CASES)],
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=150,
@@ -96,15 +116,53 @@ def test_every_alert_fires_and_stays_quiet_as_its_cases_say(tmp_path: Path) -> N
         # On a busy machine, the threads that collect garbage take more of it than the rules.
         env={**os.environ, "GOMAXPROCS": "1"},
     )
-
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_a_rule_is_about_our_namespace_and_uses_metrics_and_labels_that_exist() -> None:
-    queries = [rule["expr"] for rule in RULES]
+@pytest.mark.timeout(900)  # installs promtool
+def test_every_alert_fires_and_stays_quiet_as_its_cases_say(tmp_path: Path) -> None:
+    assert CASES.keys() == ALERTS.keys()
 
-    assert [each for each in queries if unfiltered_in(each, f'namespace="{NAMESPACE}"')] == []
+    promtool(tmp_path, RULES)
+
+
+def test_a_rule_is_about_our_series_and_uses_metrics_and_labels_that_exist() -> None:
+    queries = [rule["expr"] for rule in RULES]
+    unfiltered = [each for query in queries for each in unfiltered_in(query, PART_OF)]
+
+    # Of kube-state-metrics, beside a condition on ours.
+    assert unfiltered == ["kube_cronjob_status_last_successful_time"]
     assert [fault for each in queries for fault in unknown_in(each, RECORDED)] == []
+
+
+@with_kubectl
+@pytest.mark.timeout(900)
+def test_the_alerts_and_their_series_are_those_of_any_namespace(tmp_path: Path) -> None:
+    components = [each.name for each in COMPONENTS.iterdir() if each.name != "ingress"]
+
+    documents = in_namespace(tmp_path, "staging", components)
+
+    [rules] = of_kind(documents, "PrometheusRule")
+    added = {
+        (document["kind"], document["metadata"]["name"], rule["replacement"])
+        for document in of_kind(documents, "ServiceMonitor", "PodMonitor")
+        for key in ("endpoints", "podMetricsEndpoints")
+        for endpoint in document["spec"].get(key, [])
+        for rule in endpoint["relabelings"]
+        if rule["targetLabel"] == "part_of"
+    }
+    text = yaml.safe_dump(documents)
+    promtool(tmp_path, [rule for group in rules["spec"]["groups"] for rule in group["rules"]])
+    assert added == {
+        ("ServiceMonitor", "company-registry", PART_OF),
+        ("PodMonitor", "rabbitmq", PART_OF),
+        ("PodMonitor", "mongodb", PART_OF),
+    }
+    # No value but the overlay's names a namespace, and none is of the whole cluster.
+    assert re.findall(r"namespace\W+company-registry|company-registry\.svc", text) == []
+    assert {
+        each["kind"] for each in documents if each["metadata"].get("namespace") != "staging"
+    } == {"Namespace"}
 
 
 def test_every_alert_has_a_severity_and_a_section_in_the_runbook() -> None:

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from ingest.registers.table import sources
-from tests.contract.manifests.reading import NAMESPACE, ROOT
+from tests.contract.manifests.reading import ROOT
 from tests.contract.manifests.services import SERVICES, Service, service_of
 from tests.fakes import docker
 
@@ -370,8 +370,8 @@ def test_ingest_shares_the_registers_loopback_and_the_broker_is_watched() -> Non
     assert ingest["network_mode"] == "service:registers"
     assert all(address.startswith("http://127.0.0.1:8090") for address in addresses)
     assert SCRAPED["rabbitmq"][0]["targets"] == ["rabbitmq:15692"]
-    # The alerts are about one namespace.
-    assert {each["labels"]["namespace"] for [each] in SCRAPED.values()} == {NAMESPACE}
+    # As the alerts select their series.
+    assert {each["labels"]["part_of"] for [each] in SCRAPED.values()} == {"company-registry"}
 
 
 def test_the_trial_publishes_public_ports_and_refers_to_what_exists() -> None:

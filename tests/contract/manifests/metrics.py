@@ -17,8 +17,8 @@ _SUFFIXES = {
     "Histogram": ("_bucket", "_sum", "_count"),
     "Summary": ("_sum", "_count"),
 }
-#: Labels that Prometheus adds: where a sample comes from, and a histogram's bound.
-_ADDED = frozenset({"job", "instance", "namespace", "service", "pod", "container", "le"})
+#: Labels that Prometheus adds: where and of which system a sample is, and a histogram's bound.
+_ADDED = frozenset({"job", "instance", "namespace", "part_of", "service", "pod", "container", "le"})
 
 _STRING = re.compile(r'"[^"]*"')
 _MATCHERS = re.compile(r"\{([^}]*)\}")

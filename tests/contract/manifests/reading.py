@@ -48,12 +48,19 @@ def rendered(folder: str) -> list[Document]:
     if not folder.startswith("components/"):
         return _kustomized(KUBERNETES / folder)
     with TemporaryDirectory() as name:
-        base, component = (
-            os.path.relpath(KUBERNETES / part, Path(name).resolve()) for part in ("base", folder)
-        )
-        made = {"namespace": NAMESPACE, "resources": [base], "components": [component]}
-        (Path(name) / "kustomization.yaml").write_text(yaml.safe_dump(made))
-        return _kustomized(Path(name))
+        return in_namespace(Path(name), NAMESPACE, [folder.removeprefix("components/")])
+
+
+def in_namespace(folder: Path, namespace: str, components: Sequence[str]) -> list[Document]:
+    """The documents of an overlay of base and components, which is written to the folder."""
+    within = os.path.relpath(KUBERNETES, folder.resolve())
+    made = {
+        "namespace": namespace,
+        "resources": [f"{within}/base"],
+        "components": [f"{within}/components/{each}" for each in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(made))
+    return _kustomized(folder)
 
 
 def _kustomized(folder: Path) -> list[Document]:
