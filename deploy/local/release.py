@@ -15,11 +15,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urljoin
 
 import yaml
 
 Document = Mapping[str, Any]
 
+ROOT: Final = Path(__file__).parents[2]
 #: The order of a release, which Argo CD reads, too.
 WAVE: Final = "argocd.argoproj.io/sync-wave"
 #: The host of the base's image names, which no resolver knows.
@@ -45,6 +47,29 @@ def services(documents: Sequence[Document]) -> list[Document]:
     waves = [(each["metadata"].get("annotations", {}).get(WAVE), each) for each in documents]
     ordered = [(int(wave), each) for wave, each in waves if wave is not None]
     return [each for _, each in sorted(ordered, key=lambda one: one[0])]
+
+
+def link_runbooks(documents: Sequence[Document], address: str) -> list[Document]:
+    """Returns the documents with absolute `runbook_url`s, below the address of docs/."""
+    linked: Any = copy.deepcopy(list(documents))
+    for document in (each for each in linked if each["kind"] == "PrometheusRule"):
+        for rule in (rule for group in document["spec"]["groups"] for rule in group["rules"]):
+            if notes := rule.get("annotations"):
+                notes["runbook_url"] = urljoin(f"{address}/", notes["runbook_url"])
+    return list(linked)
+
+
+def published_guides() -> str | None:
+    """Returns the address of docs/ of this commit at the repository's remote, if it has one."""
+    source = _printed(ROOT / "deploy" / "images" / "source")
+    return f"{source}/blob/{_printed('git', 'rev-parse', 'HEAD')}/docs" if source else None
+
+
+def _printed(*command: str | Path) -> str:
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=_ANSWER, check=True
+    )
+    return done.stdout.strip()
 
 
 def images(documents: Sequence[Document]) -> set[str]:
@@ -273,6 +298,10 @@ def parser() -> argparse.ArgumentParser:
             "--timeout", type=float, default=_TIMEOUT, help="seconds for each step (default: a day)"
         )
         each.add_argument(
+            "--runbooks",
+            help="the address of docs/ for alerts (default: in the repository's remote)",
+        )
+        each.add_argument(
             "--look-every", type=float, default=2.0, help="seconds between two looks (default: 2)"
         )
     job_.add_argument("service", choices=_INDEXED)
@@ -288,6 +317,8 @@ def main(arguments: Sequence[str] | None = None, run_kubectl: Callable[..., str]
     try:
         text = run_kubectl("kustomize", chosen.overlay)
         documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+        if runbooks := chosen.runbooks or published_guides():
+            documents = link_runbooks(documents, runbooks)
         if not services(documents):
             raise Refused(f"{chosen.overlay} does not include the base")
         check_images(documents)

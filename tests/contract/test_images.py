@@ -122,7 +122,6 @@ def test_the_scripts_know_every_target_and_every_kind_of_register_file() -> None
     build, samples = ((IMAGES / name).read_text() for name in ("build", "load-samples"))
 
     assert re.findall(r"targets=\(([a-z -]+)\)", build) == [" ".join(TARGETS)]
-    assert 'label version "$(deploy/images/version)"' in build
     assert re.findall(r"^for kind in (.+); do$", samples, re.M) == [" ".join(sources())]
 
 
@@ -218,6 +217,46 @@ def test_the_base_of_an_image(
         }
 
 
+def test_an_image_is_tagged_with_the_version_that_its_label_says(checkout: Path) -> None:
+    for words in ("init --quiet", "add --all", "commit --quiet --message change"):
+        git(checkout, *words.split())
+
+    subprocess.run(
+        [checkout / "deploy" / "images" / "build"],
+        env=docker.install(checkout.parent, present={TAG: []}),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+
+    version = called(checkout)
+    builds = json.loads((checkout.parent / "state.json").read_text())["built"]
+    assert len(builds) == len(TARGETS)
+    assert version.startswith("1.5.0-dev.1.g")
+    for options in builds:
+        image = options[options.index("--tag") + 1]
+        assert image.endswith(f":{version}")
+        assert f"org.opencontainers.image.version={version}" in options
+    # As deploy/compose reads it.
+    assert (checkout / ".run" / "images").read_text() == f"{version}\n"
+
+
+def test_only_a_public_address_is_the_source_of_an_image(tmp_path: Path) -> None:
+    def source_with(remote: str) -> str:
+        git(tmp_path, "config", "remote.origin.url", remote)
+        done = subprocess.run(
+            [IMAGES / "source", tmp_path], capture_output=True, text=True, check=True, timeout=30
+        )
+        return done.stdout
+
+    git(tmp_path, "init", "--quiet")
+
+    public = "https://git.example.com/acme/companies"
+    assert source_with(f"{public}.git") == f"{public}\n"
+    assert source_with("https://user:token@git.example.com/acme/companies") == ""
+    assert source_with("/srv/git/companies") == ""
+
+
 def test_a_pin_is_the_digest_of_the_registry(checkout: Path) -> None:
     script = checkout / "deploy" / "images" / "base"
     environment = docker.install(checkout.parent, registry={TAG: OLD})
@@ -255,12 +294,12 @@ def test_only_a_tagged_commit_is_a_release(tmp_path: Path) -> None:
     for _ in range(2):
         git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "a change")
 
-    assert re.fullmatch(r"1\.5\.0\.dev1\+g[0-9a-f]{7}", before)
+    assert re.fullmatch(r"1\.5\.0-dev\.1\.g[0-9a-f]{7}", before)
     assert released == "1.4.0"
-    assert re.fullmatch(r"1\.5\.0\.dev0\+g[0-9a-f]{7}\.changed", changed)
-    assert re.fullmatch(r"1\.5\.0\.dev2\+g[0-9a-f]{7}", called(tmp_path))
+    assert re.fullmatch(r"1\.5\.0-dev\.0\.g[0-9a-f]{7}\.changed", changed)
+    assert re.fullmatch(r"1\.5\.0-dev\.2\.g[0-9a-f]{7}", called(tmp_path))
     shutil.rmtree(tmp_path / ".git")
-    assert called(tmp_path) == "1.4.0+unknown"
+    assert called(tmp_path) == "1.4.0-unknown"
 
 
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
@@ -319,10 +358,11 @@ OURS = {
     for name, container in content["services"].items()
     if container["image"].startswith("company-registry/")
 }
-#: The only targets of each job of Prometheus.
+#: The name and the port of each job of Prometheus, for all of its addresses.
 SCRAPED = {
-    job["job_name"]: job["static_configs"]
+    job["job_name"]: (*dns["names"], dns["port"])
     for job in yaml.safe_load((COMPOSE / "prometheus.yml").read_text())["scrape_configs"]
+    for dns in job["dns_sd_configs"]
 }
 PROXY = {
     "HTTPS_PROXY": "http://proxy.example.com:3128",
@@ -360,7 +400,7 @@ def test_every_service_runs_in_the_trial_and_prometheus_watches_it(service: Serv
     assert "healthcheck" not in container
     # Ingest is in the network namespace of the registers.
     host = "registers" if service.name == "ingest" else service.name
-    assert SCRAPED[service.name][0]["targets"] == [f"{host}:{service.ports['admin']}"]
+    assert SCRAPED[service.name] == (host, service.ports["admin"])
 
 
 def test_ingest_shares_the_registers_loopback_and_the_broker_is_watched() -> None:
@@ -369,15 +409,18 @@ def test_ingest_shares_the_registers_loopback_and_the_broker_is_watched() -> Non
 
     assert ingest["network_mode"] == "service:registers"
     assert all(address.startswith("http://127.0.0.1:8090") for address in addresses)
-    assert SCRAPED["rabbitmq"][0]["targets"] == ["rabbitmq:15692"]
+    assert SCRAPED["rabbitmq"] == ("rabbitmq", 15692)
     # As the alerts select their series.
-    assert {each["labels"]["part_of"] for [each] in SCRAPED.values()} == {"company-registry"}
+    jobs = yaml.safe_load((COMPOSE / "prometheus.yml").read_text())["scrape_configs"]
+    part_of = {"target_label": "part_of", "replacement": "company-registry"}
+    assert [each["job_name"] for each in jobs if part_of not in each["relabel_configs"]] == []
 
 
 def test_the_trial_publishes_public_ports_and_refers_to_what_exists() -> None:
     published = {name: each["ports"] for name, each in CONTAINERS.items() if "ports" in each}
+    # Of the gateways' balancer, so that there may be several.
     ports = {
-        "gateway": SERVICES["gateway"].ports["http"],
+        "balancer": SERVICES["gateway"].ports["http"],
         "portal": SERVICES["portal"].ports["http"],
         "mcp": 8086,
         "prometheus": 9090,
@@ -400,7 +443,10 @@ def test_the_trial_publishes_public_ports_and_refers_to_what_exists() -> None:
     assert {*volumes} - {*files} == FILES["compose"]["volumes"].keys()
     assert [file for file in files if not (COMPOSE / file).is_file()] == []
     assert {name for name, _ in awaited} <= CONTAINERS.keys()
-    assert {condition for _, condition in awaited} == {"service_completed_successfully"}
+    completed = {name for name, condition in awaited if condition != "service_started"}
+    assert completed == {name for name in CONTAINERS if name.endswith("-indexes")} | {
+        *("certificate", "mongodb-init", "samples")
+    }
 
 
 @pytest.mark.parametrize(

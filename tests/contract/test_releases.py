@@ -177,6 +177,25 @@ def wanted(documents: Sequence[Document]) -> Callable[[str], int]:
 
 
 @with_kubectl
+def test_a_page_of_an_alert_leads_to_the_published_runbook(overlay: str) -> None:
+    kubectl = Kubectl()
+
+    typed("release", "--runbooks=https://docs.example.com/v1", overlay, kubectl=kubectl)
+
+    rules = [
+        rule
+        for document in of_kind(kubectl.applied, "PrometheusRule")
+        for group in document["spec"]["groups"]
+        for rule in group["rules"]
+        if "alert" in rule
+    ]
+    assert bool(rules) == ("local" not in overlay)
+    assert {rule["annotations"]["runbook_url"] for rule in rules} == {
+        f"https://docs.example.com/v1/runbook.md#{rule['alert'].lower()}" for rule in rules
+    }
+
+
+@with_kubectl
 def test_another_value_of_a_secret_replaces_the_pods_that_read_it() -> None:
     kubectl = Kubectl()
     cluster = Cluster("company-registry", timeout=60, run_kubectl=kubectl)
