@@ -34,6 +34,14 @@ _NAME: Final = "app.kubernetes.io/name"
 _PAUSED: Final = "autoscaling.keda.sh/paused-replicas"
 #: Fields that a Job's pod does not take over from the pods of its service.
 _OF_SERVICES = ("initContainers", "topologySpreadConstraints", "priorityClassName")
+#: The CronJob of components/operators, and what restores its dumps: everything but the users, which
+#: the operator has made on the new server.
+_BACKUP: Final = "mongodb-backup"
+RESTORE: Final = r"""before=${MONGO_URL%%/admin\?*} options=${MONGO_URL#*/admin\?}
+printf 'uri: "%s"\n' "$before/?authSource=admin&$options" > /tmp/config.yaml
+exec mongorestore --config=/tmp/config.yaml --oplogReplay --gzip \
+    --nsExclude='admin.*' --archive="/backups/$1"
+"""
 #: Seconds for one answer of the cluster, and for a step: an index may take hours.
 _ANSWER, _TIMEOUT = 60.0, 24 * 3600.0
 
@@ -124,6 +132,32 @@ def job(documents: Sequence[Document], service: str, arguments: Sequence[str]) -
             "ttlSecondsAfterFinished": 24 * 60 * 60,
             "template": {"metadata": {"labels": labels}, "spec": run},
         },
+    }
+
+
+def restore_job(documents: Sequence[Document], archive: str) -> Document:
+    """Returns the Job that restores a dump of the overlay's CronJob, in the CronJob's own pod."""
+    made = [each for each in documents if each["metadata"]["name"] == _BACKUP]
+    made = [each for each in made if each["kind"] == "CronJob"]
+    if not made:
+        raise Refused(f"the overlay has no CronJob {_BACKUP}: restore by the means of its backups")
+    template: Any = copy.deepcopy(made[0]["spec"]["jobTemplate"]["spec"]["template"])
+    labels = {**template["metadata"]["labels"], _NAME: "mongodb-restore"}
+    template["metadata"]["labels"] = labels
+    [container] = template["spec"]["containers"]
+    container |= {"name": "mongorestore", "args": [RESTORE, "restore", archive]}
+    for variable in container["env"]:
+        variable["valueFrom"]["secretKeyRef"]["name"] = "mongodb-restore"
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "generateName": "mongodb-restore-",
+            "namespace": made[0]["metadata"]["namespace"],
+            "labels": labels,
+        },
+        # A second attempt would meet the documents of the first.
+        "spec": {"backoffLimit": 0, "ttlSecondsAfterFinished": 24 * 60 * 60, "template": template},
     }
 
 
@@ -291,8 +325,9 @@ def parser() -> argparse.ArgumentParser:
     release_.add_argument("--back", action="store_true", help="to an earlier release: reversed")
     job_ = commands.add_parser("job", help="run a command of a service as a Job, and print it")
     stop_ = commands.add_parser("stop", help="end all pods of the services, before a restore")
+    restore_ = commands.add_parser("restore", help="restore a dump of components/operators")
     resume_ = commands.add_parser("resume", help="start again on a restored database")
-    for each in (release_, job_, stop_, resume_):
+    for each in (release_, job_, stop_, restore_, resume_):
         each.add_argument("overlay", help="its folder")
         each.add_argument(
             "--timeout", type=float, default=_TIMEOUT, help="seconds for each step (default: a day)"
@@ -306,6 +341,7 @@ def parser() -> argparse.ArgumentParser:
         )
     job_.add_argument("service", choices=_INDEXED)
     job_.add_argument("arguments", nargs=argparse.REMAINDER, help="such as: remove no 923609016")
+    restore_.add_argument("archive", help="its name, such as 2026-11-20T001700Z.archive.gz")
     resume_.add_argument("--removed", type=Path, required=True, help="what removed printed last")
     resume_.add_argument("--since", required=True, help="the backup's time, RFC 3339")
     return parser
@@ -331,6 +367,8 @@ def main(arguments: Sequence[str] | None = None, run_kubectl: Callable[..., str]
                 sys.stdout.write(cluster.run(job(documents, chosen.service, chosen.arguments)))
             case "stop":
                 stop(cluster, documents)
+            case "restore":
+                sys.stdout.write(cluster.run(restore_job(documents, chosen.archive)))
             case _:
                 resume(cluster, documents, chosen.removed, chosen.since)
     except (Refused, subprocess.TimeoutExpired) as fault:

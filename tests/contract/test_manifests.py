@@ -6,15 +6,12 @@ overlays are also checked as it renders them, and the base with each component.
 
 import copy
 import importlib
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -22,7 +19,6 @@ import kubernetes_validate
 import pytest
 import yaml
 from kubernetes_validate import utils as schemas
-from yarl import URL
 
 from common.runtime.health import Health, admin_port
 from tests.contract.manifests.reading import (
@@ -431,70 +427,3 @@ def test_the_policy_lets_no_ipv6_address_out_that_the_guard_refuses() -> None:
     wrapped = ip_address("64:ff9b::808:808")
 
     assert [each for each in [*bounds(6), wrapped] if lets_out(each) and blocked(each)] == []
-
-
-# --- RabbitMQ and MongoDB of their operators ---------------------------------------------------
-
-
-@with_kubectl
-def test_the_brokers_url_leads_to_every_node_by_tls() -> None:
-    # ADR 0073: each connection takes another address of the host.
-    for workload in ours(read("components/operators")):
-        variables = {each["name"]: each for each in workload.container["env"]}
-        if "AMQP_URL" not in variables:
-            continue
-        url = URL(variables["AMQP_URL"]["value"].replace("$(AMQP_", "").replace(")", ""))
-        mounts = {each["mountPath"] for each in workload.container["volumeMounts"]}
-
-        assert (url.scheme, url.host, url.port) == ("amqps", "rabbitmq-nodes", 5671)
-        assert str(Path(url.query["cafile"]).parent) in mounts
-        # Kubernetes fills in only what was defined before.
-        assert list(variables)[:3] == ["AMQP_USER", "AMQP_PASSWORD", "AMQP_URL"]
-
-
-MONGODUMP = """#!/bin/sh
-cp "${1#--config=}" "$STAND_IN/config"
-echo "$@" > "$STAND_IN/arguments"
-for word; do case $word in --archive=*) echo dump > "${word#--archive=}";; esac; done
-exit "$STATUS"
-"""
-
-
-@with_kubectl
-@pytest.mark.parametrize("status", [0, 1])
-def test_a_backup_dumps_every_database_and_keeps_two_weeks(tmp_path: Path, status: int) -> None:
-    documents = read("components/operators")
-    [backup] = [each for each in workloads(documents) if each.name == "mongodb-backup"]
-    folders = {each: tmp_path / each for each in ("backups", "tmp", "bin")}
-    for folder in folders.values():
-        folder.mkdir()
-    (folders["bin"] / "mongodump").write_text(MONGODUMP)
-    (folders["bin"] / "mongodump").chmod(0o755)
-    old = folders["backups"] / "old.archive.gz"
-    old.touch()
-    os.utime(old, (0, 0))
-    [script] = backup.container["args"]
-    for name in ("tmp", "backups"):
-        script = re.sub(rf"(?<![\w/])/{name}\b", str(folders[name]), script)
-    environment = {
-        "PATH": f"{folders['bin']}:{os.environ['PATH']}",
-        "MONGO_URL": "mongodb://backup:p%40ss@a:27017,b:27017/admin?replicaSet=mongodb&tls=true",
-        "STAND_IN": str(tmp_path),
-        "STATUS": str(status),
-    }
-
-    command = [*backup.container["command"], script]
-    done = subprocess.run(command, env=environment, timeout=30, check=False)
-
-    assert done.returncode == status
-    assert "--oplog" in (tmp_path / "arguments").read_text()
-    # On no command line, where every process of the node would see it.
-    assert "p%40ss" not in (tmp_path / "arguments").read_text()
-    assert yaml.safe_load((tmp_path / "config").read_text()) == {
-        "uri": "mongodb://backup:p%40ss@a:27017,b:27017/?authSource=admin&replicaSet=mongodb&tls=true"
-    }
-    kept = sorted(each.name for each in folders["backups"].iterdir())
-    if status == 0:
-        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d{6}Z\.archive\.gz", " ".join(kept))
-    else:
-        assert kept == ["old.archive.gz", "unfinished"]

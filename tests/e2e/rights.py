@@ -1,4 +1,7 @@
-"""The rights of each service as docs/operations.md has them, and users with exactly these."""
+"""The rights of each service as docs/operations.md has them, and users with exactly these.
+
+The users for backups and restores are those of components/operators.
+"""
 
 import re
 import secrets
@@ -10,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pymongo
+import yaml
 
 from local_stack import mongodb, ports
 from local_stack.management import Management
@@ -17,7 +21,9 @@ from local_stack.processes import wait_for
 from local_stack.run_files import write_private
 from local_stack.servers import BrokerAddress
 
-GUIDE = Path(__file__).parents[2] / "docs" / "operations.md"
+ROOT = Path(__file__).parents[2]
+GUIDE = ROOT / "docs" / "operations.md"
+OPERATORS = ROOT / "deploy" / "k8s" / "components" / "operators" / "mongodb.yaml"
 
 _CELL = re.compile(r"(?<!\\)\|")
 _ROLE = re.compile(r"`(?P<action>\w+)` on `(?P<database>\w+)(?:\.(?P<collection>\w+))?`")
@@ -106,10 +112,29 @@ def _users_of(host: str) -> dict[str, str]:
     # The first user may be created from the same machine; from then on passwords are required.
     mongodb.command(host, "createUser", _ADMIN, pwd=password, roles=["root"])
     with pymongo.MongoClient[dict[str, Any]](_url(host, _ADMIN, password), timeoutMS=30_000) as it:
-        return {
+        urls = {
             user: _url(host, user, _created(it, user, rights))
             for user, rights in database_rights().items()
         }
+        for user, password in _supplied(it):
+            urls[user] = _url(host, user, password)
+        return urls
+
+
+def _supplied(client: pymongo.MongoClient[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Creates the users of backups and restores as components/operators has them."""
+    [database] = [
+        each for each in yaml.safe_load_all(OPERATORS.read_text()) if "users" in each["spec"]
+    ]
+    for role in database["spec"]["security"]["roles"]:
+        given = {"privileges": role["privileges"], "roles": role["roles"]}
+        client[role["db"]].command("createRole", role["role"], **given)
+    for user in database["spec"]["users"]:
+        if user["name"] in ("backup", "restore"):
+            password = secrets.token_hex()
+            roles = [{"role": each["name"], "db": each["db"]} for each in user["roles"]]
+            client.admin.command("createUser", user["name"], pwd=password, roles=roles)
+            yield user["name"], password
 
 
 def _created(

@@ -270,3 +270,25 @@ def test_a_service_can_neither_write_nor_read_databases_of_others(
             with pytest.raises(OperationFailure) as read:
                 place.find_one()
             assert read.value.code == UNAUTHORIZED
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        # Of `mongorestore --oplogReplay`, and of a longer oplog.
+        {"applyOps": [{"op": "i", "ns": "restored.rows", "o": {"_id": 1}}]},
+        {"replSetResizeOplog": 1, "size": 1000.0},
+    ],
+    ids=lambda each: next(iter(each)),
+)
+def test_restores_and_changes_of_the_oplog_have_a_user(
+    secured: Secured, command: Mapping[str, Any]
+) -> None:
+    def run(user: str) -> Mapping[str, Any]:
+        with pymongo.MongoClient[dict[str, Any]](secured.mongo[user], timeoutMS=20_000) as client:
+            return client.admin.command(command)
+
+    assert run("restore")["ok"] == 1
+    with pytest.raises(OperationFailure) as refused:
+        run("backup")
+    assert refused.value.code == UNAUTHORIZED
