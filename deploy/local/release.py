@@ -34,13 +34,12 @@ _NAME: Final = "app.kubernetes.io/name"
 _PAUSED: Final = "autoscaling.keda.sh/paused-replicas"
 #: Fields that a Job's pod does not take over from the pods of its service.
 _OF_SERVICES = ("initContainers", "topologySpreadConstraints", "priorityClassName")
-#: The CronJob of components/operators, and what restores its dumps: everything but the users, which
-#: the operator has made on the new server.
+#: The CronJob of components/operators, and the script that restores one of its dumps. Users are
+#: merged with those that the operator has made; `--oplogReplay` allows no exceptions.
 _BACKUP: Final = "mongodb-backup"
 RESTORE: Final = r"""before=${MONGO_URL%%/admin\?*} options=${MONGO_URL#*/admin\?}
 printf 'uri: "%s"\n' "$before/?authSource=admin&$options" > /tmp/config.yaml
-exec mongorestore --config=/tmp/config.yaml --oplogReplay --gzip \
-    --nsExclude='admin.*' --archive="/backups/$1"
+exec mongorestore --config=/tmp/config.yaml --oplogReplay --gzip --archive="/backups/$1"
 """
 #: Seconds for one answer of the cluster, and for a step: an index may take hours.
 _ANSWER, _TIMEOUT = 60.0, 24 * 3600.0

@@ -120,7 +120,7 @@ def test_a_restore_reads_a_dump_of_the_backups_with_its_operations(
 
     arguments = check_secrecy(tmp_path, "restore").split()
     assert ended == status
-    assert {"--oplogReplay", "--gzip", "--nsExclude=admin.*"} <= set(arguments)
+    assert {"--oplogReplay", "--gzip"} <= set(arguments)
     assert arguments[-1] == f"--archive={tmp_path}/backups/{archive}"
     assert [fault for rule in RULES for fault in rule([*documents, job])] == []
     for version in KUBERNETES_VERSIONS:

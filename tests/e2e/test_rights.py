@@ -276,7 +276,7 @@ def test_a_service_can_neither_write_nor_read_databases_of_others(
     "command",
     [
         # Of `mongorestore --oplogReplay`, and of a longer oplog.
-        {"applyOps": [{"op": "i", "ns": "restored.rows", "o": {"_id": 1}}]},
+        {"applyOps": [{"op": "c", "ns": "restored.$cmd", "o": {"create": "rows"}}]},
         {"replSetResizeOplog": 1, "size": 1000.0},
     ],
     ids=lambda each: next(iter(each)),
