@@ -13,7 +13,7 @@ import yaml
 from yarl import URL
 
 from release import Refused, restore_job
-from tests.contract.manifests.reading import Workload, base_files, ours, workloads
+from tests.contract.manifests.reading import KUBERNETES, ROOT, Workload, base_files, ours, workloads
 from tests.contract.test_manifests import KUBERNETES_VERSIONS, RULES, read, with_kubectl
 
 
@@ -145,3 +145,21 @@ def test_the_users_of_mongodb_have_the_documented_rights_and_secrets() -> None:
     assert {user["connectionStringSecretName"] for user in users} == {
         f"mongodb-{user['name']}" for user in users
     }
+
+
+def test_the_table_of_versions_has_those_that_are_deployed_and_tested() -> None:
+    section = (ROOT / "deploy" / "README.md").read_text().split("## Supported versions\n")[1]
+    rows = re.findall(r"^\| (RabbitMQ|MongoDB) \| (\S+?)(?:, (\S+)| to \S+)? \|", section, re.M)
+    named = {(server, version) for server, *versions in rows for version in versions if version}
+    files = [
+        *(KUBERNETES / "components" / "operators").glob("*.yaml"),
+        ROOT / "deploy" / "images" / "stand-ins" / "build",
+    ]
+    text = "\n".join(file.read_text() for file in files)
+    deployed = {("RabbitMQ", each) for each in re.findall(r"rabbitmq:(\d+\.\d+)", text)}
+    deployed |= {("MongoDB", each) for each in re.findall(r"version: (\d+\.\d+)\.\d+", text)}
+
+    assert len(deployed) > 2
+    assert deployed <= named
+    assert f"schemas of {KUBERNETES_VERSIONS[0]}" in section
+    assert f"and {KUBERNETES_VERSIONS[1]} |" in section
