@@ -212,9 +212,10 @@ async def _loaded_cluster(
 
 
 def _authority(folder: Path) -> trustme.CA:
-    """The authority of the receiver's certificate; containers find it in the folder."""
+    """The authority of the receiver's certificate; containers find it in the folder `receiver`."""
     authority = trustme.CA()
-    authority.cert_pem.write_to_path(folder / "ca.pem")
+    (folder / "receiver").mkdir()
+    authority.cert_pem.write_to_path(folder / "receiver" / "ca.pem")
     folder.chmod(0o755)
     return authority
 
