@@ -282,7 +282,7 @@ def test_a_service_can_neither_write_nor_read_databases_of_others(
     ids=lambda each: next(iter(each)),
 )
 def test_restores_and_changes_of_the_oplog_have_a_user(
-    secured: Secured, command: Mapping[str, Any]
+    secured: Secured, command: dict[str, Any]
 ) -> None:
     def run(user: str) -> Mapping[str, Any]:
         with pymongo.MongoClient[dict[str, Any]](secured.mongo[user], timeoutMS=20_000) as client:
