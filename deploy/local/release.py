@@ -307,10 +307,15 @@ def stop(cluster: Cluster, documents: Sequence[Document]) -> None:
     cluster.until_pods(services(documents), set(), "pods still run")
 
 
-def resume(cluster: Cluster, documents: Sequence[Document], removed: Path, since: str) -> None:
+def resume(
+    cluster: Cluster, documents: Sequence[Document], removed: Path, limited: Path | None, since: str
+) -> None:
     """Starts the services after a restore; docs/operations.md explains each step."""
     for line in removed.read_text().splitlines():
         cluster.run(job(documents, "ingest", ["remove", *line.split()]))
+    for line in limited.read_text().splitlines() if limited else ():
+        for service in ("ingest", "webhook-registry"):
+            cluster.run(job(documents, service, ["limit", *line.split()]))
     cluster.run(job(documents, "ingest", ["restored"]))
     cluster.kubectl("delete", "persistentvolumeclaims", f"--selector={_NAME}=lookup")
     release(cluster, documents)
@@ -342,6 +347,7 @@ def parser() -> argparse.ArgumentParser:
     job_.add_argument("arguments", nargs=argparse.REMAINDER, help="such as: remove no 923609016")
     restore_.add_argument("archive", help="its name, such as 2026-11-20T001700Z.archive.gz")
     resume_.add_argument("--removed", type=Path, required=True, help="what removed printed last")
+    resume_.add_argument("--limited", type=Path, help="what limited printed last")
     resume_.add_argument("--since", required=True, help="the backup's time, RFC 3339")
     return parser
 
@@ -369,7 +375,7 @@ def main(arguments: Sequence[str] | None = None, run_kubectl: Callable[..., str]
             case "restore":
                 sys.stdout.write(cluster.run(restore_job(documents, chosen.archive)))
             case _:
-                resume(cluster, documents, chosen.removed, chosen.since)
+                resume(cluster, documents, chosen.removed, chosen.limited, chosen.since)
     except (Refused, subprocess.TimeoutExpired) as fault:
         sys.exit(f"deploy/k8s/run: {fault}")
 

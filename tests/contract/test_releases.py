@@ -131,6 +131,8 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
 ) -> None:
     removed = tmp_path / "removed.txt"
     removed.write_text("no 310345806\ndk 12345674\n")
+    limited = tmp_path / "limited.txt"
+    limited.write_text("no 310345806 sha256:12\n")
     since = "2026-11-20T00:00:00Z"
     kubectl = Kubectl()
     documents = rendered(overlay)
@@ -139,7 +141,12 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
     stopped = list(typed("stop", overlay, kubectl=kubectl)[0])
     while_stopped = dict(kubectl.replicas)
     resumed, error = typed(
-        "resume", f"--removed={removed}", f"--since={since}", overlay, kubectl=kubectl
+        "resume",
+        f"--removed={removed}",
+        f"--limited={limited}",
+        f"--since={since}",
+        overlay,
+        kubectl=kubectl,
     )
 
     kinds = {"lookup": "statefulset"}
@@ -149,9 +156,11 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
         *("get pods", "get pods"),
     ]
     assert while_stopped == dict.fromkeys(names, 0)
-    assert resumed[:4] == [
+    assert resumed[:6] == [
         "job ingest remove no 310345806",
         "job ingest remove dk 12345674",
+        "job ingest limit no 310345806 sha256:12",
+        "job webhook-registry limit no 310345806 sha256:12",
         "job ingest restored",
         "delete persistentvolumeclaims --selector=app.kubernetes.io/name=lookup",
     ]
