@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -16,9 +17,12 @@ pytestmark = pytest.mark.e2e
 NUMBER = "310984006"
 
 
-@pytest.fixture
-async def agent(running: Running) -> AsyncIterator[Client]:
-    """A client of a server over stdio, with a key of an owner of its own."""
+@asynccontextmanager
+async def an_agent(running: Running) -> AsyncIterator[Client]:
+    """A client of a server over stdio, with a key of an owner of its own.
+
+    No fixture: the SDK's client ends in the task that it began in.
+    """
     environment = {
         "COMPANY_REGISTRY_URL": running.system.base_url,
         "COMPANY_REGISTRY_API_KEY": await running.issue_key("agent"),
@@ -37,38 +41,42 @@ async def call(agent: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     return dict(result.structured_content)
 
 
-async def test_an_agent_finds_matches_and_walks_companies(agent: Client) -> None:
-    found = await call(agent, "lookup_company", identifier="NO 310 345 679 MVA")
-    listed = await call(agent, "search_companies", words="prøvefabrikken", country="dk")
-    matched = await call(
-        agent, "match_companies", records=[{"name": "Proevefabriken", "city": "København"}]
-    )
-    checked = await call(agent, "validate_identifiers", identifiers=["DK12345674", "123"])
-    group = await call(agent, "company_group", company="dk:12345674")
+async def test_an_agent_finds_matches_and_walks_companies(running: Running) -> None:
+    async with an_agent(running) as agent:
+        found = await call(agent, "lookup_company", identifier="NO 310 345 679 MVA")
+        listed = await call(agent, "search_companies", words="prøvefabrikken", country="dk")
+        matched = await call(
+            agent, "match_companies", records=[{"name": "Proevefabriken", "city": "København"}]
+        )
+        checked = await call(agent, "validate_identifiers", identifiers=["DK12345674", "123"])
+        group = await call(agent, "company_group", company="dk:12345674")
 
-    assert found["company"]["id"] == "no:310345679"
-    assert "dk:12345674" in {one["id"] for one in listed["companies"]}
-    assert matched["records"][0]["companies"][0]["id"] == "dk:12345674"
-    assert [one["verdict"] for one in checked["identifiers"]] == ["active", "malformed"]
-    owners = [(one["owner"], one["owned"]) for one in group["owners"]]
-    assert ("dk:12345682", "dk:12345674") in owners
-    # The owner's own owner.
-    assert any(owned == "dk:12345682" for _owner, owned in owners)
+        assert found["company"]["id"] == "no:310345679"
+        assert "dk:12345674" in {one["id"] for one in listed["companies"]}
+        assert matched["records"][0]["companies"][0]["id"] == "dk:12345674"
+        assert [one["verdict"] for one in checked["identifiers"]] == ["active", "malformed"]
+        owners = [(one["owner"], one["owned"]) for one in group["owners"]]
+        assert ("dk:12345682", "dk:12345674") in owners
+        # The owner's own owner.
+        assert any(owned == "dk:12345682" for _owner, owned in owners)
 
 
 async def test_an_agent_sees_the_change_of_a_company_that_it_watches(
-    agent: Client, register: Register
+    running: Running, register: Register
 ) -> None:
-    await register.load("no-enheter", an_entity(NUMBER, "AGENTPRØVEN AS"))
-    watched = {"watchlist": "Customers", "companies": [f"no:{NUMBER}"]}
-    added = await call(agent, "watchlist_add", **watched)
-    begun = await call(agent, "company_changes", cursor="latest")
-    await register.load("no-enheter", an_entity(NUMBER, "AGENTPRØVEN NORD AS"))
+    async with an_agent(running) as agent:
+        await register.load("no-enheter", an_entity(NUMBER, "AGENTPRØVEN AS"))
+        watched = {"watchlist": "Customers", "companies": [f"no:{NUMBER}"]}
+        added = await call(agent, "watchlist_add", **watched)
+        begun = await call(agent, "company_changes", cursor="latest")
+        await register.load("no-enheter", an_entity(NUMBER, "AGENTPRØVEN NORD AS"))
 
-    async def names() -> list[str]:
-        page = await call(agent, "company_changes", watchlist="customers", cursor=begun["cursor"])
-        return [one["name"] for one in page["events"]]
+        async def names() -> list[str]:
+            page = await call(
+                agent, "company_changes", watchlist="customers", cursor=begun["cursor"]
+            )
+            return [one["name"] for one in page["events"]]
 
-    await eventually(names, lambda seen: "AGENTPRØVEN NORD AS" in seen)
-    removed = await call(agent, "watchlist_remove", **watched)
-    assert (added["added"], removed["removed"], removed["size"]) == (1, 1, 0)
+        await eventually(names, lambda seen: "AGENTPRØVEN NORD AS" in seen)
+        removed = await call(agent, "watchlist_remove", **watched)
+        assert (added["added"], removed["removed"], removed["size"]) == (1, 1, 0)
