@@ -35,21 +35,3 @@ class Register:
 def an_entity(number: str, name: str, **fields: Any) -> dict[str, Any]:
     """A Norwegian entity."""
     return {"organisasjonsnummer": number, "navn": name, **fields}
-
-
-def a_unit(number: str, parent: str, **fields: Any) -> dict[str, Any]:
-    """A place of business of a Norwegian entity."""
-    return {
-        "organisasjonsnummer": number,
-        "navn": "PRØVEAVDELINGEN",
-        "overordnetEnhet": parent,
-        **fields,
-    }
-
-
-def owned_by(number: str, given: str, family: str) -> dict[str, Any]:
-    """The roles in an entity that one person owns."""
-    role = {"kode": "INNH", "beskrivelse": "Innehaver"}
-    person = {"navn": {"fornavn": given, "etternavn": family}}
-    group = {"type": role, "roller": [{"type": role, "person": person}]}
-    return {"organisasjonsnummer": number, "rollegrupper": [group]}

@@ -87,15 +87,6 @@ async def test_subsidiaries_are_those_that_the_list_with_their_owner_has(
     assert status == 304
 
 
-async def test_a_company_that_no_register_has_is_not_found(client: aiohttp.ClientSession) -> None:
-    for kind, term in (("vat", "99999999"), ("name", "qzxwvq jkhgfq"), ("phone", "99999999")):
-        async with client.get("/api", params={"country": "dk", kind: term}) as answer:
-            body = await answer.json()
-
-        assert answer.status == 404
-        assert body["code"] == "company_not_found"
-
-
 async def test_secrets_of_the_register_are_nowhere_in_an_answer(
     client: aiohttp.ClientSession,
 ) -> None:

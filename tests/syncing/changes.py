@@ -295,6 +295,18 @@ def _norwegian(**fields: Any) -> Any:
     return make
 
 
+def _found(subjects: Subjects) -> str:
+    document = {"organisasjonsnummer": "310998885", "navn": "PRØVESTRØMMEN AS"}
+    return f"no:{subjects.registers.no.entities.add(document)}"
+
+
+def _open_place(subjects: Subjects) -> str:
+    document = {"organisasjonsnummer": "310998893", "navn": "PRØVEAVDELINGEN"}
+    company = subjects.norwegian()
+    subjects.registers.no.units.add({**document, "overordnetEnhet": company})
+    return f"no:{company}"
+
+
 def _delete(subjects: Subjects) -> str:
     number = subjects.norwegian()
     subjects.registers.no.entities.delete(number, subjects.today)
@@ -412,6 +424,8 @@ KINDS: Final = (
         "status",
         is_ahead=True,
     ),
+    Kind("a new entity", _found, "company.created", ""),
+    Kind("a new place of business", _open_place, "production_unit.created", ""),
     Kind("a deleted entity", _delete, _TURNED, "status"),
     Kind("a removed entity", _remove, "company.removed", ""),
     Kind(
