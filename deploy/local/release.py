@@ -287,6 +287,9 @@ def release(cluster: Cluster, documents: Sequence[Document], *, back: bool = Fal
     """
     ordered, released = services(documents), images(documents)
     others = [each for each in documents if each not in ordered]
+    for each in (one for one in others if one["kind"] == "Job"):
+        # The pods of a Job cannot be changed, so that the new release has a new Job.
+        cluster.kubectl("delete", _path(each), "--ignore-not-found")
     cluster.kubectl("apply", "--filename", "-", given=others)
     for service in _INDEXED:
         cluster.run(job(documents, service, ["indexes"]))
