@@ -11,7 +11,7 @@ STACK := PYTHONPATH=deploy/local $(BIN)/python -m local_stack
 .PHONY: help install run stop test check bench images up down chaos-cluster control-plane k8s lock fmt lint types arch unit contract integration e2e chaos integration-containers servers unit-and-contract
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9 ]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # .venv is made anew where its interpreter is gone, or PYTHON names another one.
 WHICH := -c 'import sys; print(sys.base_prefix, sys.version)'

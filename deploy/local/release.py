@@ -30,6 +30,7 @@ UNSET: Final = "set-images.invalid/"
 _INDEXED = ("gateway", "ingest", "webhook-registry")
 _REPLACING = ("ingest", "webhook-registry")
 _NAME: Final = "app.kubernetes.io/name"
+_DIGEST: Final = "company-registry/secrets-sha256"
 #: KEDA's own, which also starts a service without replicas unless this says 0.
 _PAUSED: Final = "autoscaling.keda.sh/paused-replicas"
 #: Fields that a Job's pod does not take over from the pods of its service.
@@ -181,16 +182,56 @@ def _secrets(document: Document) -> list[str]:
     return sorted({name for name in found if name})
 
 
-def kubectl(*words: str, given: Sequence[Document] = (), timeout: float = _ANSWER) -> str:
-    """Runs kubectl; returns what it prints, and raises Refused if it fails."""
-    print("kubectl", *words, file=sys.stderr, flush=True)
+def kubectl(
+    *words: str,
+    given: Sequence[Document] = (),
+    timeout: float = _ANSWER,
+    program: str = "kubectl",
+) -> str:
+    """Runs kubectl, or Helm; returns what it prints, and raises Refused if it fails."""
+    print(program, *words, file=sys.stderr, flush=True)
     done = subprocess.run(
-        ["kubectl", *words], input=yaml.safe_dump_all(given) if given else None,
+        [program, *words], input=yaml.safe_dump_all(given) if given else None,
         capture_output=True, text=True, timeout=timeout, check=False,
     )  # fmt: skip
     if done.returncode != 0:
         raise Refused(done.stderr.strip())
     return done.stdout
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A release of the Helm chart, of which this program applies the objects in their order."""
+
+    folder: str
+    name: str
+    namespace: str
+    #: Options of Helm: --values, and the address of the runbook.
+    options: Sequence[str]
+    run_helm: Callable[..., str]
+
+    def render(self) -> list[Document]:
+        """Returns the objects, with the marks by which Helm knows them as its own."""
+        text = self._helm("template", "--no-hooks")
+        documents: Any = [each for each in yaml.load_all(text, Loader=yaml.CSafeLoader) if each]
+        for metadata in (each["metadata"] for each in documents):
+            metadata.setdefault("labels", {})["app.kubernetes.io/managed-by"] = "Helm"
+            metadata.setdefault("annotations", {}).update(
+                {f"meta.helm.sh/release-{key}": getattr(self, key) for key in ("name", "namespace")}
+            )
+        return list(documents)
+
+    def record(self, digests: Mapping[str, str]) -> None:
+        """Makes it Helm's release; pods have the digests of their Secrets, and stay as they are."""
+        marks = [
+            f"--set-string=services.{name}.podAnnotations.{_DIGEST}={digest}"
+            for name, digest in digests.items()
+        ]
+        self._helm("upgrade", "--install", *marks)
+
+    def _helm(self, *words: str) -> str:
+        where = (self.name, self.folder, f"--namespace={self.namespace}")
+        return self.run_helm(*words, *where, *self.options, program="helm")
 
 
 @dataclass(frozen=True)
@@ -202,9 +243,16 @@ class Cluster:
     look_every: float = 2.0
     #: Runs kubectl with these words, and gives it documents to read.
     run_kubectl: Callable[..., str] = kubectl
+    chart: Chart | None = None
 
-    def roll_out(self, document: Document, scaler: Document | None = None) -> None:
-        """Applies a service, and waits until all of its pods are new and ready.
+    def apply(self, documents: Sequence[Document]) -> None:
+        """Applies documents; those of the chart as Helm does, whose they stay field by field."""
+        as_helm = ("--server-side", "--field-manager=helm", "--force-conflicts")
+        words = ("--filename", "-", *(as_helm if self.chart else ()))
+        self.kubectl("apply", *words, given=documents)
+
+    def roll_out(self, document: Document, scaler: Document | None = None) -> str:
+        """Applies a service, and waits until all of its pods are new and ready; returns the digest.
 
         Pods carry a digest of their Secrets, so that another value replaces them. A stopped service
         whose replicas its autoscaler owns is started: no autoscaler does, and no manifest says how
@@ -215,12 +263,13 @@ class Cluster:
         marked: Any = copy.deepcopy(document)
         metadata = marked["spec"]["template"]["metadata"]
         digest = hashlib.sha256(values.encode()).hexdigest()
-        metadata.setdefault("annotations", {})["company-registry/secrets-sha256"] = digest
-        self.kubectl("apply", "--filename", "-", given=[marked])
+        metadata.setdefault("annotations", {})[_DIGEST] = digest
+        self.apply([marked])
         if "replicas" not in document["spec"]:
             self._start(document, scaler)
         limit = f"--timeout={self.timeout:.0f}s"
         self.kubectl("rollout", "status", _path(document), limit, timeout=self.timeout + _ANSWER)
+        return digest
 
     def _start(self, document: Document, scaler: Document | None) -> None:
         path = _path(document)
@@ -290,11 +339,15 @@ def release(cluster: Cluster, documents: Sequence[Document], *, back: bool = Fal
     for each in (one for one in others if one["kind"] == "Job"):
         # The pods of a Job cannot be changed, so that the new release has a new Job.
         cluster.kubectl("delete", _path(each), "--ignore-not-found")
-    cluster.kubectl("apply", "--filename", "-", given=others)
+    cluster.apply(others)
     for service in _INDEXED:
         cluster.run(job(documents, service, ["indexes"]))
-    for document in reversed(ordered) if back else ordered:
-        cluster.roll_out(document, scaler(documents, document))
+    digests = {
+        str(document["metadata"]["name"]): cluster.roll_out(document, scaler(documents, document))
+        for document in (reversed(ordered) if back else ordered)
+    }
+    if cluster.chart:
+        cluster.chart.record(digests)
     cluster.until_pods(ordered, released, "pods of another release still run")
     for service in () if back else _REPLACING:
         cluster.run(job(documents, service, ["indexes", "--drop-replaced"]))
@@ -335,7 +388,10 @@ def parser() -> argparse.ArgumentParser:
     restore_ = commands.add_parser("restore", help="restore a dump of components/operators")
     resume_ = commands.add_parser("resume", help="start again on a restored database")
     for each in (release_, job_, stop_, restore_, resume_):
-        each.add_argument("overlay", help="its folder")
+        each.add_argument("overlay", help="its folder, or the one of the Helm chart")
+        each.add_argument("--values", action="append", default=[], help="values of the chart")
+        each.add_argument("--namespace", help="the one of the chart (an overlay names its own)")
+        each.add_argument("--name", default="company-registry", help="of the chart's release")
         each.add_argument(
             "--timeout", type=float, default=_TIMEOUT, help="seconds for each step (default: a day)"
         )
@@ -359,15 +415,25 @@ def main(arguments: Sequence[str] | None = None, run_kubectl: Callable[..., str]
     """Runs one command; exits with a message if the cluster or the overlay refuses."""
     chosen = parser().parse_args(arguments)
     try:
-        text = run_kubectl("kustomize", chosen.overlay)
-        documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
-        if runbooks := chosen.runbooks or published_guides():
-            documents = link_runbooks(documents, runbooks)
+        runbooks = chosen.runbooks or published_guides()
+        chart = None
+        if (Path(chosen.overlay) / "Chart.yaml").exists():
+            if not chosen.namespace:
+                raise Refused("the chart needs a --namespace")
+            options = [f"--values={each}" for each in chosen.values]
+            if runbooks:
+                options.append(f"--set=monitoring.runbooks={runbooks}")
+            chart = Chart(chosen.overlay, chosen.name, chosen.namespace, options, run_kubectl)
+            documents = chart.render()
+        else:
+            text = run_kubectl("kustomize", chosen.overlay)
+            documents = list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+            documents = link_runbooks(documents, runbooks) if runbooks else documents
         if not services(documents):
             raise Refused(f"{chosen.overlay} does not include the base")
         check_images(documents)
         namespace = services(documents)[0]["metadata"]["namespace"]
-        cluster = Cluster(namespace, chosen.timeout, chosen.look_every, run_kubectl)
+        cluster = Cluster(namespace, chosen.timeout, chosen.look_every, run_kubectl, chart)
         match chosen.command:
             case "release":
                 release(cluster, documents, back=chosen.back)
