@@ -201,8 +201,9 @@ async def test_no_read_fails_when_the_node_of_a_client_dies(
     assert {task.result() for task in in_flight} == {"a"}
 
 
-async def test_no_read_fails_when_the_node_of_a_server_dies(
-    nodes: tuple[Node, Node], amqp_url: str
+@pytest.mark.parametrize("how", ["kill", "freeze"])
+async def test_no_read_fails_when_the_node_of_a_server_dies_or_freezes(
+    nodes: tuple[Node, Node], amqp_url: str, how: str
 ) -> None:
     first, second = nodes
     replier = Replier("a")
@@ -212,9 +213,10 @@ async def test_no_read_fails_when_the_node_of_a_server_dies(
         asyncio.TaskGroup() as group,
     ):
         await asker.ask()
-        first.kill()
+        getattr(first, how)()
         tasks = [group.create_task(asker.ask()) for _ in range(20)]
         await asker.ask_many()
+        first.thaw()
 
     assert {task.result() for task in tasks} == {"a"}
 
