@@ -20,6 +20,7 @@ from common.contracts.lookup import (
     SUGGEST_CURSOR,
     TYPED_SEARCHES,
     EinvoicingPage,
+    GroupAnswer,
     HistoryEntry,
     HistoryPage,
     ListedPart,
@@ -97,7 +98,7 @@ async def test_every_public_path_and_method_is_described(gateway: Gateway) -> No
         (path, method)
         for path, method in served
         if method in ("head", "options")
-        or path.startswith(("/docs/", "/guides"))
+        or path.startswith(("/docs/", "/guides", "/llms"))
         or path.endswith("/")
     }
 
@@ -241,6 +242,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "EinvoicingPage": EinvoicingPage,
     "OwnerPage": OwnerPage,
     "RolePage": RolePage,
+    "GroupAnswer": GroupAnswer,
     "HistoryPage": HistoryPage,
     "HistoryEntry": HistoryEntry,
     "CompanyList": CompanyList,

@@ -27,6 +27,7 @@ def test_a_company_is_found_by_number_and_by_text_with_every_included_part(
     past = blocking.lookup(
         "dk", "12345674", as_of=datetime.now(ZoneInfo("Europe/Copenhagen")).date()
     )
+    group = blocking.group("dk", "12345674")
     did = list(blocking.history("dk", "12345674"))
     by_phone = blocking.lookup("no", "+47 22 33 44 55", by="phone")
     searched = blocking.search("dk", "+45 12 34 56 78")
@@ -38,6 +39,7 @@ def test_a_company_is_found_by_number_and_by_text_with_every_included_part(
     assert company.owners
     assert company.roles
     assert past.known_from is not None
+    assert {"12345682"} <= {one.vat for one in group.companies if one.level < 0}
     assert "1999-11-15" in {entry.time for entry in did if entry.dated}
     assert company.production_units
     assert company.einvoicing

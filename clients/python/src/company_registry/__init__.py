@@ -42,6 +42,7 @@ from company_registry.errors import (
     WebhookLimitReached,
     WebhookNotFound,
 )
+from company_registry.group_models import Group
 from company_registry.matching import MatchCandidate, MatchRecord, MatchResult
 from company_registry.models import (
     Company,
@@ -91,6 +92,7 @@ __all__ = [
     "EventPage",
     "FileCursor",
     "Forbidden",
+    "Group",
     "HistoryEntry",
     "HistoryPage",
     "IdempotencyConflict",

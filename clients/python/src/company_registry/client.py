@@ -101,6 +101,7 @@ class _Methods:
     owners = _Streamed(streams.owners)
     role_page = _Call(operations.role_page)
     roles = _Streamed(streams.roles)
+    group = _Call(operations.group)
     history_page = _Call(operations.history_page)
     history = _Streamed(streams.history)
     batch = _Streamed(streams.batch)

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from pydantic import ValidationError
 
 from company_registry.errors import InvalidResponse, error_of
+from company_registry.group_models import Group
 from company_registry.http import Request, Steps
 from company_registry.models import (
     Code,
@@ -142,6 +143,12 @@ def role_page(
 ) -> Operation[RolePage]:
     """A page of the roles in a company; `after` is a page's cursor. Raises CompanyNotFound."""
     return _page_of("roles", RolePage, country, vat, after, limit)
+
+
+def group(country: Country, vat: str, *, levels: int = 5) -> Operation[Group]:
+    """The owners and subsidiaries of a company, over 1 to 10 levels. Raises CompanyNotFound."""
+    path = f"/api/companies/{segment(country)}/{segment(vat)}/group"
+    return Operation(get(path, {"levels": str(levels)}), Group.model_validate_json)
 
 
 def history_page(

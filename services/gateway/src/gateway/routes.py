@@ -58,10 +58,12 @@ from gateway.lookups.batch import BATCH_PATH, LookUpAll, batch_handler
 from gateway.lookups.codes import CODES_PATH, Finds, StoredCodes, codes_handler
 from gateway.lookups.find import FIND_PATH, find_handler
 from gateway.lookups.lists import (
+    GROUP_PATH,
     PART_PATHS,
     SUGGEST_PATH,
     Parts,
     Suggestions,
+    group_handler,
     part_handler,
     suggest_handler,
 )
@@ -213,6 +215,7 @@ def _routes(
     yield add_page(FIND_PATH, get=find_handler(dependencies.finds, codes))
     for part, path in PART_PATHS.items():
         yield add_page(path, get=part_handler(dependencies.parts, part))
+    yield add_page(GROUP_PATH, get=group_handler(lookups))
     lists = CODES_PATH.replace("{list}", f"{{list:{'|'.join(CodeList)}}}")
     yield add_page(CODES_PATH, get=codes_handler(codes), pattern=lists)
     with_key = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)

@@ -9,10 +9,14 @@ from common.contracts.company import (
     CompanySummary,
     Country,
     EinvoicingEntry,
+    HolderType,
     Include,
     Owner,
+    OwnerRole,
     ProductionUnit,
     Role,
+    Share,
+    Status,
 )
 from common.contracts.contract import Contract
 from common.contracts.events import Change
@@ -38,6 +42,10 @@ TYPED_SEARCHES: Final = tuple(
 )
 
 
+#: Maximum levels of a group, upwards and downwards.
+MAX_LEVELS = 10
+
+
 class Question(Contract):
     """One search: the type of `term`, and the term, already normalised."""
 
@@ -56,6 +64,8 @@ class LookupRequest(Contract):
     inferred: bool = False
     #: The day, `YYYY-MM-DD`, at whose end the company is requested; None for now.
     as_of: str | None = None
+    #: Requests the group of the company instead, with so many levels up and down.
+    group_levels: int | None = Field(default=None, ge=1, le=MAX_LEVELS)
     #: A short name of the client, which takes turns with others; empty from an earlier release.
     client: str = ""
 
@@ -161,6 +171,72 @@ class HistoryPage(Contract):
     #: The time from which every change is known; None before the first one.
     known_from: str | None = None
     cursor: str | None = None
+
+
+class GroupCompany(Contract):
+    """A company of a group that the register has."""
+
+    vat: str
+    name: str
+    city: str | None = None
+    status: Status
+    #: 0 for the company itself, below it for owners, above it for subsidiaries.
+    level: int
+
+
+class GroupHolder(Contract):
+    """An owner that is no company of the register: a person, or one from abroad."""
+
+    #: The registration number of the company that names it, and its place there.
+    id: str
+    name: str
+    type: HolderType
+    #: Of a Danish or Norwegian company that the register does not have.
+    vat: str | None = None
+
+
+class GroupLink(Contract):
+    """An ownership in a group."""
+
+    #: A registration number, or the `id` of a holder.
+    owner: str
+    #: A registration number.
+    owned: str
+    role: OwnerRole | None = None
+    role_text: str | None = None
+    share: Share | None = None
+    votes: Share | None = None
+    since: str | None = None
+    #: True if it is part of a circle of ownership.
+    circle: bool
+
+
+class UltimateOwner(Contract):
+    """An owner at the end of a path of ownership."""
+
+    #: A registration number, or the `id` of a holder.
+    owner: str
+    name: str
+    type: HolderType
+    vat: str | None = None
+    #: The products along its paths, added up; None if a share on one of them is unknown.
+    share: Share | None = None
+
+
+class GroupAnswer(Contract):
+    """The public answer with a company's group."""
+
+    country: Country
+    vat: str
+    companies: tuple[GroupCompany, ...]
+    holders: tuple[GroupHolder, ...] = ()
+    links: tuple[GroupLink, ...] = ()
+    #: Largest share first; None if not every owner is in the answer.
+    ultimate_owners: tuple[UltimateOwner, ...] | None = None
+    #: True if the group goes on beyond the levels, or beyond 500 companies.
+    truncated: bool
+    #: False for Norway, whose open data has partners only.
+    shareholders_known: bool
 
 
 class PartReply(Contract):

@@ -9,12 +9,15 @@ from pydantic import PlainValidator, ValidationInfo
 
 from common.contracts.company import Country
 from common.contracts.lookup import (
+    MAX_LEVELS,
     MAX_LISTED,
     MAX_SUGGESTIONS,
     SUGGEST_CURSOR,
     ListedPart,
+    LookupRequest,
     PartReply,
     PartRequest,
+    Question,
     SearchType,
     SuggestReply,
     SuggestRequest,
@@ -38,12 +41,16 @@ from gateway.http.parameters import (
     single,
 )
 from gateway.http.responses import json_response
-from gateway.lookups.lookup import CACHE_CONTROL, COMPANY_PATH
+from gateway.lookups.lookup import CACHE_CONTROL, COMPANY_PATH, Lookups
 from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
 
 SUGGEST_PATH = "/api/suggest"
 #: The path of each list of a company.
 PART_PATHS = {part: f"{COMPANY_PATH}/{part}" for part in ListedPart}
+
+GROUP_PATH = f"{COMPANY_PATH}/group"
+#: Levels of a group upwards and downwards, unless another number is requested.
+DEFAULT_LEVELS = 5
 
 #: Suggestions in an answer, unless another number is requested.
 DEFAULT_LIMIT = 10
@@ -124,6 +131,31 @@ def parse_part(part: ListedPart, country: str, vat: str, parameters: Parameters)
     """Returns the request for a page of a list of a company; raises InvalidParameter."""
     query = _PartQuery.parse({**parameters, COUNTRY: (country,), "vat": (vat,)})
     return PartRequest(part=part, **dict(query))
+
+
+class _GroupQuery(Query):
+    country: Annotated[Country, one_country()]
+    vat: Annotated[str, PlainValidator(_registration_number)]
+    levels: Annotated[int, number(1, MAX_LEVELS)] = DEFAULT_LEVELS
+
+
+def parse_group(country: str, vat: str, parameters: Parameters) -> LookupRequest:
+    """Returns the request for the group of a company; raises InvalidParameter."""
+    query = _GroupQuery.parse({**parameters, COUNTRY: (country,), "vat": (vat,)})
+    question = Question(type=SearchType.VAT, term=query.vat)
+    return LookupRequest(country=query.country, questions=(question,), group_levels=query.levels)
+
+
+def group_handler(lookups: Lookups) -> Handler:
+    """Returns the handler of a company's group; a client may reuse it for a minute."""
+
+    async def group(request: web.Request) -> web.Response:
+        path = request.match_info
+        wanted = parse_group(path["country"], path["vat"], parameters_of(request))
+        reply = await lookups.look_up(wanted, caller=request[REQUEST_CONTEXT].caller)
+        return json_response(reply.body, cache_control=CACHE_CONTROL)
+
+    return group
 
 
 def suggest_handler(suggestions: Suggestions) -> Handler:

@@ -66,6 +66,7 @@ def takes_long(request: LookupRequest) -> bool:
         request.questions[0].type in _SEARCHED
         or not _LONG.isdisjoint(request.include)
         or request.as_of is not None
+        or request.group_levels is not None
     )
 
 

@@ -24,6 +24,7 @@ from common.contracts.watchlists import KnownRequest
 from common.domain.countries import day_of
 from common.domain.numbers import InvalidIdentifier, parse_participant
 from common.messaging.rpc import Result, RpcRequest
+from lookup.answers.group import group_body
 from lookup.answers.history import on_day
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed
@@ -76,12 +77,13 @@ class AnswerLookups:
         candidates = [[one for one in each if not one.hit.is_other] for each in found]
         extras = await self._extras(requests, candidates)
         earlier = await self._earlier(requests, candidates)
+        groups = await self._groups(requests, candidates)
         shared = await self._shared(requests, found)
         gone = await self._removed(requests, candidates)
         replies: list[LookupReply | Failure] = []
         size = 0
-        for request, ranked, every, extra, is_shared, removed_on, then in zip(
-            requests, candidates, found, extras, shared, gone, earlier, strict=True
+        for request, ranked, every, extra, is_shared, removed_on, then, group in zip(
+            requests, candidates, found, extras, shared, gone, earlier, groups, strict=True
         ):
             if removed_on is not None:
                 replies.append(removed(removed_on))
@@ -101,7 +103,11 @@ class AnswerLookups:
                 if then is not None:
                     best, day = then
                     extra = extra._replace(as_of=day)
-                reply = answer(best, request.include, extra)
+                reply = (
+                    answer(best, request.include, extra)
+                    if group is None
+                    else LookupReply(body=group, tag="", vat=best.hit.key.vat)
+                )
                 replies.append(reply)
                 size += len(reply.body)
                 if len(reply.body) > _LONG:
@@ -245,6 +251,25 @@ class AnswerLookups:
             return None
         async with self.queue.turn(request.client):
             return await on_day(self.register.history, ranked[0], request.as_of, day_of(self.now()))
+
+    async def _groups(
+        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
+    ) -> Sequence[bytes | None]:
+        if not any(request.group_levels for request in requests):
+            return [None] * len(requests)
+        return await asyncio.gather(*map(self._group, requests, candidates))
+
+    async def _group(self, request: LookupRequest, ranked: Sequence[Candidate]) -> bytes | None:
+        if not ranked or request.group_levels is None:
+            return None
+        async with self.queue.turn(request.client):
+            return await group_body(
+                self.register,
+                self.searches,
+                ranked[0],
+                levels=request.group_levels,
+                client=request.client,
+            )
 
     async def _with_others(self, request: LookupRequest, ranked: Sequence[Candidate]) -> Extras:
         if not ranked or READ_APART.isdisjoint(request.include):
