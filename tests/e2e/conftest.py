@@ -1,12 +1,15 @@
-"""The whole system with sample registers: real processes, started once for all of these tests."""
+"""The whole system with sample registers: real processes, started once for all of these tests.
+
+Each service has the rights of docs/operations.md on the broker and the databases, and no others.
+"""
 
 import base64
 import secrets
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +34,16 @@ from tests.delivery.receiver import Receiver, receiving
 from tests.delivery.waiting import SOON
 from tests.e2e.client import Client, client_with
 from tests.e2e.register import Register
+from tests.e2e.rights import ADMINISTRATOR, broker_users, database_users
 
 #: Exit status of a command whose database could not be reached.
 UNAVAILABLE = 4
 #: Sample companies per country, the ten of the showcase among them.
 COMPANIES = 300
+
+NAMES = DatabaseNames("register", "webhooks", "access")
+#: RabbitMQ's and MongoDB's words for a missing right.
+REFUSALS = ("ACCESS_REFUSED", "not authorized")
 
 #: No client is rate limited, and the schedule of hours takes seconds.
 SETTINGS = {
@@ -47,6 +55,8 @@ SETTINGS = {
     # A post that hangs on purpose still hangs when a busy machine has taken a test's next steps.
     "WEBHOOK_POST_TIMEOUT": "PT60S",
     "WEBHOOK_LEASE": "PT90S",
+    # Ingest reads the dispatcher's receipts within the tests.
+    "EVENT_RECEIPT_TIMEOUT": "PT2S",
     # Milliseconds between two exports of spans.
     "OTEL_BSP_SCHEDULE_DELAY": "100",
 }
@@ -61,6 +71,9 @@ class Running:
     names: DatabaseNames
     #: For receivers that the dispatcher trusts.
     certificates: Certificates
+    #: URLs of the servers by user.
+    amqp: Mapping[str, str] = field(default_factory=dict)
+    mongo: Mapping[str, str] = field(default_factory=dict)
 
     async def issue_key(self, owner: str, **fields: Any) -> str:
         """Another key with every scope; without a process of its own, which takes a second."""
@@ -88,52 +101,67 @@ def collector() -> Iterator[Collector]:
 @pytest.fixture(scope="session")
 def _running(
     broker: BrokerAddress,
-    mongo_url: str,
+    server_folder: Path,
     sample_registers: dict[str, Path],
     collector: Collector,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("system")
-    with running_system(broker, mongo_url, sample_registers, folder, collector) as system:
-        yield system
+    with (
+        database_users(server_folder / "with-users") as mongo,
+        a_vhost(broker) as vhost,
+        broker_users(broker, vhost) as amqp,
+    ):
+        own = {
+            user.replace("-", "_"): {"AMQP_URL": amqp[user], "MONGO_URL": mongo[user]}
+            for user in amqp
+        }
+        address = broker.vhost_url(vhost)
+        system = System(folder, address, mongo[ADMINISTRATOR], settings(NAMES, collector), own)
+        with running_system(system, NAMES, sample_registers) as running:
+            yield replace(running, amqp=amqp, mongo=mongo)
+            assert refused(system) == []
+
+
+@contextmanager
+def a_vhost(broker: BrokerAddress) -> Iterator[str]:
+    """The name of a virtual host for the body's time."""
+    name, management = uuid.uuid4().hex, Management(broker.management_url)
+    management.create_vhost(name)
+    yield name
+    management.delete_vhost(name)
+
+
+def settings(names: DatabaseNames, collector: Collector | None = None) -> dict[str, str]:
+    """The settings of every service; with a collector they export their spans."""
+    endpoint = "" if collector is None else collector.url
+    return {**names.environment, **SETTINGS, "OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
 
 
 @contextmanager
 def running_system(
-    broker: BrokerAddress,
-    mongo_url: str,
-    sample_registers: dict[str, Path],
-    folder: Path,
-    collector: Collector | None = None,
+    system: System, names: DatabaseNames, sample_registers: dict[str, Path]
 ) -> Iterator[Running]:
-    """All services on these servers, in a virtual host and in databases of their own.
-
-    With a collector they export their spans.
-    """
-    mark = uuid.uuid4().hex
-    names = DatabaseNames(f"register-{mark}", f"webhooks-{mark}", f"access-{mark}")
-    management = Management(broker.management_url)
-    management.create_vhost(mark)
-    trusted = certificates(folder / "receiver")
-    system = System(
-        folder,
-        broker.vhost_url(mark),
-        mongo_url,
-        {
-            **names.environment,
-            **SETTINGS,
-            "WEBHOOK_EXTRA_CA_FILE": str(trusted.ca_file),
-            "OTEL_EXPORTER_OTLP_ENDPOINT": "" if collector is None else collector.url,
-        },
-    )
+    """All services, with loaded registers, until the body ends."""
+    trusted = certificates(system.folder / "receiver")
+    system.environment = {**system.environment, "WEBHOOK_EXTRA_CA_FILE": str(trusted.ca_file)}
     try:
         yield Running(system, prepared(system, sample_registers), names, trusted)
     finally:
         system.close()
-        management.delete_vhost(mark)
-        with pymongo.MongoClient[dict[str, Any]](mongo_url, timeoutMS=30_000) as databases:
+        with pymongo.MongoClient[dict[str, Any]](system.mongo_url, timeoutMS=30_000) as databases:
             for name in (names.register, names.webhooks, names.access):
                 databases.drop_database(name)
+
+
+def refused(system: System) -> list[str]:
+    """The lines of the services' logs that tell of a missing right."""
+    return [
+        line
+        for name in system.services
+        for line in system.log_of(name).splitlines()
+        if any(refusal in line for refusal in REFUSALS)
+    ]
 
 
 def prepared(system: System, registers: dict[str, Path]) -> str:
@@ -181,6 +209,15 @@ def portal_url(_running: Running) -> Iterator[str]:
     portal.wait_until_ready()
     yield f"http://127.0.0.1:{port}"
     portal.process.stop()
+
+
+@pytest.fixture
+def databases(running: Running) -> Iterator[pymongo.MongoClient[dict[str, Any]]]:
+    """The system's databases, for preparing and looking."""
+    with pymongo.MongoClient[dict[str, Any]](
+        running.system.mongo_url, tz_aware=True, timeoutMS=30_000
+    ) as client:
+        yield client
 
 
 @pytest.fixture

@@ -27,7 +27,8 @@ OPERATORS = ROOT / "deploy" / "k8s" / "components" / "operators" / "mongodb.yaml
 
 _CELL = re.compile(r"(?<!\\)\|")
 _ROLE = re.compile(r"`(?P<action>\w+)` on `(?P<database>\w+)(?:\.(?P<collection>\w+))?`")
-_ADMIN = "administrator"
+#: Has every right on the databases.
+ADMINISTRATOR = "administrator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def broker_users(broker: BrokerAddress, vhost: str) -> Iterator[dict[str, str]]:
 
 @contextmanager
 def database_users(folder: Path) -> Iterator[dict[str, str]]:
-    """A replica set that demands passwords, and its URL for each documented user."""
+    """A replica set that demands passwords, and its URL for each documented user and for all."""
     mongodb.ensure_runs()
     key = folder / "key"
     folder.mkdir()
@@ -110,14 +111,17 @@ def _users_of(host: str) -> dict[str, str]:
     assert led, "the replica set has no primary"
     password = secrets.token_hex()
     # The first user may be created from the same machine; from then on passwords are required.
-    mongodb.command(host, "createUser", _ADMIN, pwd=password, roles=["root"])
-    with pymongo.MongoClient[dict[str, Any]](_url(host, _ADMIN, password), timeoutMS=30_000) as it:
+    mongodb.command(host, "createUser", ADMINISTRATOR, pwd=password, roles=["root"])
+    with pymongo.MongoClient[dict[str, Any]](
+        _url(host, ADMINISTRATOR, password), timeoutMS=30_000
+    ) as it:
         urls = {
             user: _url(host, user, _created(it, user, rights))
             for user, rights in database_rights().items()
         }
-        for user, password in _supplied(it):
-            urls[user] = _url(host, user, password)
+        urls[ADMINISTRATOR] = _url(host, ADMINISTRATOR, password)
+        for user, own in _supplied(it):
+            urls[user] = _url(host, user, own)
         return urls
 
 

@@ -29,10 +29,10 @@ async def test_each_kind_of_change_is_delivered_once(
     running: Running,
     owner: Client,
     receiver: Receiver,
-    mongo_admin: pymongo.MongoClient[dict[str, Any]],
+    databases: pymongo.MongoClient[dict[str, Any]],
 ) -> None:
     registers = Registers(companies=COMPANIES)
-    register = mongo_admin[running.names.register]
+    register = databases[running.names.register]
     async with serving(registers) as served:
         with syncing(running, served, "sync") as first:
             assert await asyncio.to_thread(

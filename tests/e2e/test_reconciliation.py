@@ -3,10 +3,7 @@
 from typing import Any
 
 import aiohttp
-import numpy as np
-import pandas as pd  # type: ignore[import-untyped]  # (no stubs)
 import pytest
-from reconciler import reconcile  # type: ignore[import-untyped]  # (no stubs)
 
 from tests.builders.reconciliation import conforms
 from tests.e2e.conftest import Running
@@ -28,13 +25,16 @@ CUSTOMERS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _older_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`reconciler` 0.2.2 marks a row without candidates with a name that NumPy 2 has dropped."""
+def test_a_table_is_reconciled_and_unknown_customers_match_nothing(
+    running: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Only here: their import takes seconds in each process of a run.
+    import numpy as np
+    import pandas as pd  # type: ignore[import-untyped]  # (no stubs)
+    from reconciler import reconcile  # type: ignore[import-untyped]  # (no stubs)
+
+    # `reconciler` 0.2.2 marks a row without candidates with a name that NumPy 2 has dropped.
     monkeypatch.setattr(np, "NaN", np.nan, raising=False)
-
-
-def test_a_table_is_reconciled_and_unknown_customers_match_nothing(running: Running) -> None:
     table = pd.DataFrame(CUSTOMERS, columns=["customer", "postal", "vat"])
 
     found = reconcile(

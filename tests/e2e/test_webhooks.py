@@ -91,11 +91,11 @@ async def test_waiting_deliveries_of_a_removed_company_are_cancelled_and_deleted
     receiver: Receiver,
     register: Register,
     running: Running,
-    mongo_admin: pymongo.MongoClient[dict[str, Any]],
+    databases: pymongo.MongoClient[dict[str, Any]],
 ) -> None:
     number = "310999970"
     webhook = await owner.subscribe(receiver, "/slow", filter={"companies": [f"no:{number}"]})
-    stored = mongo_admin[running.names.webhooks]["events"]
+    stored = databases[running.names.webhooks]["events"]
     about_it = {"company": f"no:{number}"}
     gate = asyncio.Event()
 
