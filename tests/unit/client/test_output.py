@@ -11,7 +11,7 @@ from rich.console import Console
 from company_registry import Company
 from company_registry.cli.batches import Result, cells, header
 from company_registry.cli.companies import Include
-from company_registry.cli.output import Column, Row, as_json, print_rows
+from company_registry.cli.output import Column, Row, as_json, print_rows, printable
 from company_registry.spreadsheets import harmless
 from tests.builders.answers import a_found_company, a_summary
 
@@ -80,6 +80,10 @@ def test_json_escapes_what_acts_on_a_terminal_and_keeps_its_value() -> None:
     assert text.isprintable()
     assert json.loads(text) == {"name": HOSTILE, "city": "Århus 😀"}
     assert "Århus 😀" in text
+
+
+def test_printable_text_has_no_line_ends() -> None:
+    assert printable("a\r\nb\x1b[2J") == "a  b [2J"
 
 
 # The cells of a batch
