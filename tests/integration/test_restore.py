@@ -26,6 +26,8 @@ pytestmark = pytest.mark.integration
 
 COMPANY, REMOVED, FOUNDED = "310345679", "310345806", "310999911"
 RETENTION = timedelta(days=30)
+#: By which `restored` skips unless told otherwise: events of both registers may have any number.
+SKIPPED = 1_000_000
 
 
 Dump = dict[str, list[dict[str, Any]]]
@@ -108,7 +110,7 @@ async def test_what_is_given_out_after_a_restore_is_new(
     assert told["id"] != lost["id"]
     assert told["revision"] > lost["revision"]
     assert founded_again["revision"] > founded["revision"]
-    assert position > lost_position
+    assert position > lost_position + SKIPPED // 2
     assert f"no:{REMOVED}" not in {company["_id"] for company in stored["companies"]}
 
 
@@ -131,4 +133,4 @@ async def test_a_reloaded_register_continues_above_the_positions_of_the_lost_one
 
     assert told["revision"] > lost["revision"]
     assert told["id"] != lost["id"]
-    assert position > lost_position
+    assert position > lost_position + SKIPPED // 2
