@@ -511,7 +511,7 @@ async def test_a_webhook_is_created_and_updated_by_what_is_given(shell: Shell) -
     shell.answers["/api/webhooks"] = [
         a_webhook(secret="whsec_1", health=health, filter={"industries": ["62", "41.2"]})
     ]
-    shell.answers["/api/webhooks/wh_1"] = [WEBHOOK] * 3
+    shell.answers["/api/webhooks/wh_1"] = [WEBHOOK] * 4
     shell.answers["/api/webhooks/wh_1/deliveries"] = [{"deliveries": []}]
     shell.answers["/api/webhooks/wh_1/test"] = [{"delivery_id": "d1"}]
     (shell.home / "companies.txt").write_text("dk:12345674\n\ndk:12345682\n")
@@ -525,6 +525,7 @@ async def test_a_webhook_is_created_and_updated_by_what_is_given(shell: Shell) -
     refused = await shell.run(*CREATE, "--header", "X-Tenant")
     shown = await shell.run("webhooks", "show", "wh_1")
     tested = await shell.run("webhooks", "test", "wh_1")
+    await shell.run("webhooks", "delete", "wh_1", "--yes")
 
     companies = ["dk:12345674", "dk:12345682"]
     assert shell.bodies[:3] == [
@@ -546,6 +547,7 @@ async def test_a_webhook_is_created_and_updated_by_what_is_given(shell: Shell) -
         {"filter": {"forms": [], "fields": ["name"]}},
     ]
     assert (WEBHOOK["url"] in shown.stdout, "d1" in tested.output) == (True, True)
+    assert shell.requests[-1].method == "DELETE"
     for part in ("Secret\twhsec_1", "62, 41.2", "1 succeeded, 2 failed in 24 h"):
         assert part in created.stdout
     assert (refused.exit_code, refused.stdout) == (2, "")

@@ -16,6 +16,7 @@ from company_registry import (
     Forbidden,
     InvalidResponse,
     Lookup,
+    NoResponse,
     Retries,
 )
 from company_registry.http import Outcome, Response, Unanswered
@@ -242,6 +243,11 @@ def test_catching_up_ends_at_the_page_with_no_more_and_never_waits() -> None:
 
     assert take(transport, 9, until_now=True) == ["e1"]
     assert queries(transport, "wait") == [None, None]
+
+
+def test_catching_up_with_a_service_that_stays_away_is_an_error_after_the_retries() -> None:
+    with pytest.raises(NoResponse):
+        list(FakeTransport([AWAY] * 2).iterate(events(Retries(attempts=2), until_now=True)))
 
 
 def test_an_endless_reader_names_each_failure_and_is_held_only_by_a_service_that_answers() -> None:
