@@ -8,6 +8,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
+import orjson
 import pytest
 from hypothesis import assume, settings
 from requests import Session
@@ -17,7 +18,7 @@ from common.mongo import connected, database
 from gateway.access.clients import Caller
 from gateway.access.keys import Rate
 from gateway.problems import CompanyNotFound
-from tests.builders.openapi import DOCUMENT, operations
+from tests.builders.openapi import DOCUMENT, example, operations
 from tests.fakes.gateway import FakeLookups
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhook_registry import World
@@ -29,13 +30,17 @@ UNLIMITED = Rate(10**8, 60)
 Served = tuple[str, dict[str, str]]
 
 
+A_GROUP = LookupReply(body=orjson.dumps(example("GroupAnswer")), tag="", vat="12345674")
+
+
 class FoundOrNot(FakeLookups):
     """Finds a company for every other length of the term."""
 
     async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
         if len(request.questions[0].term) % 2:
             raise CompanyNotFound("no company matches")
-        return await super().look_up(request, caller=caller)
+        found = await super().look_up(request, caller=caller)
+        return found if request.group_levels is None else A_GROUP
 
 
 @pytest.fixture(scope="module")

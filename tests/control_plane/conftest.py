@@ -14,7 +14,7 @@ from tests.control_plane.plane import BUILT, ControlPlane
 @pytest.fixture(scope="session")
 def plane() -> Iterator[ControlPlane]:
     if not (BUILT / "built").exists():
-        pytest.skip("there is no control plane: `make k8s` builds one, which takes 10 to 30 minutes")
+        pytest.skip("there is no control plane: `make k8s` builds one in 10 to 30 minutes")
     with folder_of_servers() as folder:
         made = ControlPlane(folder / "kubernetes")
         made.begin()

@@ -3,14 +3,17 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from common.contracts.company import CompanyKey
+from common.mongo import Database
 from ingest.changes import apply
 from ingest.changes.company_plans import plan_companies
 from ingest.changes.states import ApplyContext, Conflict, Plan
 from ingest.changes.transaction import StoredRegisterWriter
+from ingest.commands import main
 from ingest.loading.load import NotWhole, Piece, WrongSource
 from ingest.loading.stores import FileOrigin
 from ingest.records.records import CompanyRecord, FileBroken, Rejected, SourceVersion, Stored
@@ -244,6 +247,31 @@ async def test_a_plan_is_made_again_after_each_conflict_up_to_the_last(
         with pytest.raises(Conflict, match="3 times in a row"):
             await store.load(a_company_record())
     assert await store.is_loaded() is (conflicts < 3)
+
+
+async def test_an_import_says_that_another_process_writes(
+    register_db: Database,
+    mongo_url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As for a minute after a process was killed in a transaction."""
+
+    async def contested(_writer: StoredRegisterWriter, _plan: Plan) -> None:
+        raise Conflict
+
+    monkeypatch.setattr(apply, "TRIES", 2)
+    monkeypatch.setattr(StoredRegisterWriter, "write", contested)
+    monkeypatch.setenv("MONGO_URL", mongo_url)
+    monkeypatch.setenv("REGISTER_DB", register_db.name)
+    file = tmp_path / "entity.json"
+    file.write_text('{"organisasjonsnummer": "310999989", "navn": "PRØVEN AS"}')
+
+    with pytest.raises(SystemExit, match="4"):
+        await asyncio.to_thread(main, ["import", "no-enheter", str(file)])
+
+    assert "another process writes them; run the command again later" in capsys.readouterr().err
 
 
 async def test_a_file_without_a_valid_record_is_of_another_source(store: Loader) -> None:

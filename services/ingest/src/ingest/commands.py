@@ -20,6 +20,7 @@ from common.runtime import logs
 from common.runtime.service import chosen_command, exporting_spans, run
 from common.runtime.settings import load
 from ingest.app import Chains, Registers, build, connect, holder_of_leases, report_registers
+from ingest.changes.states import Conflict
 from ingest.following.passes import Outcome
 from ingest.import_commands import (
     MISUSED,
@@ -159,6 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             status = asyncio.run(_command(chosen, load(CommandSettings)))
     except Unavailable as outage:
         say(f"{outage}; run the command again later; it continues where it stopped")
+        status = UNAVAILABLE
+    except Conflict as conflict:
+        say(f"{conflict}: another process writes them; run the command again later")
         status = UNAVAILABLE
     except IndexConflict as conflict:
         say(str(conflict))

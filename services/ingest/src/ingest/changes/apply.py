@@ -20,8 +20,9 @@ from ingest.records.records import (
     UnitRecord,
 )
 
-#: Maximum attempts to plan and write while concurrent writers change the base state.
-TRIES = 40
+#: Maximum attempts to plan and write while concurrent writers change the base state: in 70 s, since
+#: MongoDB keeps the transaction of a killed process for 60 s.
+TRIES = 100
 
 
 @dataclass(frozen=True, slots=True)
