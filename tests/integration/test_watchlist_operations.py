@@ -12,6 +12,7 @@ from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.watchlists import WatchedQuery
 from common.contracts.webhook_api import Operation, WebhookReply
 from common.mongo import Database
+from gateway.webhooks import parse_watched
 from tests.builders.webhooks import NOON, OTHER_OWNER, OWNER, a_call, a_draft, a_request
 from tests.fakes.webhook_registry import World
 from webhook_store import watchlists
@@ -213,7 +214,7 @@ async def test_companies_are_listed_in_pages(world: World, watchlist_id: str) ->
     pages: list[list[str]] = []
     after = None
     while not pages or after is not None:
-        query = WatchedQuery(limit=2, after=after)
+        query = parse_watched({"limit": ["2"], **({} if after is None else {"after": [after]})})
         page = read(
             await world.do(Operation.LIST_WATCHED, watchlist_id=watchlist_id, watched=query)
         )
@@ -221,6 +222,30 @@ async def test_companies_are_listed_in_pages(world: World, watchlist_id: str) ->
         pages.append(page["companies"])
 
     assert pages == [[A, B], [C]]
+
+
+async def test_no_page_follows_one_from_before_a_replacement(
+    world: World, watchlist_id: str
+) -> None:
+    await change(world, watchlist_id, add=[C, B, A])
+    first = read(
+        await world.do(
+            Operation.LIST_WATCHED, watchlist_id=watchlist_id, watched=WatchedQuery(limit=1)
+        )
+    )
+    query = parse_watched({"after": [first["cursor"]]})
+
+    await change(world, watchlist_id, remove=[B])
+    after_change = await world.do(Operation.LIST_WATCHED, watchlist_id=watchlist_id, watched=query)
+    await world.do(
+        Operation.REPLACE_WATCHED,
+        watchlist_id=watchlist_id,
+        body=orjson.dumps({"companies": [B, C]}),
+    )
+    failure = await world.refused(Operation.LIST_WATCHED, watchlist_id=watchlist_id, watched=query)
+
+    assert read(after_change)["companies"] == [C]
+    assert (failure.code, failure.errors[0].parameter) == (FailureCode.INVALID_PARAMETER, "after")
 
 
 @pytest.mark.parametrize(

@@ -182,13 +182,22 @@ class Members:
                 lists[company].append(watchlist_id)
         return {company: tuple(found) for company, found in lists.items()}
 
-    async def page(self, watchlist_id: str, query: WatchedQuery) -> WatchedCompanies:
-        """Returns a page of a list's companies, in the order of their keys."""
+    async def page(self, watchlist_id: str, query: WatchedQuery) -> WatchedCompanies | None:
+        """Returns a page of a list's companies, in the order of their keys.
+
+        Returns None if the list was replaced since the page before.
+        """
         async with self._snapshot() as session:
             limit = query.limit + 1
             found = await self._read(watchlist_id, session, after=query.after, limit=limit)
+            stored = await self._lists.find_one(
+                {"_id": watchlist_id}, {"replaced": 1}, session=session
+            )
+        replaced = (stored or {}).get("replaced", 0)
+        if query.replaced not in (None, replaced):
+            return None
         page = found[: query.limit]
-        cursor = page[-1] if len(found) > query.limit else None
+        cursor = f"{page[-1]}~{replaced}" if len(found) > query.limit else None
         return WatchedCompanies(companies=tuple(page), cursor=cursor)
 
     async def all(self, watchlist_id: str) -> set[CompanyKey]:
@@ -224,12 +233,16 @@ class Members:
         add: Collection[CompanyKey],
         remove: Collection[CompanyKey],
         at: datetime,
+        is_replacement: bool = False,
     ) -> int | None:
         """Removes companies of a list and adds others that it has not, all at once to readers.
 
-        If more than `MAX_AT_ONCE` are removed, which one transaction may not hold, the others are
-        removed before. Returns the size of the list; None if the list does not exist any more.
+        After a replacement no page follows one from before it. If more than `MAX_AT_ONCE` are
+        removed, which one transaction may not hold, the others are removed before. Returns the size
+        of the list; None if the list does not exist any more.
         """
+
+        replaced = {"$inc": {"replaced": 1}} if is_replacement else {}
 
         async def changed(session: AsyncClientSession) -> int | None:
             await self.remove(watchlist.id, remove, session)
@@ -237,7 +250,7 @@ class Members:
             size = await self._members.count_documents({"list": watchlist.id}, session=session)
             result = await self._lists.update_one(
                 {"_id": watchlist.id, "owner": watchlist.owner},
-                {"$set": {"size": size, "updated_at": at}},
+                {"$set": {"size": size, "updated_at": at}, **replaced},
                 session=session,
             )
             if result.matched_count:

@@ -1,5 +1,6 @@
 """Webhooks over HTTP: each method and path is one operation of the registry."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -78,11 +79,15 @@ def _list_position(value: str) -> ListPosition:
         raise Invalid("must be the cursor of an earlier answer") from None
 
 
-def _company(value: str) -> CompanyKey:
-    key = CompanyKey.read(value)
-    if key is None:
+_WATCHED_CURSOR = re.compile(r"([^~]+)(?:~([0-9]{1,9}))?")
+
+
+def _watched_position(value: str) -> tuple[CompanyKey, int | None]:
+    cursor = _WATCHED_CURSOR.fullmatch(value)
+    key = None if cursor is None else CompanyKey.read(cursor[1])
+    if cursor is None or key is None:
         raise Invalid("must be the cursor of an earlier answer")
-    return key
+    return key, int(cursor[2]) if cursor[2] else None
 
 
 class _DeliveriesQuery(Query):
@@ -99,7 +104,7 @@ class _DeliveriesQuery(Query):
 
 class _WatchedQuery(Query):
     limit: Annotated[int, number(1, MAX_CHANGED)] = DEFAULT_WATCHED
-    after: Annotated[CompanyKey | None, once(_company)] = None
+    after: Annotated[tuple[CompanyKey, int | None], once(_watched_position)] | None = None
 
 
 def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
@@ -109,7 +114,9 @@ def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
 
 def parse_watched(parameters: Parameters) -> WatchedQuery:
     """Returns the selection of a watchlist's companies; raises InvalidParameter."""
-    return WatchedQuery(**dict(_WatchedQuery.parse(parameters)))
+    query = _WatchedQuery.parse(parameters)
+    after, replaced = query.after or (None, None)
+    return WatchedQuery(limit=query.limit, after=after, replaced=replaced)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from webhook_registry.replies import (
     OK,
     WATCHLIST_NOT_FOUND,
     Rejected,
+    invalid_parameter,
     rendered,
     reply,
     watchlist_in_use,
@@ -218,7 +219,10 @@ class WatchedOperations:
     async def list(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with a page of companies, in the order of their keys."""
         watchlist = await owned_watchlist(self.lists, request)
-        return reply(OK, await self.members.page(watchlist.id, request.watched))
+        page = await self.members.page(watchlist.id, request.watched)
+        if page is None:
+            raise invalid_parameter("after", "the list was replaced since; begin again without it")
+        return reply(OK, page)
 
     async def change(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with the effect of adding and removing companies."""
@@ -246,10 +250,16 @@ class WatchedOperations:
             present = await self.members.all(watchlist.id)
             removed = tuple(sorted(present.difference(companies)))
             changes = WatchedChanges(companies, removed)
-            return reply(OK, await self._apply(watchlist, changes, present))
+            result = await self._apply(watchlist, changes, present, is_replacement=True)
+            return reply(OK, result)
 
     async def _apply(
-        self, watchlist: Watchlist, changes: WatchedChanges, present: set[CompanyKey]
+        self,
+        watchlist: Watchlist,
+        changes: WatchedChanges,
+        present: set[CompanyKey],
+        *,
+        is_replacement: bool = False,
     ) -> WatchlistChange:
         new = [company for company in changes.add if company not in present]
         unknown = await self.register.unknown(new) if new else set()
@@ -258,7 +268,13 @@ class WatchedOperations:
         await self._check_limits(watchlist, len(added) - len(removed))
         size: int | None = watchlist.size
         if added or removed:
-            size = await self.members.change(watchlist, add=added, remove=removed, at=self.now())
+            size = await self.members.change(
+                watchlist,
+                add=added,
+                remove=removed,
+                at=self.now(),
+                is_replacement=is_replacement,
+            )
             if size is None:
                 raise Rejected(WATCHLIST_NOT_FOUND)
         return WatchlistChange(

@@ -41,6 +41,8 @@ class WatchedQuery(Contract):
     limit: int = Field(default=DEFAULT_WATCHED, ge=1, le=MAX_CHANGED)
     #: The last company of the previous page.
     after: CompanyKeyText | None = None
+    #: How often the list had been replaced then; None from an earlier release.
+    replaced: int | None = None
 
 
 class WatchedCompanies(Contract):
