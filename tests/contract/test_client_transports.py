@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import sys
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
@@ -209,6 +210,25 @@ def test_a_transport_of_the_callers_own_needs_no_network() -> None:
         [webhook] = client.list_webhooks()
 
     assert webhook.id == "wh_1"
+
+
+async def test_an_asynchronous_request_searches_for_no_module(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[str] = []
+
+    class Recorder:
+        def find_spec(self, name: str, *_: Any) -> None:
+            searched.append(name)
+
+    server.behaviours = [responding(LISTING)] * 2
+    async with AsyncClient(server.url) as client:
+        await client.list_webhooks()
+        monkeypatch.setattr(sys, "meta_path", [Recorder(), *sys.meta_path])
+
+        await client.list_webhooks()
+
+    assert not searched
 
 
 @pytest.mark.parametrize(
