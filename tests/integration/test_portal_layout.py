@@ -4,13 +4,13 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
-from playwright.async_api import Browser
+from playwright.async_api import Browser, expect
 
 from tests.browsing import chromium
+from tests.browsing.portal import PHONE, opened
 from tests.browsing.portal import Portal as Window
-from tests.browsing.portal import opened
-from tests.builders.answers import a_found_company
-from tests.fakes.portal import KEY, Portal
+from tests.builders.answers import a_found_company, a_webhook
+from tests.fakes.portal import KEY, ME, Portal
 from tests.fakes.portal import portal as a_portal
 
 pytestmark = pytest.mark.integration
@@ -61,3 +61,44 @@ async def test_three_companies_are_above_the_fold(portal: Portal, window: Window
     third = await window.page.locator("tbody tr").nth(2).bounding_box()
     assert third is not None
     assert third["y"] + third["height"] <= 900
+
+
+async def test_a_menu_is_one_row_on_a_phone_and_shows_the_open_page(
+    portal: Portal, window: Window
+) -> None:
+    await window.page.set_viewport_size(PHONE)
+
+    await window.go("/key")
+
+    links = window.page.get_by_role("navigation", name="Main").get_by_role("link")
+    tops = await links.evaluate_all("links => links.map(each => each.getBoundingClientRect().top)")
+    assert len(tops) == 7
+    assert len(set(tops)) == 1
+    await expect(links.last).to_be_in_viewport(ratio=1)
+    assert await window.overflow(narrowest=True) == 0
+
+
+async def test_the_name_of_a_key_is_cut_only_where_there_is_no_room(
+    portal: Portal, window: Window
+) -> None:
+    portal.api.give("/api/me", {**ME, "owner": "Prøvefabrikken"})
+    await window.sign_out()
+    await window.sign_in(KEY)
+    name = window.page.get_by_text("Prøvefabrikken · tests")
+
+    widths = await name.evaluate("each => [each.scrollWidth, each.clientWidth]")
+
+    assert widths[0] == widths[1]
+
+
+async def test_cards_beside_each_other_have_one_height(portal: Portal, window: Window) -> None:
+    portal.api.give("/api/webhooks/wh_1", a_webhook(headers=[f"X-{each}" for each in range(9)]))
+    portal.api.give("/api/webhooks/wh_1/deliveries", {"deliveries": []})
+
+    await window.go("/webhooks/wh_1")
+
+    heights = await window.page.locator(".columns > .card").evaluate_all(
+        "cards => cards.map(each => each.getBoundingClientRect().height)"
+    )
+    assert len(heights) == 2
+    assert heights[0] == heights[1]

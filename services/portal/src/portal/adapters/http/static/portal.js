@@ -1,4 +1,4 @@
-// On every page: the time zone, in which the portal writes times, and buttons that copy.
+// On every page: the time zone, in which the portal writes times, buttons that copy, and the menu.
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
 const secure = location.protocol === "https:" ? "; Secure" : "";
@@ -25,3 +25,8 @@ export function offerCopies(root) {
 }
 
 offerCopies(document);
+
+// On a phone the menu is a row that scrolls: it begins with the page that is open.
+const menu = document.querySelector(".top nav ul");
+const current = menu?.querySelector("[aria-current]");
+if (current) menu.scrollLeft = current.offsetLeft - (menu.clientWidth - current.offsetWidth) / 2;
