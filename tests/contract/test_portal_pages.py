@@ -139,6 +139,12 @@ GONE = an_event(
 )
 ELSEWHERE = "a Danish registration number is 8 digits; this is a Norwegian one: give country=no"
 
+
+def a_delivery(**fields: Any) -> dict[str, Any]:
+    names = {"delivery_id": "d1", "event_id": "e1", "event_type": "webhook.test"}
+    return {**names, "body": "{}", "attempts": [], **fields}
+
+
 SHOWN: dict[str, tuple[dict[str, tuple[int, Any]], str, int, list[str], list[str]]] = {
     "a word of many names": (
         {
@@ -291,6 +297,27 @@ SHOWN: dict[str, tuple[dict[str, tuple[int, Any]], str, int, list[str], list[str
         ["The first 1 of 6,500; the API"],
         [],
     ),
+    "a webhook without a description": (
+        {"/api/webhooks": (200, {"webhooks": [a_webhook()]})},
+        "/webhooks",
+        200,
+        [">https://example.com/hooks</a>"],
+        ["https://example.com/hooks</span>"],
+    ),
+    "a delivery that succeeded": (
+        {f"{HOOK}/deliveries/d1": (200, a_delivery(status="succeeded"))},
+        "/webhooks/wh_1/deliveries/d1",
+        200,
+        [">Send again</button>"],
+        ["Retry now"],
+    ),
+    "a delivery that failed": (
+        {f"{HOOK}/deliveries/d1": (200, a_delivery(status="failed"))},
+        "/webhooks/wh_1/deliveries/d1",
+        200,
+        [">Retry now</button>"],
+        ["Send again"],
+    ),
     "a change of a long list": (
         {"/api/events": (200, a_page(an_event("e1", data={"changes": [PARTIAL]})))},
         "/events",
@@ -397,14 +424,7 @@ LIST_OF_OTHERS = {
 CHANGED = {"company": None, "changes": [{"field": HOSTILE, "old": HOSTILE, "new": HOSTILE}]}
 EVENT = an_event(HOSTILE, type="company.updated", country="dk", vat="12345674", data=CHANGED)
 ATTEMPT = an_attempt(attempted_at=AT, error=HOSTILE, event_type=HOSTILE)
-DELIVERY = {
-    "delivery_id": "d1",
-    "event_id": "e1",
-    "event_type": "webhook.test",
-    "status": "pending",
-    "body": f'{{"a": "{SCRIPT}{HOSTILE}"',
-    "attempts": [],
-}
+DELIVERY = a_delivery(status="pending", body=f'{{"a": "{SCRIPT}{HOSTILE}"')
 ANSWERS: dict[str, Any] = {
     "/api/me": {**ME, "name": HOSTILE, "owner": HOSTILE},
     "/api": COMPANY_OF_OTHERS,

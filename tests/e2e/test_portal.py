@@ -218,7 +218,7 @@ async def test_a_subscriber_sees_a_change_live_and_its_delivery_and_retries_it(
     await portal.go(f"{webhook}/deliveries")
     await portal.page.locator("tbody td a").first.click()
     await expect(portal.page.locator("#body-text")).to_contain_text('"NYE PRØVEPORTALEN AS"')
-    await portal.press("Retry now")
+    await portal.press("Send again")
     await receiver.next("/portal", number=2)
     await expect(portal.page.locator("#progress")).to_contain_text("The attempt succeeded")
     await expect(portal.page.locator(".timeline .succeeded")).to_have_count(2)
