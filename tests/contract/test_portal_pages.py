@@ -319,11 +319,16 @@ SHOWN: dict[str, tuple[dict[str, tuple[int, Any]], str, int, list[str], list[str
         ["Send again"],
     ),
     "a change of a long list": (
-        {"/api/events": (200, a_page(an_event("e1", data={"changes": [PARTIAL]})))},
+        {
+            "/api/events": (
+                200,
+                a_page(an_event(type="company.updated", data={"changes": [PARTIAL]})),
+            )
+        },
         "/events",
         200,
-        ["only what differs"],
-        [],
+        ["only what differs", "0088:5790000000005", ">added</span>", "<strong>Einvoicing changed<"],
+        [">removed</span>"],
     ),
     "production units": (
         {

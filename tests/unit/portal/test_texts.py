@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from multidict import MultiDict
 
-from company_registry import Webhook, WebhookFilter
+from company_registry import Event, Webhook, WebhookFilter
 from company_registry.errors import FieldError, problem_error
 from company_registry.watchlist_models import WatchlistChange
 from portal.domain import facts
@@ -20,8 +20,16 @@ from portal.domain.pasted import (
     readings_of,
 )
 from portal.domain.webhooks import EventFilter, arrivals, form_of, read_filter, read_form
-from portal.domain.wording import detail, effect, faults, sentence, without_members
-from tests.builders.answers import a_webhook
+from portal.domain.wording import (
+    detail,
+    difference,
+    effect,
+    faults,
+    happening,
+    sentence,
+    without_members,
+)
+from tests.builders.answers import a_webhook, an_event
 
 BOTH, DK, NO = ("dk", "no"), ("dk",), ("no",)
 
@@ -366,3 +374,56 @@ def test_a_change_of_a_watchlist_is_described_in_words(
     counts = {"added": 0, "present": 0, "removed": 0, "size": 1}
 
     assert effect(WatchlistChange.model_validate(counts | change)) == said
+
+
+@pytest.mark.parametrize(
+    "type_, fields, heading",
+    [
+        ("company.updated", ["name"], "Name changed"),
+        (
+            "company.updated",
+            ["address.street", "address.city", "phone"],
+            "Address and phone changed",
+        ),
+        (
+            "company.updated",
+            ["trade_names", "phone", "email"],
+            "Trade names, phone and email changed",
+        ),
+        ("company.updated", list("abcd"), "A, b and 2 other fields changed"),
+        ("company.updated", [], "Company changed"),
+        ("owners.changed", ["owners"], "Owners changed"),
+        ("company.moved", [], "Company.moved"),
+    ],
+)
+def test_an_event_has_a_heading_in_words(type_: str, fields: list[str], heading: str) -> None:
+    data = {"changes": [{"field": name} for name in fields]}
+
+    event = Event.model_validate(an_event(type=type_, data=data))
+
+    assert happening(event) == heading
+
+
+def test_entries_of_a_changed_list_are_marked_by_what_they_are() -> None:
+    company = {"name": "Ejer ApS", "vat": "12345682", "role": "owner"}
+    others = [company, {"name": "Carla Prøve", "vat": None}, "Alfa"]
+
+    marks = {
+        "as before": difference(company, others),
+        "renamed": difference({**company, "name": "Ny Ejer ApS"}, others),
+        "with another share": difference({"name": "Carla Prøve", "share": "50"}, others),
+        "a namesake with a number": difference({"name": "Carla Prøve", "vat": "1"}, others),
+        "another text": difference("Beta", others),
+        "of an unknown list": difference(company, None),
+        "of an empty list": difference(company, []),
+    }
+
+    assert marks == {
+        "as before": "",
+        "renamed": "changed",
+        "with another share": "changed",
+        "a namesake with a number": "missing",
+        "another text": "missing",
+        "of an unknown list": "",
+        "of an empty list": "missing",
+    }

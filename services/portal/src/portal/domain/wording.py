@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
+from company_registry import Event
 from company_registry.errors import ApiError, CompanyRemoved, FieldError
 from company_registry.watchlist_models import WatchlistChange
 
@@ -64,6 +65,27 @@ _CAUSES: Final = {
     "owner": "By you or a colleague",
     "operator": "By the operator of this service",
 }
+
+#: Headings of events by their types; that of a changed company names its fields.
+_HAPPENINGS: Final = {
+    "company.created": "New company",
+    "company.status_changed": "Status changed",
+    "company.removed": "Company removed",
+    "owners.changed": "Owners changed",
+    "production_unit.created": "New production unit",
+    "production_unit.updated": "Production unit changed",
+    "production_unit.ended": "Production unit ended",
+    "einvoicing.changed": "E-invoicing changed",
+    "webhook.test": "Test of a webhook",
+    "webhook.failing": "A webhook fails",
+    "webhook.disabled": "A webhook was disabled",
+}
+
+#: Changed fields that a heading names.
+_HEADED: Final = 3
+
+#: Members that say which company, person or entry an entry of a list is, the surest first.
+_IDENTITIES: Final = ("vat", "identifier", "number", "name")
 
 #: Unknown companies that a sentence names.
 _NAMED: Final = 5
@@ -127,6 +149,39 @@ def sentence(text: str) -> str:
     plain = text.replace("`", "").strip()
     end = "" if plain.endswith((".", "?", "!")) else "."
     return plain and f"{plain[0].upper()}{plain[1:]}{end}"
+
+
+def happening(event: Event) -> str:
+    """Returns the heading of an event, such as `Name and status changed`."""
+    if event.type != "company.updated":
+        return _HAPPENINGS.get(event.type, sentence(event.type).removesuffix("."))
+    fields = dict.fromkeys(each.field.partition(".")[0] for each in event.data.changes)
+    names = [name.replace("_", " ") for name in fields]
+    if not names:
+        return "Company changed"
+    if len(names) > _HEADED:
+        names = [*names[: _HEADED - 1], f"{len(names) - _HEADED + 1} other fields"]
+    *first, last = names
+    listed = f"{', '.join(first)} and {last}" if first else last
+    return f"{listed[0].upper()}{listed[1:]} changed"
+
+
+def difference(entry: Any, others: Any) -> str:
+    """Returns how an entry of a changed list differs from the list's other version.
+
+    `missing` if that has no such entry, `changed` if it has one with other facts, else empty; also
+    empty if nothing is known of that version.
+    """
+    if not isinstance(others, list | tuple) or entry in others:
+        return ""
+    identity = _identity(entry)
+    return "changed" if identity in map(_identity, others) and identity else "missing"
+
+
+def _identity(entry: Any) -> str:
+    if not isinstance(entry, Mapping):
+        return ""
+    return next((f"{name} {entry[name]}" for name in _IDENTITIES if entry.get(name)), "")
 
 
 def effect(change: WatchlistChange) -> str:

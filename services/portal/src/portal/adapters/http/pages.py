@@ -18,7 +18,7 @@ from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN
 from portal.adapters.http.sessions import CSRF_FIELD, SignedIn, csrf_token, take_notes
 from portal.domain import facts
 from portal.domain.languages import Formats, formats_for
-from portal.domain.wording import cause, without_members
+from portal.domain.wording import cause, difference, happening, without_members
 
 _PACKAGE: Final = "portal.adapters.http"
 
@@ -55,6 +55,8 @@ def templates() -> jinja2.Environment:
         share=_share,
         cause=cause,
         without_members=without_members,
+        happening=happening,
+        difference=difference,
     )
     environment.globals.update(company_path=company_path, terms=facts)
     return environment
