@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,12 +102,12 @@ def written(folder: Path, name: str, rules: Sequence[Rule]) -> str:
     return f"{name}.yaml"
 
 
-def promtool(folder: Path, rules: Sequence[Rule]) -> None:
-    """Tries every alert of the rules, as Prometheus evaluates them."""
+def promtool(folder: Path, rules: Sequence[Rule], alerts: Iterable[str] = CASES) -> None:
+    """Tries alerts of the rules, as Prometheus evaluates them."""
     if shutil.which("promtool") is None:
         install(["prometheus"], why="promtool is missing.")
     result = subprocess.run(
-        ["promtool", "test", "rules", *(written(folder, name, rules) for name in CASES)],
+        ["promtool", "test", "rules", *(written(folder, name, rules) for name in alerts)],
         cwd=folder,
         capture_output=True,
         text=True,
@@ -155,7 +155,10 @@ def test_the_alerts_and_their_series_are_those_of_any_namespace(tmp_path: Path) 
         if rule["targetLabel"] == "part_of"
     }
     text = yaml.safe_dump(documents)
-    promtool(tmp_path, [rule for group in rules["spec"]["groups"] for rule in group["rules"]])
+    rendered = [rule for group in rules["spec"]["groups"] for rule in group["rules"]]
+    # The others have the same expressions; burn rates of days take a minute.
+    assert [rule["expr"].split() for rule in rendered] == [rule["expr"].split() for rule in RULES]
+    promtool(tmp_path, rendered, [name for name in CASES if "slo:" not in ALERTS[name]["expr"]][:9])
     assert added == {
         ("ServiceMonitor", "company-registry", PART_OF),
         ("PodMonitor", "rabbitmq", PART_OF),
