@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,6 @@ from typing import Any, Final
 import httpx
 import jsonschema
 import pytest
-from aiohttp import web
 from mcp import Client, StdioServerParameters
 from mcp.client import session
 from mcp.shared.exceptions import MCPError
@@ -20,7 +19,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIO
 
 from tests.builders.answers import a_found_company, a_problem
 from tests.delivery.waiting import SOON
-from tests.fakes.mcp import DK, Service, agent, served, service
+from tests.fakes.mcp import DK, GROUP, Service, a_link, agent, served, service
 
 COMMAND = str(Path(sys.executable).with_name("company-registry"))
 KEY = "id.secret"
@@ -311,6 +310,12 @@ async def test_a_hostile_name_is_data_on_one_line_without_invisible_letters(api:
     api.answers["/api/vat"] = api.answers["/api"] = a_found_company(
         name=HOSTILE, purpose=HOSTILE * 40, match={"type": "name", "score": 90}
     )
+    api.answers["/api/companies/dk/12345674/group"] = {
+        **GROUP,
+        "companies": [{**one, "name": HOSTILE} for one in GROUP["companies"]],
+        "holders": [{**one, "name": HOSTILE} for one in GROUP["holders"]],
+        "ultimate_owners": [{**one, "name": HOSTILE} for one in GROUP["ultimate_owners"]],
+    }
 
     async with served(api.url) as url, agent(url) as client:
         results = [
@@ -329,80 +334,72 @@ async def test_a_hostile_name_is_data_on_one_line_without_invisible_letters(api:
     assert json.loads(line.removeprefix("company.name: ")).startswith("Alfa ApS company.status")
 
 
-def owning(shares: Mapping[str, Mapping[str, str]]) -> Callable[[web.Request], dict[str, Any]]:
-    """An API with companies by number, and what each owns in percent."""
+async def test_a_group_has_links_in_both_directions_and_ultimate_owners(api: Service) -> None:
+    async with served(api.url) as url, agent(url) as client:
+        result = await client.call_tool("company_group", {"company": "dk:12345674", "levels": 7})
 
-    def link(number: str, share: str) -> dict[str, Any]:
-        return {
-            "vat": number,
-            "name": f"C{number}",
-            "type": "company",
-            "status": "active",
-            "share": {"min": share, "max": share},
-        }
+    alfa = {"owned": "dk:12345674", "owned_name": "Alfa ApS"}
+    beta = {"owner": "dk:12345682", "owner_name": "Beta ApS"}
+    assert result.structured_content == {
+        "id": "dk:12345674",
+        "name": "Alfa ApS",
+        "owners": [
+            {**beta, **alfa, "share": "50 %", "status": "bankrupt"},
+            {
+                "owner": "Anna Testesen",
+                "owner_name": "Anna Testesen",
+                "owned": "dk:12345682",
+                "owned_name": "Beta ApS",
+                "share": "90 %",
+                "role": "EJER",
+            },
+        ],
+        "subsidiaries": [
+            {
+                "owner": "dk:12345674",
+                "owner_name": "Alfa ApS",
+                "owned": "dk:12345755",
+                "owned_name": "Gamma ApS",
+                "status": "ended",
+            }
+        ],
+        "ultimate_owners": [
+            {"owner": "Anna Testesen", "name": "Anna Testesen", "type": "person", "share": "45 %"}
+        ],
+        "complete": True,
+        "circular": False,
+        "shareholders_known": True,
+    }
+    assert [request.query["levels"] for request in api.requests] == ["7"]
 
-    def answer(request: web.Request) -> dict[str, Any]:
-        number = request.query["q"]
-        owners = [link(one, owned[number]) for one, owned in shares.items() if number in owned]
-        subsidiaries = [link(*one) for one in shares.get(number, {}).items()]
-        parts: dict[str, Any] = {"owners": owners, "subsidiaries": subsidiaries}
-        included = {
-            part: value
-            for part, value in parts.items()
-            if part in request.query["include"].split(",")
-        }
-        totals = {f"{part}_total": len(value) for part, value in included.items()}
-        return a_found_company(vat=number, name=f"C{number}", **included, **totals)
 
-    return answer
+CIRCLE: Final = [
+    a_link("12345682", "12345674", "50", circle=True),
+    a_link("12345674", "12345682", "50", circle=True),
+]
 
 
-A, B, C, D = "10000001", "10000002", "10000003", "10000004"
-
-
-async def test_a_group_has_its_levels_and_each_company_is_read_once(api: Service) -> None:
-    # Two paths to D are no circle.
-    api.answers["/api/vat"] = owning({A: {B: "100", C: "60"}, B: {D: "50"}, C: {D: "50"}})
+@pytest.mark.parametrize(
+    "group, arguments, expected",
+    [
+        ({"links": CIRCLE}, {}, {"complete": True, "circular": True}),
+        ({}, {"limit": 1}, {"complete": False, "circular": False}),
+        ({"truncated": True, "ultimate_owners": None}, {}, {"complete": False, "circular": False}),
+    ],
+)
+async def test_a_group_says_whether_it_is_whole_and_has_a_circle(
+    api: Service, group: Any, arguments: Any, expected: Any
+) -> None:
+    api.answers["/api/companies/dk/12345674/group"] = GROUP | group
 
     async with served(api.url) as url, agent(url) as client:
-        below = await client.call_tool("company_group", {"company": f"dk:{A}", "levels": 3})
-        above = await client.call_tool("company_group", {"company": f"dk:{D}", "levels": 3})
-        near = await client.call_tool("company_group", {"company": f"dk:{A}", "levels": 1})
-        few = await client.call_tool("company_group", {"company": f"dk:{A}", "max_companies": 2})
+        result = await client.call_tool("company_group", {"company": "dk:12345674"} | arguments)
 
-    def links(result: CallToolResult, part: str) -> list[tuple[str, str, str]]:
-        assert result.structured_content is not None
-        return [
-            (one["owner"][-1], one["owned"][-1], one["share"])
-            for one in result.structured_content[part]
-        ]
-
-    all_four = [("1", "2", "100 %"), ("1", "3", "60 %"), ("2", "4", "50 %"), ("3", "4", "50 %")]
-    assert links(below, "subsidiaries") == all_four
-    assert sorted(links(above, "owners")) == all_four
-    assert links(near, "subsidiaries") == all_four[:2]
-    assert links(few, "subsidiaries") == all_four[:3]
-    facts = [
-        (each.structured_content["complete"], each.structured_content["circular"])
-        for each in (below, above, near, few)
-        if each.structured_content
-    ]
-    assert facts == [(True, False), (True, False), (False, False), (False, False)]
-    # The first group: A, then B and C, then D.
-    assert [request.query["q"] for request in api.requests[:4]] == [A, B, C, D]
-
-
-async def test_a_circle_of_owners_is_shown_and_not_followed(api: Service) -> None:
-    api.answers["/api/vat"] = owning({A: {B: "100"}, B: {C: "100"}, C: {A: "10"}})
-
-    async with served(api.url) as url, agent(url) as client:
-        result = await client.call_tool("company_group", {"company": f"dk:{A}", "levels": 6})
-
-    assert result.structured_content is not None
-    assert result.structured_content["circular"]
-    assert len(result.structured_content["owners"]) == 3
-    assert len(result.structured_content["subsidiaries"]) == 3
-    assert len(api.requests) == 5
+    shown = result.structured_content
+    assert shown is not None
+    assert {name: shown[name] for name in expected} == expected
+    assert ("ultimate_owners" in shown) == (group.get("ultimate_owners", ()) is not None)
+    assert len(shown["owners"]) == arguments.get("limit", 2)
 
 
 async def test_a_company_of_either_country_is_found_and_the_surer_comes_first(
@@ -425,6 +422,37 @@ async def test_a_company_of_either_country_is_found_and_the_surer_comes_first(
     assert by_name.structured_content["alternatives"][0]["id"] == "no:310345679"
     assert not by_id.is_error
     assert api.requests[-1].query["country"] == "no"
+
+
+async def test_a_company_of_a_former_day_is_found_by_what_it_is_called_now(api: Service) -> None:
+    then = a_found_company(
+        name="Alfa af 1999 ApS", as_of="2026-03-01", known_from="2026-01-02T00:00:00Z"
+    )
+    api.answers["/api/vat"] = lambda request: then if request.query["as_of"] else DK
+
+    async with served(api.url) as url, agent(url) as client:
+        result = await client.call_tool(
+            "lookup_company",
+            {"identifier": "alfa", "country": "dk", "include": ["owners"], "as_of": "2026-03-01"},
+        )
+        refused = await client.call_tool(
+            "lookup_company", {"identifier": "alfa", "as_of": "last year"}
+        )
+
+    assert result.structured_content is not None
+    shown = result.structured_content
+    assert (shown["company"]["name"], shown["as_of"]) == ("Alfa af 1999 ApS", "2026-03-01")
+    assert shown["known_from"] == "2026-01-02T00:00:00Z"
+    found, read = api.requests
+    assert (found.path, "as_of" in found.query) == ("/api", False)
+    assert (read.path, read.query["q"], read.query["as_of"], read.query["include"]) == (
+        "/api/vat",
+        DK["vat"],
+        "2026-03-01",
+        "owners",
+    )
+    assert refused.is_error
+    assert "as_of" in text_of(refused)
 
 
 async def test_a_page_of_another_site_cannot_reach_the_server(api: Service) -> None:

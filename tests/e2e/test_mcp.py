@@ -59,6 +59,8 @@ async def test_an_agent_finds_matches_and_walks_companies(running: Running) -> N
         assert ("dk:12345682", "dk:12345674") in owners
         # The owner's own owner.
         assert any(owned == "dk:12345682" for _owner, owned in owners)
+        ultimate = {one["name"]: one["share"] for one in group["ultimate_owners"]}
+        assert ultimate["Anna Testesen"] == "66.67–90 %"
 
 
 async def test_an_agent_sees_the_change_of_a_company_that_it_watches(

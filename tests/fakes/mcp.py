@@ -45,6 +45,33 @@ EVENT = an_event(
 )
 
 
+def a_link(owner: str, owned: str, share: str | None, **fields: Any) -> dict[str, Any]:
+    interval = None if share is None else {"min": share, "max": share}
+    return {"owner": owner, "owned": owned, "share": interval, "circle": False, **fields}
+
+
+PERSON = {"name": "Anna Testesen", "type": "person", "vat": None}
+#: A person owns a company that owns Alfa, which has a subsidiary.
+GROUP: Mapping[str, Any] = {
+    "country": "dk",
+    "vat": "12345674",
+    "companies": [
+        {"vat": "12345674", "name": "Alfa ApS", "status": "active", "level": 0},
+        {"vat": "12345682", "name": "Beta ApS", "status": "bankrupt", "level": -1},
+        {"vat": "12345755", "name": "Gamma ApS", "status": "ended", "level": 1},
+    ],
+    "holders": [{"id": "12345682/0", **PERSON}],
+    "links": [
+        a_link("12345682", "12345674", "50"),
+        a_link("12345682/0", "12345682", "90", role_text="EJER"),
+        a_link("12345674", "12345755", None),
+    ],
+    "ultimate_owners": [{"owner": "12345682/0", **PERSON, "share": {"min": "45", "max": "45"}}],
+    "truncated": False,
+    "shareholders_known": True,
+}
+
+
 def _search(request: web.Request, _body: Any) -> dict[str, Any]:
     return DK if request.query["country"] == "dk" else NO
 
@@ -81,6 +108,7 @@ USUAL: Mapping[tuple[str, str], Callable[[web.Request, Any], Any]] = {
     ("GET", "/api/suggest"): lambda _request, _body: {"suggestions": [a_summary()]},
     ("GET", "/api/companies"): _find,
     ("GET", "/api/companies/dk/12345674/history"): lambda _request, _body: HISTORY,
+    ("GET", "/api/companies/dk/12345674/group"): lambda _request, _body: GROUP,
     ("POST", "/api/batch"): _batch,
     ("POST", "/api/match"): _match,
     ("GET", "/api/events"): lambda _request, _body: a_page(EVENT, cursor="c2"),

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import date, datetime
 from typing import Annotated, Any, Final
 
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
@@ -142,6 +143,10 @@ class LookupAnswer(Answer):
     production_units_total: int | None = None
     einvoicing: tuple[str, ...] | None = None
     einvoicing_total: int | None = None
+    as_of: date | None = Field(None, description="The day at whose end the company was like this.")
+    known_from: datetime | None = Field(
+        None, description="With as_of: the time from which every change is known."
+    )
     full: dict[str, Any] | None = Field(
         None, description='With detail="full": the company as the API has it.'
     )
@@ -348,5 +353,7 @@ def lookup_answer(
         einvoicing=company.einvoicing
         and tuple(one.identifier for one in company.einvoicing[:MAX_LISTED]),
         einvoicing_total=company.einvoicing_total,
+        as_of=company.as_of,
+        known_from=company.known_from,
         full=company.model_dump(mode="json", by_alias=True, exclude_none=True) if full else None,
     )
