@@ -66,3 +66,45 @@ def an_invalid(parameter: str, message: str, *, code: str = "invalid_parameter")
     """The problem of a request with one invalid parameter, or of a body with an invalid field."""
     errors = [{"parameter": parameter, "message": message}]
     return a_problem(code, detail="the request is invalid", errors=errors)
+
+
+def a_history_entry(**fields: Any) -> Document:
+    return {
+        "time": AT,
+        "dated": False,
+        "type": "owners.changed",
+        "revision": 2,
+        "production_unit": None,
+        "changes": [{"field": "trade_names", "old": [], "new": ["Prøven"], "partial": True}],
+        **fields,
+    }
+
+
+def a_group(**fields: Any) -> Document:
+    """A company, its owner, who has an owner, and an ended subsidiary."""
+    return {
+        "country": "dk",
+        "vat": "12345674",
+        "companies": [
+            {"vat": "12345674", "name": "Prøve ApS", "status": "active", "level": 0},
+            {"vat": "12345682", "name": "Ejer ApS", "status": "active", "level": -1},
+            {"vat": "12345712", "name": "Gammel ApS", "status": "ended", "level": 1},
+        ],
+        "holders": [{"id": "12345682/0", "name": "Carla Prøve", "type": "person", "vat": None}],
+        "links": [
+            {"owner": "12345682", "owned": "12345674", "share": {"min": "50", "max": "66.67"}},
+            {"owner": "12345682/0", "owned": "12345682", "share": {"min": "100", "max": "100"}},
+            {"owner": "12345674", "owned": "12345712"},
+        ],
+        "ultimate_owners": [
+            {
+                "owner": "12345682/0",
+                "name": "Carla Prøve",
+                "type": "person",
+                "share": {"min": "50", "max": "66.67"},
+            }
+        ],
+        "truncated": False,
+        "shareholders_known": True,
+        **fields,
+    }

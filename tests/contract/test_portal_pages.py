@@ -8,6 +8,8 @@ import pytest
 
 from portal.adapters.http.context import Links
 from tests.builders.answers import (
+    a_group,
+    a_history_entry,
     a_page,
     a_summary,
     a_webhook,
@@ -44,6 +46,9 @@ WEBHOOK = a_webhook(secret="whsec_1", created_at=AT, updated_at=AT)
 HOOK = "/api/webhooks/wh_1"
 UNITS = "/api/companies/dk/12345674/production_units"
 NO_UNITS: dict[str, Any] = {"production_units": [], "total": 0, "cursor": None}
+HISTORY = "/api/companies/dk/12345674/history"
+GROUP = "/api/companies/dk/12345674/group"
+NO_HISTORY: dict[str, Any] = {"history": [], "known_from": None, "cursor": None}
 NOT_FOUND = {"code": "company_not_found", "detail": "none"}
 REMOVED = {"code": "company_removed", "detail": "gone", "removed_on": "2026-03-02"}
 
@@ -54,6 +59,7 @@ async def portal() -> AsyncIterator[Portal]:
     async with a_portal() as portal:
         portal.api.give(HOOK, WEBHOOK)
         portal.api.give(UNITS, NO_UNITS)
+        portal.api.give(HISTORY, NO_HISTORY)
         portal.api.give(f"{HOOK}/deliveries", {"deliveries": []})
         await portal.sign_in()
         yield portal
@@ -83,8 +89,6 @@ async def test_a_menu_has_only_what_the_key_may_use(
     [menu] = re.findall(r"<nav aria-label=\"Main\">.*?</nav>", text, re.DOTALL)
     assert re.findall(r">([A-Z]\w+)</a>", menu) == names
     assert ("Subscribe to changes" in company) is ("webhooks" in scopes)
-    read = [path for _, path, _ in portal.api.requests]
-    assert ("History" in company, "/api/events" in read) == ("events" in scopes,) * 2
 
 
 async def test_pages_link_to_the_reference_and_to_where_a_key_comes_from() -> None:
@@ -133,7 +137,6 @@ ONE_OF = {
 }
 EINVOICING = {"identifier": "0088:5790000000005", "scheme": "0088"}
 PARTIAL = {"field": "einvoicing", "old": [], "new": [EINVOICING], "partial": True}
-UNIT = {"number": "1012345670", "name": "Prøve Aarhus", "status": "active"}
 GONE = an_event(
     type="company.removed", country="dk", vat="12345674", data={"company": None, "changes": []}
 )
@@ -267,10 +270,7 @@ SHOWN: dict[str, tuple[dict[str, tuple[int, Any]], str, int, list[str], list[str
         ['href="/companies/dk/12345674"'],
     ),
     "a company": (
-        {
-            "/api/vat": (200, COMPANY),
-            "/api/batch": (200, {"results": [{"problem": {**NOT_FOUND, "status": 404}}]}),
-        },
+        {"/api/vat": (200, COMPANY)},
         "/companies/dk/12345674",
         200,
         [
@@ -282,8 +282,10 @@ SHOWN: dict[str, tuple[dict[str, tuple[int, Any]], str, int, list[str], list[str
             "is fully liable for a limited partnership",
             '<span class="state state-bad">Bankrupt</span>',
             "an administrator has taken over",
+            'href="/companies/dk/12345674/group"',
+            "Nothing is known.",
         ],
-        [],
+        ["Show more"],
     ),
     "a long list": (
         {
@@ -330,21 +332,6 @@ SHOWN: dict[str, tuple[dict[str, tuple[int, Any]], str, int, list[str], list[str
         ["only what differs", "0088:5790000000005", ">added</span>", "<strong>Einvoicing changed<"],
         [">removed</span>"],
     ),
-    "production units": (
-        {
-            "/api/vat": (200, {**COMPANY, "owners": []}),
-            UNITS: (200, {"production_units": [UNIT], "total": 8000, "cursor": "u2"}),
-        },
-        "/companies/dk/12345674?units=u1",
-        200,
-        [
-            "Prøve Aarhus",
-            "1 of 8,000",
-            'href="/companies/dk/12345674?units=u2#units"',
-            "First page",
-        ],
-        [],
-    ),
 }
 
 
@@ -376,17 +363,14 @@ async def test_an_identifier_leads_to_its_company(portal: Portal) -> None:
     assert "Searched as a registration number." in await portal.shown("/key")
 
 
-async def test_pages_that_follow_are_those_of_the_api_and_owners_are_drawn(portal: Portal) -> None:
+async def test_pages_that_follow_are_those_of_the_api(portal: Portal) -> None:
     portal.api.give("/api/vat", COMPANY)
     portal.api.give("/api/suggest", {"suggestions": [], "cursor": None})
-    portal.api.give("/api/batch", {"results": [{"problem": {**NOT_FOUND, "status": 404}}]})
 
-    text = await portal.shown("/companies/dk/12345674?units=u2")
+    await portal.shown("/companies/dk/12345674?units=u2&history=h2")
     await portal.shown("/?q=holding&country=dk&after=c2")
 
-    assert {"after=u2", "after=c2"} <= set(portal.api.queries)
-    [drawing] = re.findall(r"<svg class=\"chain\".*?</svg>", text, re.DOTALL)
-    assert re.findall(r'href="([^"]+)"', drawing) == ["/companies/dk/12345682"]
+    assert {"after=u2", "after=h2", "after=c2", "limit=20"} <= set(portal.api.queries)
 
 
 # Texts of registers and of other users that would be markup, or a link that runs a script
@@ -426,7 +410,10 @@ LIST_OF_OTHERS = {
     "name": HOSTILE,
     "description": HOSTILE,
 }
-CHANGED = {"company": None, "changes": [{"field": HOSTILE, "old": HOSTILE, "new": HOSTILE}]}
+CHANGED: dict[str, Any] = {
+    "company": None,
+    "changes": [{"field": HOSTILE, "old": HOSTILE, "new": HOSTILE}],
+}
 EVENT = an_event(HOSTILE, type="company.updated", country="dk", vat="12345674", data=CHANGED)
 ATTEMPT = an_attempt(attempted_at=AT, error=HOSTILE, event_type=HOSTILE)
 DELIVERY = a_delivery(status="pending", body=f'{{"a": "{SCRIPT}{HOSTILE}"')
@@ -451,6 +438,19 @@ ANSWERS: dict[str, Any] = {
         "total": 2,
         "cursor": HOSTILE,
     },
+    HISTORY: {
+        "history": [{**a_history_entry(), "type": HOSTILE, "changes": CHANGED["changes"]}],
+        "known_from": AT,
+        "cursor": HOSTILE,
+    },
+    GROUP: {
+        **a_group(),
+        "companies": [{**one, "name": HOSTILE} for one in a_group()["companies"]],
+        "holders": [{"id": "12345682/0", "name": HOSTILE, "type": HOSTILE, "vat": None}],
+        "ultimate_owners": [
+            {"owner": "12345682/0", "name": HOSTILE, "type": HOSTILE, "share": None}
+        ],
+    },
     "/api/webhooks": {"webhooks": [HOOK_OF_OTHERS]},
     HOOK: HOOK_OF_OTHERS,
     f"{HOOK}/deliveries": {"deliveries": [ATTEMPT], "cursor": HOSTILE},
@@ -465,6 +465,7 @@ ANSWERS: dict[str, Any] = {
 }
 PAGES = [
     "/companies/dk/12345674",
+    "/companies/dk/12345674/group",
     f"/companies?city={HOSTILE}",
     f"/?country=dk&q={HOSTILE}",
     *("/webhooks", "/webhooks/new", "/webhooks/wh_1", "/webhooks/wh_1/edit"),

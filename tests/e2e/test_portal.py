@@ -194,6 +194,39 @@ async def test_a_company_is_a_page_and_a_document(portal: Portal) -> None:
     assert "<name>Prøvefabrikken ApS</name>" in await document.text()
 
 
+async def test_a_group_is_a_picture_that_scrolls_and_zooms_and_leads_to_its_companies(
+    browser: Browser, portal_url: str, key: str
+) -> None:
+    portal = await opened(browser, portal_url, viewport=PHONE)
+    await portal.sign_in(key)
+    await expect(portal.heading("Find a company")).to_be_visible()
+    await portal.go("/companies/dk/12345674")
+    await portal.press("The whole group on one picture")
+
+    page, frame = portal.page, portal.page.locator(".picture")
+    drawing, own = frame.locator("svg"), frame.locator(".box-self rect")
+    await expect(own).to_be_in_viewport(ratio=0.9)
+    whole = await drawing.bounding_box()
+    await page.get_by_label("50 %", exact=True).check()
+    half = await drawing.bounding_box()
+    assert whole is not None
+    assert half is not None
+    assert half["width"] == pytest.approx(whole["width"] / 2, abs=2)
+    await page.get_by_label("150 %", exact=True).check()
+    await expect(own).to_be_in_viewport(ratio=0.9)
+    hidden = "e => e.querySelector('svg').getBoundingClientRect().width - e.scrollWidth"
+    assert await frame.evaluate(hidden) <= 1
+    await page.get_by_label("Fit", exact=True).check()
+    fitting, box = await drawing.bounding_box(), await frame.bounding_box()
+    assert fitting is not None
+    assert box is not None
+    assert fitting["width"] <= box["width"]
+    await frame.get_by_role("link", name="Prøvefabrikken Holding ApS").focus()
+    await page.keyboard.press("Enter")
+    await expect(portal.heading("Prøvefabrikken Holding ApS")).to_be_visible()
+    assert portal.errors == []
+
+
 async def test_a_subscriber_sees_a_change_live_and_its_delivery_and_retries_it(
     portal: Portal, register: Register, receiver: Receiver
 ) -> None:
@@ -223,7 +256,7 @@ async def test_a_subscriber_sees_a_change_live_and_its_delivery_and_retries_it(
     await expect(portal.page.locator("#progress")).to_contain_text("The attempt succeeded")
     await expect(portal.page.locator(".timeline .succeeded")).to_have_count(2)
     await portal.go(f"/companies/no/{number}")
-    await expect(portal.page.locator("#history ~ .events .event")).not_to_have_count(0)
+    await expect(portal.page.locator("#history ~ .timeline .seen")).not_to_have_count(0)
 
 
 async def test_a_webhook_is_edited_tested_rotated_disabled_enabled_recovered_and_deleted(
@@ -444,6 +477,8 @@ async def test_pages_are_accessible_and_fit_their_window(
     await look("watchlists")
     await portal.go("/companies/dk/12345674")
     await look("company")
+    await portal.go("/companies/dk/12345674/group")
+    await look("group")
     await portal.go("/webhooks/new?company=dk:12345674&name=Prøvefabrikken ApS")
     await portal.page.get_by_label("Families of events").check()
     await portal.page.get_by_role("checkbox", name="company.*").check()

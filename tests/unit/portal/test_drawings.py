@@ -1,74 +1,14 @@
-"""The drawing of a company's owners and their owners, and the plot of a webhook's last day."""
+"""The plot of a webhook's last day."""
 
-import itertools
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from zoneinfo import ZoneInfo
 
-from company_registry import Attempt, Company
-from portal.domain.drawings import BOX_HEIGHT, HOURS, MAX_BOXES, Drawing, Plot, drawing, plot
-from tests.builders.answers import a_found_company, an_attempt
+from company_registry import Attempt
+from portal.domain.drawings import HOURS, Plot, plot
+from tests.builders.answers import an_attempt
 
 NOW = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-
-
-def a_company(vat: str, *owners: dict[str, Any]) -> Company:
-    return Company.model_validate(a_found_company(vat=vat, owners=list(owners)))
-
-
-def owner(vat: str | None = None, **fields: Any) -> dict[str, Any]:
-    type_ = "person" if vat is None else "company"
-    return {"name": f"Owner {vat}", "type": type_, "vat": vat, **fields}
-
-
-def drawn(company: Company, *owners: Company) -> Drawing:
-    """The drawing of a company, of whose owners these are known."""
-    shown = drawing(company, {each.vat: each for each in owners})
-    assert shown is not None
-    return shown
-
-
-def test_a_company_without_owners_has_no_drawing() -> None:
-    assert drawing(a_company("1"), {}) is None
-
-
-def test_owners_stand_to_the_right_each_joined_by_a_line() -> None:
-    shown = drawn(a_company("1", owner("2"), owner()), a_company("2", owner("3")))
-
-    own, *others = shown.boxes
-    assert [box.vat for box in shown.boxes] == ["1", "2", "3", None]
-    assert all(box.x > own.x for box in others)
-    assert len(shown.lines) == 3
-    assert (shown.lines[0].x2, shown.lines[0].y2) == (others[1].x, others[1].middle)
-
-
-def test_boxes_of_a_column_do_not_overlap() -> None:
-    shown = drawn(a_company("1", *(owner(str(number)) for number in range(2, 12))))
-
-    tops = sorted(box.y for box in shown.boxes[1:])
-    assert all(below - above >= BOX_HEIGHT for above, below in itertools.pairwise(tops))
-    assert shown.height >= tops[-1] + BOX_HEIGHT
-
-
-def test_companies_that_own_one_another_are_drawn_once() -> None:
-    first, second = a_company("1", owner("2")), a_company("2", owner("1"))
-
-    assert [box.vat for box in drawn(first, first, second).boxes] == ["1", "2", "1"]
-
-
-def test_a_drawing_has_an_upper_bound() -> None:
-    shown = drawn(a_company("1", *(owner() for _ in range(500))))
-
-    assert len(shown.boxes) == MAX_BOXES
-
-
-def test_a_share_is_an_interval_unless_it_is_known_exactly() -> None:
-    interval, exact = {"min": "25", "max": "33.33"}, {"min": "50", "max": "50"}
-
-    shown = drawn(a_company("1", owner(share=interval), owner(share=exact)))
-
-    assert [box.share for box in shown.boxes] == ["", "25–33.33 %", "50 %"]
 
 
 def attempted(*, ago: timedelta = timedelta(), status: str = "succeeded", ms: int = 100) -> Attempt:

@@ -401,7 +401,7 @@ def test_an_event_has_a_heading_in_words(type_: str, fields: list[str], heading:
 
     event = Event.model_validate(an_event(type=type_, data=data))
 
-    assert happening(event) == heading
+    assert happening(event.type, event.data.changes) == heading
 
 
 def test_entries_of_a_changed_list_are_marked_by_what_they_are() -> None:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from company_registry import Event
 from company_registry.errors import ApiError, CompanyRemoved, FieldError
+from company_registry.models import Change
 from company_registry.watchlist_models import WatchlistChange
 
 NO_RESPONSE: Final = "The company registry does not respond. Try again in a moment."
@@ -151,11 +151,11 @@ def sentence(text: str) -> str:
     return plain and f"{plain[0].upper()}{plain[1:]}{end}"
 
 
-def happening(event: Event) -> str:
-    """Returns the heading of an event, such as `Name and status changed`."""
-    if event.type != "company.updated":
-        return _HAPPENINGS.get(event.type, sentence(event.type).removesuffix("."))
-    fields = dict.fromkeys(each.field.partition(".")[0] for each in event.data.changes)
+def happening(type_: str, changes: Sequence[Change]) -> str:
+    """Returns the heading of an event of this type, such as `Name and status changed`."""
+    if type_ != "company.updated":
+        return _HAPPENINGS.get(type_, sentence(type_).removesuffix("."))
+    fields = dict.fromkeys(each.field.partition(".")[0] for each in changes)
     names = [name.replace("_", " ") for name in fields]
     if not names:
         return "Company changed"

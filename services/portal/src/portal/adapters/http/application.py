@@ -46,6 +46,7 @@ ROUTES: Final = (
     web.get("/companies", companies.listing),
     web.get("/companies.{format:csv|xlsx}", companies.download),
     web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}", companies.show),
+    web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}/group", companies.group),
     web.get("/companies/{country:dk|no}/{vat:[0-9]{8,9}}.{format:json|xml}", companies.document),
     web.get("/customers", customers.show),
     web.post(UPLOAD_PATH, customers.upload),

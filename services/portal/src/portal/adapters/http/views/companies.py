@@ -6,10 +6,10 @@ from typing import Final, cast
 
 from aiohttp import hdrs, web
 
-from company_registry import ApiError, AsyncClient, Company, Event, InvalidParameter, Lookup
-from company_registry.models import CompanyPage, Country
+from company_registry import ApiError, InvalidParameter, NoResponse
+from company_registry.models import CompanyPage, Country, HistoryPage
 from company_registry.models import Format as DocumentFormat
-from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
+from portal.adapters.http.context import DEPENDENCIES, registry_of
 from portal.adapters.http.pages import page
 from portal.adapters.http.views.search import COUNTRIES
 from portal.adapters.spreadsheets import Format
@@ -23,29 +23,36 @@ from portal.domain.company_lists import (
     facets,
     read_company_form,
 )
-from portal.domain.drawings import MAX_BOXES, MAX_DEPTH, drawing, owner_companies
-from portal.domain.wording import detail, faults
+from portal.domain.groups import picture
+from portal.domain.wording import NO_RESPONSE, detail, faults
 
 _INCLUDE: Final = ("owners", "roles", "einvoicing")
 _INCLUDE_ALL: Final = (*_INCLUDE, "production_units")
 _UNITS_PER_PAGE: Final = 20
 
-#: Events of a company that its history reads, and shows.
-_MAX_HISTORY_PAGES: Final = 3
-_HISTORY_PAGE: Final = 100
-_SHOWN_EVENTS: Final = 20
+_HISTORY_PER_PAGE: Final = 20
+
+#: Levels of a group that are followed, and those that are followed at most.
+_LEVELS: Final = 5
+_MAX_LEVELS: Final = 10
 
 _DOCUMENTS: Final = {"json": "application/json", "xml": "application/xml"}
 
 
 async def show(request: web.Request) -> web.Response:
-    """Shows a company with its owners, its history and a page of its units."""
+    """Shows a company with its owners, a page of its history and one of its units."""
     registry = registry_of(request)
     country, vat = _key(request)
     company = await registry.lookup(country, vat, include=_INCLUDE)
-    owners = await _owners(registry, company)
-    may_read = "events" in request[SIGNED_IN].scopes
-    history, history_fault = await _history(registry, company) if may_read else ([], "")
+    history: HistoryPage | None = None
+    history_fault, history_after = "", request.query.get("history") or None
+    try:
+        history = await registry.history_page(
+            country, vat, after=history_after, limit=_HISTORY_PER_PAGE
+        )
+    except (ApiError, NoResponse) as error:
+        # The rest of the page is worth more than a time line.
+        history_fault = detail(error) if isinstance(error, ApiError) else NO_RESPONSE
     after = request.query.get("units") or None
     units = await registry.production_unit_page(country, vat, after=after, limit=_UNITS_PER_PAGE)
     return await page(
@@ -53,11 +60,26 @@ async def show(request: web.Request) -> web.Response:
         "company.html",
         company=company,
         country_name=COUNTRIES[country],
-        chain=drawing(company, owners),
         units=units,
         units_after=after,
-        history=history[:_SHOWN_EVENTS],
+        history=history,
+        history_after=history_after,
         history_fault=history_fault,
+    )
+
+
+async def group(request: web.Request) -> web.Response:
+    """Shows the owners and subsidiaries of a company over several levels, on one picture."""
+    country, vat = _key(request)
+    levels = _MAX_LEVELS if request.query.get("levels") == str(_MAX_LEVELS) else _LEVELS
+    found = await registry_of(request).group(country, vat, levels=levels)
+    return await page(
+        request,
+        "group.html",
+        country_name=COUNTRIES[country],
+        group=found,
+        picture=picture(found),
+        deeper=_MAX_LEVELS if found.truncated and levels < _MAX_LEVELS else None,
     )
 
 
@@ -79,37 +101,6 @@ async def document(request: web.Request) -> web.Response:
 
 def _key(request: web.Request) -> tuple[Country, str]:
     return cast(Country, request.match_info["country"]), request.match_info["vat"]
-
-
-async def _owners(registry: AsyncClient, company: Company) -> dict[str, Company]:
-    known: dict[str, Company] = {}
-    wanted = list(owner_companies(company))
-    for _ in range(MAX_DEPTH - 1):
-        numbers = [each for each in dict.fromkeys(wanted) if each not in known]
-        numbers = numbers[: MAX_BOXES - len(known)]
-        if not numbers:
-            break
-        lookups = [Lookup(company.country, each, include=("owners",)) for each in numbers]
-        results = [result.company async for result in registry.batch(lookups)]
-        found = [each for each in results if each is not None]
-        known |= {each.vat: each for each in found}
-        wanted = [number for each in found for number in owner_companies(each)]
-    return known
-
-
-async def _history(registry: AsyncClient, company: Company) -> tuple[list[Event], str]:
-    key, cursor = f"{company.country}:{company.vat}", None
-    events: list[Event] = []
-    try:
-        for _ in range(_MAX_HISTORY_PAGES):
-            found = await registry.event_page(cursor, companies=[key], limit=_HISTORY_PAGE)
-            events += found.events
-            cursor = found.cursor
-            if not found.has_more:
-                break
-    except ApiError as error:
-        return [], detail(error)
-    return events[::-1], ""
 
 
 # Lists
