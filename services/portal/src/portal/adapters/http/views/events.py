@@ -63,6 +63,9 @@ async def listing(request: web.Request) -> web.Response:
         faults=found,
         expired=expired,
         types=await registry.event_types(),
+        watchlists=await registry.list_watchlists()
+        if "webhooks" in request[SIGNED_IN].scopes
+        else (),
         countries=COUNTRIES,
     )
 
