@@ -4,12 +4,12 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, FilePayload, expect
 
 from tests.browsing import chromium
 from tests.browsing.portal import PHONE, opened
 from tests.browsing.portal import Portal as Window
-from tests.builders.answers import a_found_company, a_webhook
+from tests.builders.answers import AT, a_found_company, a_page, a_webhook
 from tests.fakes.portal import KEY, ME, Portal
 from tests.fakes.portal import portal as a_portal
 
@@ -102,3 +102,48 @@ async def test_cards_beside_each_other_have_one_height(portal: Portal, window: W
     )
     assert len(heights) == 2
     assert heights[0] == heights[1]
+
+
+async def test_candidates_of_a_review_have_an_address_and_bars_that_begin_in_one_line(
+    portal: Portal, window: Window
+) -> None:
+    page, found = window.page, {"country": "dk", "vat": COMPANY["vat"], "name": COMPANY["name"]}
+    evidence = {"name": 100, "address": 50, "phone": 7}
+    candidate = {**found, "status": "active", "score": 0.8, "evidence": evidence}
+    result = {"id": "0", "decision": "review", "candidates": [candidate]}
+    portal.api.give("/api/match", {"results": [result]})
+    portal.api.give("/api/batch", {"results": [{"company": {**COMPANY, "phone": "12345678"}}]})
+    await window.go("/customers")
+    file: FilePayload = {"name": "kunder.csv", "mimeType": "", "buffer": b"Firmanavn;By\nPrufe;\n"}
+    await page.locator("#file").set_input_files(file)
+    await window.press("Read the columns")
+    await window.press("Match 1 row")
+    await window.press("Review 1 row")
+
+    await expect(page.get_by_role("listitem").locator("address")).to_contain_text(
+        "Prøvevej 1, 1112 København K12345678"
+    )
+    lefts = await page.get_by_role("meter").evaluate_all(
+        "bars => bars.map(each => each.getBoundingClientRect().left)"
+    )
+    assert len(lefts) == 3
+    assert len(set(lefts)) == 1
+    portal.api.fail("/api/batch", 503, "service_unavailable")
+    await page.reload()
+    await expect(page.get_by_role("button", name="1: this one")).to_be_visible()
+    await expect(page.locator("address")).to_have_count(0)
+
+
+async def test_events_are_those_of_a_watchlist_that_is_chosen_by_its_name(
+    portal: Portal, window: Window
+) -> None:
+    watchlist = {"id": "wl_1", "name": "Suppliers", "size": 2, "created_at": AT, "updated_at": AT}
+    portal.api.give("/api/watchlists", {"watchlists": [watchlist]})
+    portal.api.give("/api/events", a_page())
+    await window.go("/events")
+
+    await window.page.get_by_label("Watchlist").select_option("Suppliers")
+    await window.press("Show")
+
+    await expect(window.page.get_by_label("Watchlist")).to_have_value("wl_1")
+    assert "watchlist=wl_1" in portal.api.queries

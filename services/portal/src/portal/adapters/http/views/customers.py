@@ -1,7 +1,8 @@
 """Customers: a spreadsheet is matched with companies, row by row, and reviewed."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from http import HTTPStatus
 from itertools import islice
 from tempfile import TemporaryFile
@@ -11,11 +12,15 @@ from typing import IO, Final, cast
 from aiohttp import web
 
 from company_registry import (
+    AsyncClient,
+    Company,
     CompanyRegistryError,
     InvalidBody,
+    Lookup,
     Watchlist,
     WatchlistLimitReached,
 )
+from company_registry.matching import MatchCandidate
 from company_registry.progress import duration, limit, seconds_at
 from company_registry.streams import Rate
 from company_registry.watchlist_operations import MAX_CHANGED
@@ -141,6 +146,7 @@ async def review(request: web.Request) -> web.Response:
     if held is None or row >= len(held.outcomes.piles):
         return await _again(request)
     cells = held.table.row(row)
+    candidates = held.outcomes.candidates(row)
     waiting = held.outcomes.rows("review")
     return await page(
         request,
@@ -153,7 +159,8 @@ async def review(request: web.Request) -> web.Response:
             for at, (name, cell) in enumerate(zip(held.table.header, cells, strict=True))
             if cell and at not in held.columns.used
         ],
-        candidates=held.outcomes.candidates(row),
+        candidates=candidates,
+        companies=await _companies(registry_of(request), candidates),
         match=held.outcomes.match(row),
         remark=held.outcomes.remark(row),
         evidence=_EVIDENCE,
@@ -161,6 +168,19 @@ async def review(request: web.Request) -> web.Response:
         waiting=len(waiting),
         next_row=next((each for each in waiting if each > row), None),
     )
+
+
+async def _companies(
+    registry: AsyncClient, candidates: Sequence[MatchCandidate]
+) -> dict[tuple[str, str], Company]:
+    """Candidates with their facts; empty if the API cannot answer, since a review goes without."""
+    lookups = [Lookup(each.country, each.vat) for each in candidates]
+    found: dict[tuple[str, str], Company] = {}
+    with suppress(CompanyRegistryError):
+        async for result in registry.batch(lookups):
+            if result.company is not None:
+                found[result.company.country, result.company.vat] = result.company
+    return found
 
 
 async def decide(request: web.Request) -> web.Response:
