@@ -53,7 +53,7 @@ SHOWN: dict[str, tuple[dict[str, tuple[int, Any]], str, int, list[str], list[str
         200,
         [
             "<strong>Owners changed</strong>",
-            "<strong>Status changed</strong>",
+            "<strong>Status</strong>",
             '<tr><th scope="row">trade names <span class="hint">only what differs</span></th>',
             '<span class="tag">the register’s date</span>',
             '<time datetime="1999-11-15">15 Nov 1999</time>',
@@ -70,6 +70,13 @@ SHOWN: dict[str, tuple[dict[str, tuple[int, Any]], str, int, list[str], list[str
         "/companies/dk/12345674",
         200,
         ["<h1>Prøve ApS", "The history cannot be shown. The service cannot answer"],
+        [],
+    ),
+    "a company whose history cannot be read": (
+        {HISTORY: (200, {"nothing": "known"})},
+        "/companies/dk/12345674",
+        200,
+        ["<h1>Prøve ApS", "The history cannot be shown."],
         [],
     ),
     "a group": (

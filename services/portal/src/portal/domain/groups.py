@@ -239,7 +239,7 @@ def _lines(boxes: dict[str, Box], links: Sequence[GroupLink], rows: Sequence[_Ro
         y = owner.y + BOX_HEIGHT + 18 + stagger
         if at_owned:
             rises = is_down or owner.row == owned.row
-            y = owned.y - 14 - stagger if rises else owned.y + BOX_HEIGHT + 22 + stagger
+            y = owned.y - 14 - stagger if rises else owned.y + BOX_HEIGHT + 50
         share = link.share.text if link.share else ""
         lines.append(Line(path, share, round(x), round(y), link.circle))
     return lines

@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from aiohttp import hdrs, web
 
-from company_registry import ApiError, InvalidParameter, NoResponse
+from company_registry import ApiError, CompanyRegistryError, InvalidParameter
 from company_registry.models import CompanyPage, Country, HistoryPage
 from company_registry.models import Format as DocumentFormat
 from portal.adapters.http.context import DEPENDENCIES, registry_of
@@ -50,7 +50,7 @@ async def show(request: web.Request) -> web.Response:
         history = await registry.history_page(
             country, vat, after=history_after, limit=_HISTORY_PER_PAGE
         )
-    except (ApiError, NoResponse) as error:
+    except CompanyRegistryError as error:
         # The rest of the page is worth more than a time line.
         history_fault = detail(error) if isinstance(error, ApiError) else NO_RESPONSE
     after = request.query.get("units") or None
