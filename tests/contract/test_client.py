@@ -38,6 +38,7 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "WebhookSources": webhook_models.WebhookSources,
     "Key": webhook_models.Key,
     "Watchlist": watchlist_models.Watchlist,
+    "WatchlistFeed": watchlist_models.WatchlistFeed,
     "WatchedCompanies": watchlist_models.WatchedPage,
     "WatchlistChange": watchlist_models.WatchlistChange,
     "Attempt": webhook_models.Attempt,

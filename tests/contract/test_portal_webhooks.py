@@ -387,6 +387,19 @@ async def test_a_watchlist_is_created_changed_and_deleted(portal: Portal) -> Non
     assert "Not deleted. Wh_1 use this watchlist" in await portal.shown("/key")
 
 
+async def test_the_address_of_a_feed_is_shown_once(portal: Portal) -> None:
+    portal.api.give(f"{LISTED}/feed", {"url": "https://api.example.com/feed.atom?token=t1"})
+
+    answer = await portal.post("/watchlists/wl_1/feed")
+    shown, later = await answer.text(), await portal.shown("/watchlists/wl_1")
+    ended = await portal.post("/watchlists/wl_1/feed/end")
+
+    assert '<code id="address">https://api.example.com/feed.atom?token=t1</code>' in shown
+    assert "token=t1" not in later
+    assert ended.headers["Location"] == "/watchlists/wl_1"
+    assert "The feed is ended" in await portal.shown("/watchlists/wl_1")
+
+
 @pytest.mark.parametrize("chosen, created", [("", True), ("wl_1", False)], ids=["new", "existing"])
 async def test_matched_customers_are_saved_as_a_watchlist(
     portal: Portal, chosen: str, *, created: bool

@@ -8,6 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
+import feedparser
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, FilePayload, ViewportSize, expect
@@ -155,7 +156,7 @@ async def test_customers_are_matched_and_reviewed_by_keys(portal: Portal) -> Non
 
 
 async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
-    portal: Portal, register: Register, receiver: Receiver
+    running: Running, portal: Portal, register: Register, receiver: Receiver
 ) -> None:
     number, page = "310987003", portal.page
     await register.load("no-enheter", an_entity(number, "PRØVELISTEN AS"))
@@ -177,6 +178,16 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     event = page.locator(".event").first
     await expect(event.locator(".new").first).to_have_text("NYE PRØVELISTEN AS")
     await expect(page.get_by_role("link", name="Of the list")).to_be_visible()
+    await portal.press("New address")
+    address = await page.locator("#address").inner_text()
+    feed = await page.request.get(address)
+    assert feedparser.parse(await feed.body()).entries[0].title == "NYE PRØVELISTEN AS has changed"
+    token = address.partition("token=")[2]
+    assert token
+    assert not [name for name in running.system.services if token in running.system.log_of(name)]
+    await page.goto(watchlist)
+    await portal.press("End the feed")
+    assert (await page.request.get(address)).status == 404
     await portal.press("Delete …")
     await portal.press("Delete")
     await expect(page.get_by_text("Not deleted.")).to_be_visible()

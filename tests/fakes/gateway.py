@@ -1,11 +1,13 @@
 """Fakes of the gateway's ports, and the application over them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from itertools import count
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -71,6 +73,7 @@ A_PAGE = PartReply(body=PAGES[ListedPart.PRODUCTION_UNITS])
 A_LIST = SuggestReply(body=orjson.dumps(example("SuggestionList")))
 NONE_FOUND = FindReply(total=0, has_more=False)
 NO_RECORDS = MatchReply(records=())
+A_FEED = "wl_5d2f8b1e0c7a4e9f8b6d3a1c2e4f6a8b"
 AN_ANSWER = WebhookReply(status=200, body=b"{}")
 
 
@@ -262,9 +265,13 @@ class FakeWebhooks(FakeService[WebhookRequest, WebhookReply]):
 
 @dataclass
 class FakeWatchlists:
-    """`Watchlists` with given lists, whose owners do not matter."""
+    """`Watchlists` with given lists, whose owners do not matter, and one with a feed."""
 
-    lists: dict[str, set[CompanyKey]] = field(default_factory=dict)
+    lists: dict[str, set[CompanyKey]] = field(
+        default_factory=lambda: {A_FEED: {CompanyKey.parse("dk:12345674")}}
+    )
+    #: The SHA-256 of the tokens of feeds.
+    feeds: dict[str, str] = field(default_factory=lambda: {A_FEED: sha256(b"invented").hexdigest()})
 
     async def watched(
         self,
@@ -274,6 +281,11 @@ class FakeWatchlists:
     ) -> WatchedReply:
         if not self.lists.keys() >= set(request.watchlists):
             raise WatchlistNotFound("you have no watchlist with this id")
+        if request.token_hash is not None:
+            if request.token_hash != self.feeds.get(request.watchlists[0]):
+                raise WatchlistNotFound("you have no watchlist with this id")
+            at = datetime(2026, 3, 2, 12, tzinfo=UTC)
+            return WatchedReply(companies=(), name="Customers", owner="acme", updated_at=at)
         companies = set().union(*(self.lists[one] for one in request.watchlists))
         if request.companies is not None:
             companies &= set(request.companies)
@@ -422,15 +434,19 @@ class Gateway(Fakes):
 
 @asynccontextmanager
 async def gateway(
-    *, lookups: FakeLookups | None = None, registrar: Webhooks | None = None, **policy: Any
+    *,
+    lookups: FakeLookups | None = None,
+    registrar: Webhooks | None = None,
+    ports: Mapping[str, Any] = MappingProxyType({}),
+    **policy: Any,
 ) -> AsyncIterator[Gateway]:
     """A gateway for the body's time; `policy` replaces the limit of 1,000 requests a minute.
 
-    `registrar` stands in place of the fake `webhooks`.
+    `registrar` stands in place of the fake `webhooks`, and `ports` of others by their names.
     """
     running = Gateway(lookups or FakeLookups())
     app = application(
-        running.dependencies(webhooks=registrar),
+        replace(running.dependencies(webhooks=registrar), **ports),
         Policy(**{"anonymous_rate": Rate(1000, 60), "key_rate": Rate(1000, 60), **policy}),
     )
     async with TestClient(PublicServer(app, refusals(lambda: "unread"))) as running.client:

@@ -175,6 +175,7 @@ class World:
                 self.removing,
                 idempotency,
                 now=lambda: self.now,
+                new_token=lambda: f"invented{next(numbers)}",
                 limit=self.max_watchlists,
             ),
             WatchedOperations(

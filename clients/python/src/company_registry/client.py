@@ -127,6 +127,8 @@ class _Methods:
     create_watchlist = _Call(watchlist_operations.create_watchlist)
     update_watchlist = _Call(watchlist_operations.update_watchlist)
     delete_watchlist = _Call(watchlist_operations.delete_watchlist)
+    renew_feed = _Call(watchlist_operations.renew_feed)
+    end_feed = _Call(watchlist_operations.end_feed)
     watched_page = _Call(watchlist_operations.watched_page)
     watched = _Streamed(streams.watched)
     change_watched = _Call(watchlist_operations.change_watched)

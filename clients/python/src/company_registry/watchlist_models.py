@@ -2,6 +2,8 @@
 
 from typing import TypedDict
 
+from pydantic import Field
+
 from company_registry.models import Model
 
 
@@ -21,6 +23,13 @@ class Watchlists(Model):
     """The watchlists of an owner."""
 
     watchlists: tuple[Watchlist, ...]
+
+
+class WatchlistFeed(Model):
+    """The private address of a watchlist's Atom feed."""
+
+    #: Whoever has it can read the feed.
+    url: str = Field(repr=False)
 
 
 class WatchlistFields(TypedDict, total=False):

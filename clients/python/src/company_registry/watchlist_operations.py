@@ -9,6 +9,7 @@ from company_registry.watchlist_models import (
     WatchedPage,
     Watchlist,
     WatchlistChange,
+    WatchlistFeed,
     WatchlistFields,
     Watchlists,
 )
@@ -50,6 +51,20 @@ def update_watchlist(watchlist_id: str, **changes: Unpack[WatchlistFields]) -> O
 def delete_watchlist(watchlist_id: str) -> Operation[None]:
     """Deletes a watchlist. Raises WatchlistNotFound, or WatchlistInUse while a webhook uses it."""
     return Operation(Request("DELETE", _watchlist(watchlist_id)), lambda _body: None)
+
+
+def renew_feed(watchlist_id: str) -> Operation[WatchlistFeed]:
+    """Gives a watchlist's Atom feed a new address, which is shown only here; the old one ends.
+
+    Raises WatchlistNotFound.
+    """
+    request = Request("POST", f"{_watchlist(watchlist_id)}/feed", repeatable=False)
+    return Operation(request, WatchlistFeed.model_validate_json)
+
+
+def end_feed(watchlist_id: str) -> Operation[None]:
+    """Ends a watchlist's Atom feed, if it has one. Raises WatchlistNotFound."""
+    return Operation(Request("DELETE", f"{_watchlist(watchlist_id)}/feed"), lambda _body: None)
 
 
 def watched_page(

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from hmac import compare_digest
 from itertools import islice
 from typing import Any, Final, TypeVar
 from uuid import UUID, uuid4
@@ -123,6 +124,43 @@ class Watchlists:
             )
         return None if found is None else watchlist_of(found)
 
+    async def set_feed(
+        self, owner: str, watchlist_id: str, token_hash: str, *, call_id: UUID
+    ) -> bool:
+        """Replaces the token of a list's feed; False if the owner has no such list.
+
+        Raises `Unavailable` for a redelivered call: the token of its first delivery, which the
+        client may have, stays valid.
+        """
+        call = str(call_id)
+        with translated_errors():
+            result = await self._lists.update_one(
+                {"_id": watchlist_id, "owner": owner, "feed.call": {"$ne": call}},
+                {"$set": {"feed": {"token_hash": token_hash, "call": call}}},
+            )
+            if result.matched_count:
+                return True
+            if await self._lists.find_one({"_id": watchlist_id, "owner": owner}, {"_id": 1}):
+                raise Unavailable("the token was renewed by an earlier delivery of the call")
+        return False
+
+    async def end_feed(self, owner: str, watchlist_id: str) -> bool:
+        """Ends a list's feed, if it has one; False if the owner has no such list."""
+        with translated_errors():
+            result = await self._lists.update_one(
+                {"_id": watchlist_id, "owner": owner}, {"$unset": {"feed": ""}}
+            )
+        return bool(result.matched_count)
+
+    async def of_feed(self, watchlist_id: str, token_hash: str) -> Watchlist | None:
+        """Returns the list whose feed has the token; None if absent or deleted."""
+        with translated_errors():
+            found = await self._lists.find_one({"_id": watchlist_id, "owner": {"$ne": None}})
+        feed = (found or {}).get("feed", {})
+        if found is None or not compare_digest(feed.get("token_hash", ""), token_hash):
+            return None
+        return watchlist_of(found)
+
     async def delete(self, owner: str, watchlist_id: str, *, call_id: UUID, at: datetime) -> bool:
         """Deletes a list; False if it did not exist. Its companies are removed later.
 
@@ -132,7 +170,10 @@ class Watchlists:
         with translated_errors():
             result = await self._lists.update_one(
                 {"_id": watchlist_id, "owner": owner},
-                {"$set": {"owner": None, "deleted_at": at, "deleted_by": call}},
+                {
+                    "$set": {"owner": None, "deleted_at": at, "deleted_by": call},
+                    "$unset": {"feed": ""},
+                },
             )
             if result.modified_count:
                 return True

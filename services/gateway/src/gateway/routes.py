@@ -12,9 +12,11 @@ from prometheus_client import REGISTRY, CollectorRegistry
 
 from common.contracts.find import CodeList
 from common.contracts.lookup import TYPED_SEARCHES, SearchType
+from common.contracts.watchlists import ATOM_PATH
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.keys import ApiKeys, Rate, Scope, utc_now
 from gateway.access.quotas import RateLimiter, SharedQuotas
+from gateway.events.atom import AtomFeeds
 from gateway.events.feed import Events, ReadEvents, WatchedEvents, Watchlists
 from gateway.events.feed_api import (
     EVENT_PATH,
@@ -178,7 +180,9 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     for route in routes:
         route.add_to(app.router, policy.cors_origin)
     for endpoint in ENDPOINTS:
-        handler = webhook_handler(dependencies.webhooks, endpoint, dependencies.new_call_id)
+        handler = webhook_handler(
+            dependencies.webhooks, endpoint, dependencies.new_call_id, policy.public_url
+        )
         # A route of GET also serves HEAD.
         app.add_routes([web.route(endpoint.operation.method, endpoint.operation.path, handler)])
 
@@ -253,8 +257,9 @@ def _routes(
         yield Route(path, facts, handler, post, has_options=True, pattern=pattern)
 
     events = RouteFacts(Access(Scope.EVENTS, anonymous=False), headers=private)
+    watched = WatchedEvents(dependencies.events, dependencies.watchlists)
     read = ReadEvents(
-        WatchedEvents(dependencies.events, dependencies.watchlists),
+        watched,
         dependencies.signals,
         dependencies.keys,
         dependencies.now,
@@ -263,6 +268,15 @@ def _routes(
     yield Route(EVENTS_PATH, events, events_handler(read))
     yield Route(STREAM_PATH, events, stream_handler(read), has_head=False)
     yield Route(EVENT_PATH, events, event_handler(dependencies.events))
+    atom = AtomFeeds(
+        watched,
+        dependencies.watchlists,
+        authenticator,
+        public_url=policy.public_url,
+        portal_url=policy.portal_url,
+    )
+    # The handler counts requests by their tokens.
+    yield Route(ATOM_PATH, RouteFacts(UNCOUNTED, headers=private), atom.show)
     exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private)
     yield Route(EXPORT_PATH, exports, export_handler(companies, codes), has_head=False)
 

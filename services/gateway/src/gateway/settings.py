@@ -58,11 +58,12 @@ class Policy(EnvironmentSettings):
     )
     public_url: Address = Field(
         default="",
-        description="address of this API for browsers, which reconciliation manifests have; "
-        "without it that of each request",
+        description="address of this API for browsers, which reconciliation manifests and Atom "
+        "feeds have; without it that of each request",
     )
     portal_url: Address = Field(
-        default="", description="address of the portal for browsers, linked by reconciliation"
+        default="",
+        description="address of the portal for browsers, linked by reconciliation and feeds",
     )
     max_event_readers: int = Field(
         default=100,

@@ -44,6 +44,7 @@ from gateway.http.responses import (
     PUBLIC,
     json_body,
     json_response,
+    public_address,
 )
 
 #: Of 10,000 companies, each with its quotes, a comma and a space.
@@ -137,6 +138,8 @@ class Endpoint:
     #: Maximum bytes of the body.
     max_body: int = MAX_BODY_SIZE
     cache_control: str = NO_STORE
+    #: True if the answer has a URL of this API.
+    has_url: bool = False
 
 
 EVENT_TYPES_PATH = Operation.EVENT_TYPES.path
@@ -160,6 +163,8 @@ ENDPOINTS = (
     Endpoint(Operation.GET_WATCHLIST),
     Endpoint(Operation.CHANGE_WATCHLIST, takes_json=True),
     Endpoint(Operation.DELETE_WATCHLIST),
+    Endpoint(Operation.RENEW_FEED, has_url=True),
+    Endpoint(Operation.END_FEED),
     Endpoint(Operation.LIST_WATCHED, watched=parse_watched),
     Endpoint(
         Operation.CHANGE_WATCHED, takes_json=True, takes_key=True, max_body=MAX_WATCHED_BODY_SIZE
@@ -169,9 +174,9 @@ ENDPOINTS = (
 
 
 def webhook_handler(
-    webhooks: Webhooks, endpoint: Endpoint, new_call_id: Callable[[], UUID]
+    webhooks: Webhooks, endpoint: Endpoint, new_call_id: Callable[[], UUID], public_url: str = ""
 ) -> Handler:
-    """Returns the handler of one operation."""
+    """Returns the handler of one operation; `public_url` is as for `public_address`."""
 
     async def handle(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
@@ -188,6 +193,7 @@ def webhook_handler(
             watched=endpoint.watched(parameters_of(request))
             if endpoint.watched
             else WatchedQuery(),
+            service=public_address(request, public_url) if endpoint.has_url else "",
         )
         reply = await webhooks.do(webhook_request, caller=context.caller)
         return web.Response(

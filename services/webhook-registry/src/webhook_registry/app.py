@@ -125,6 +125,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             removing,
             idempotency,
             now,
+            # 256 bits
+            new_token=partial(secrets.token_urlsafe, 32),
             limit=settings.max_watchlists_per_owner,
         ),
         WatchedOperations(

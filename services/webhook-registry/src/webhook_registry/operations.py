@@ -59,6 +59,8 @@ class Operations:
             Operation.GET_WATCHLIST: watchlists.show,
             Operation.CHANGE_WATCHLIST: watchlists.change,
             Operation.DELETE_WATCHLIST: watchlists.delete,
+            Operation.RENEW_FEED: watchlists.renew_feed,
+            Operation.END_FEED: watchlists.end_feed,
             Operation.LIST_WATCHED: watched.list,
             Operation.CHANGE_WATCHED: watched.change,
             Operation.REPLACE_WATCHED: watched.replace,

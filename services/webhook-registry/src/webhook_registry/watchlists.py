@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
 from typing import Final, Protocol
@@ -14,6 +15,7 @@ from common.contracts.company import CompanyKey
 from common.contracts.failures import Failure, Unavailable
 from common.contracts.topology import known_queue
 from common.contracts.watchlists import (
+    ATOM_PATH,
     MAX_WHOLE,
     KnownReply,
     KnownRequest,
@@ -21,6 +23,7 @@ from common.contracts.watchlists import (
     WatchedRequest,
     Watchlist,
     WatchlistChange,
+    WatchlistFeed,
     WatchlistId,
     WatchlistList,
 )
@@ -99,6 +102,8 @@ class WatchlistOperations:
     removing: RemovalJob
     idempotency: Idempotency
     now: Clock
+    #: Returns a random token for the address of a feed.
+    new_token: Callable[[], str]
     #: Maximum watchlists per owner.
     limit: int
 
@@ -173,6 +178,25 @@ class WatchlistOperations:
         if not deleted:
             raise Rejected(WATCHLIST_NOT_FOUND)
         self.removing.ask()
+        return WebhookReply(status=NO_CONTENT)
+
+    async def renew_feed(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 200 with a new address of the list's feed; the one before ends."""
+        token, watchlist_id = self.new_token(), request.watchlist_id
+        if not await self.lists.set_feed(
+            request.owner,
+            watchlist_id,
+            sha256(token.encode()).hexdigest(),
+            call_id=request.call_id,
+        ):
+            raise Rejected(WATCHLIST_NOT_FOUND)
+        path = ATOM_PATH.format(watchlist_id=watchlist_id)
+        return reply(OK, WatchlistFeed(url=f"{request.service}{path}?token={token}"))
+
+    async def end_feed(self, request: WebhookRequest) -> WebhookReply:
+        """Returns 204, also for a list without a feed."""
+        if not await self.lists.end_feed(request.owner, request.watchlist_id):
+            raise Rejected(WATCHLIST_NOT_FOUND)
         return WebhookReply(status=NO_CONTENT)
 
 
@@ -355,6 +379,13 @@ class AnswerWatched:
         return await asyncio.gather(*map(self._reply, requests))
 
     async def _reply(self, request: WatchedRequest) -> WatchedReply | Failure:
+        if request.token_hash is not None:
+            one = await self.lists.of_feed(request.watchlists[0], request.token_hash)
+            if one is None:
+                return WATCHLIST_NOT_FOUND
+            return WatchedReply(
+                companies=(), name=one.name, owner=one.owner, updated_at=one.updated_at
+            )
         sizes = await self.lists.sizes(request.owner, request.watchlists)
         if not sizes.keys() >= set(request.watchlists):
             return WATCHLIST_NOT_FOUND

@@ -35,6 +35,16 @@ class WatchlistList(Contract):
     watchlists: tuple[Watchlist, ...]
 
 
+#: The path of a list's Atom feed, whose query has its token.
+ATOM_PATH = "/api/watchlists/{watchlist_id}/feed.atom"
+
+
+class WatchlistFeed(Contract):
+    """The private address of a list's Atom feed, which is shown once."""
+
+    url: str = Field(repr=False)
+
+
 class WatchedQuery(Contract):
     """Selects a page of the companies of a list, in the order of their keys."""
 
@@ -107,9 +117,16 @@ class WatchedRequest(Contract):
     watchlists: tuple[str, ...] = Field(min_length=1, max_length=MAX_READ)
     #: The companies to compare; None requests all, if they are few.
     companies: tuple[CompanyKeyText, ...] | None = Field(default=None, max_length=MAX_COMPARED)
+    #: The SHA-256 of the token of the list's feed, in hexadecimal: instead of an owner, whom the
+    #: reply then has. A registry of the release before finds no list, since the owner is empty.
+    token_hash: str | None = Field(default=None, repr=False)
 
 
 class WatchedReply(Contract):
     """The companies that one of the lists has; None if all were requested and they are many."""
 
     companies: tuple[CompanyKeyText, ...] | None
+    #: Only for a token: the list that it is for.
+    name: str = ""
+    owner: str = ""
+    updated_at: Timestamp | None = None

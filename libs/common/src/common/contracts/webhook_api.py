@@ -43,6 +43,8 @@ class Operation(StrEnum):
     GET_WATCHLIST = "get_watchlist", "GET", "/api/watchlists/{watchlist_id}"
     CHANGE_WATCHLIST = "change_watchlist", "PATCH", "/api/watchlists/{watchlist_id}"
     DELETE_WATCHLIST = "delete_watchlist", "DELETE", "/api/watchlists/{watchlist_id}"
+    RENEW_FEED = "renew_feed", "POST", "/api/watchlists/{watchlist_id}/feed"
+    END_FEED = "end_feed", "DELETE", "/api/watchlists/{watchlist_id}/feed"
     LIST_WATCHED = "list_watched", "GET", "/api/watchlists/{watchlist_id}/companies"
     CHANGE_WATCHED = "change_watched", "PATCH", "/api/watchlists/{watchlist_id}/companies"
     REPLACE_WATCHED = "replace_watched", "PUT", "/api/watchlists/{watchlist_id}/companies"
@@ -142,12 +144,14 @@ class WebhookRequest(Contract):
     idempotency_key: str | None = None
     query: DeliveryQuery = DeliveryQuery()
     watched: WatchedQuery = WatchedQuery()
+    #: The public address of the API, for an answer with a URL; empty otherwise.
+    service: str = ""
 
 
 class WebhookReply(Contract):
     """A ready answer. Failures travel as `Failure`."""
 
-    # The body of two operations holds a secret: it is kept out of every text of the object.
+    # The body of three operations holds a secret: it is kept out of every text of the object.
     model_config = ConfigDict(hide_input_in_errors=True)
 
     #: The HTTP status.

@@ -115,6 +115,22 @@ class Authenticator:
             )
         return quota
 
+    def count_token(self, request: web.BaseRequest, token_hash: str) -> Quota:
+        """Counts a request with a token of its own, and as unproven by the client's address.
+
+        A token has the rate of an address without a key; `prove_token` ends the second count.
+        """
+        quota = self._unproven.take(self._client(request))
+        if quota.allowed:
+            quota = self._anonymous.take(f"token:{token_hash[:16]}")
+            if not quota.allowed:
+                self.prove_token(request)
+        return quota
+
+    def prove_token(self, request: web.BaseRequest) -> None:
+        """Gives back the request of a valid token to the client's address."""
+        self._unproven.give_back(self._client(request))
+
     async def _first_with(
         self, request: web.BaseRequest, presented: PresentedKey, access: Access
     ) -> AuthResult:
@@ -131,7 +147,7 @@ class Authenticator:
         client = self._client(request)
         quota = self._unproven.take(client)
         if not quota.allowed:
-            return AuthResult(quota, refusal=_too_many(quota))
+            return AuthResult(quota, refusal=too_many(quota))
         admission = await self._with_presented(request, presented, access)
         if admission.key is not None or isinstance(admission.refusal, _CHECK_FAILED):
             self._unproven.give_back(client)
@@ -174,14 +190,14 @@ class Authenticator:
         client = self._client(request)
         quota = self._anonymous.take(client)
         if not quota.allowed:
-            refusal = _too_many(quota)
+            refusal = too_many(quota)
         return AuthResult(quota, refusal=refusal, client=client)
 
     def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
         quota = self._keyed(key.rate).take(key.id)
         refusal: Problem | None = None
         if not quota.allowed:
-            refusal = _too_many(quota)
+            refusal = too_many(quota)
         elif access.scope is not None and access.scope not in key.scopes:
             refusal = Forbidden(f"the API key lacks the scope {access.scope}")
         return AuthResult(quota, key, refusal, key.id)
@@ -208,6 +224,7 @@ def _forwarded(request: web.BaseRequest) -> list[str]:
     return [hop.strip() for hop in hops]
 
 
-def _too_many(quota: Quota) -> RateLimited:
+def too_many(quota: Quota) -> RateLimited:
+    """Returns the problem of a client without quota."""
     wait = max(1, quota.reset)
     return RateLimited(f"too many requests; retry in {wait} s", retry_after=wait)

@@ -58,6 +58,11 @@ def xml_document(root: str, tree: Mapping[str, Any]) -> bytes:
     return _NIL_ELEMENT.sub(r'<\1 nil="true"/>', text).encode()
 
 
+def legal(text: str) -> str:
+    """Returns the text without the characters that XML 1.0 cannot represent."""
+    return _ILLEGAL.sub("", text)
+
+
 def _singular(name: str) -> str:
     # dicttoxml requests a name for every dictionary, too.
     return SINGULAR.get(name, "item")
@@ -67,7 +72,7 @@ def _prepared(value: Any) -> Any:
     if value is None:
         return _NIL
     if isinstance(value, str):
-        return _ILLEGAL.sub("", value)
+        return legal(value)
     if isinstance(value, Mapping):
         return {name: _prepared(part) for name, part in value.items()}
     if isinstance(value, list):

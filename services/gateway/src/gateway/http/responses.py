@@ -70,6 +70,18 @@ def varying(headers: Mapping[str, str], name: str) -> dict[str, str]:
     return {**headers, hdrs.VARY: ", ".join(names)}
 
 
+def public_address(request: web.BaseRequest, public_url: str) -> str:
+    """Returns the address of this API for browsers: `public_url`, or else that of the request.
+
+    It is for the client of this request alone, so its headers need no trust.
+    """
+    if public_url:
+        return public_url
+    forwarded = request.headers.get(hdrs.X_FORWARDED_PROTO, "").lower()
+    scheme = forwarded if forwarded in ("http", "https") else request.scheme
+    return f"{scheme}://{request.headers.get(hdrs.HOST, 'localhost')}"
+
+
 #: `Cache-Control` of answers that are private, or unlikely to be requested twice.
 NO_STORE = "no-store"
 #: `Cache-Control` of answers that are the same for every client, and change with a release.

@@ -26,7 +26,7 @@ from gateway.http.parameters import (
     required,
     single,
 )
-from gateway.http.responses import body_of, json_response
+from gateway.http.responses import body_of, json_response, public_address
 from gateway.lookups.batch import Charge, LookUpAll
 from gateway.lookups.lists import Suggestions
 from gateway.lookups.lookup import CACHE_CONTROL, Lookups
@@ -307,12 +307,7 @@ class Reconciliation:
         return {"meta": [{"id": one.id, "name": one.name} for one in properties], "rows": rows}
 
     def _links(self, request: web.Request) -> Links:
-        service = self.public_url
-        if not service:
-            # Only this client receives the address, so its headers need no trust.
-            forwarded = request.headers.get(hdrs.X_FORWARDED_PROTO, "").lower()
-            scheme = forwarded if forwarded in ("http", "https") else request.scheme
-            service = f"{scheme}://{request.headers.get(hdrs.HOST, 'localhost')}"
+        service = public_address(request, self.public_url)
         key = request.query.get(KEY_PARAMETER, "")
         return Links(service, self.portal_url, key, self.anonymous)
 

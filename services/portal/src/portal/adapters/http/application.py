@@ -62,6 +62,8 @@ ROUTES: Final = (
     web.get("/watchlists/{id}", watchlists.show),
     web.post("/watchlists/{id}", watchlists.change),
     web.post("/watchlists/{id}/companies", watchlists.change_companies),
+    web.post("/watchlists/{id}/feed", watchlists.renew_feed),
+    web.post("/watchlists/{id}/feed/end", watchlists.end_feed),
     web.get("/watchlists/{id}/delete", watchlists.confirm_delete),
     web.post("/watchlists/{id}/delete", watchlists.delete),
     web.get("/webhooks", webhooks.listing),

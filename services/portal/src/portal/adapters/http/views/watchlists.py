@@ -89,6 +89,22 @@ async def change_companies(request: web.Request) -> web.Response:
     return redirect(f"{HERE}/{watchlist_id}")
 
 
+async def renew_feed(request: web.Request) -> web.Response:
+    """Gives the list's Atom feed a new address, shown on the answer to this form alone."""
+    registry, watchlist_id = registry_of(request), request.match_info["id"]
+    watchlist = await registry.get_watchlist(watchlist_id)
+    feed = await registry.renew_feed(watchlist_id)
+    return await page(request, "watchlist_feed.html", watchlist=watchlist, feed=feed)
+
+
+async def end_feed(request: web.Request) -> web.Response:
+    """Ends the list's Atom feed."""
+    watchlist_id = request.match_info["id"]
+    await registry_of(request).end_feed(watchlist_id)
+    await add_note(request, "The feed is ended: no address of it works any more.")
+    return redirect(f"{HERE}/{watchlist_id}")
+
+
 async def confirm_delete(request: web.Request) -> web.Response:
     """Shows the question before a watchlist is deleted."""
     watchlist = await registry_of(request).get_watchlist(request.match_info["id"])
