@@ -7,6 +7,7 @@ import shlex
 import aio_pika
 import pytest
 
+from common.contracts.topology import DEAD_LETTERS_QUEUE
 from local_stack.ports import http_get
 from local_stack.rabbitmq import RabbitMQ
 from tests.contract.manifests.guides import commands
@@ -31,10 +32,11 @@ def typed() -> list[list[str]]:
 
 
 async def declare(url: str) -> None:
-    """A queue, for the guide to delete; all of ours are quorum queues."""
+    """Queues, for the guides to delete and to empty; all of ours are quorum queues."""
     async with await aio_pika.connect(url) as connection:
         channel = await connection.channel()
-        await channel.declare_queue(UNUSED, durable=True, arguments={"x-queue-type": "quorum"})
+        for name in (UNUSED, DEAD_LETTERS_QUEUE):
+            await channel.declare_queue(name, durable=True, arguments={"x-queue-type": "quorum"})
 
 
 def test_the_commands_of_the_guides_are_understood_by_the_broker(
