@@ -111,7 +111,7 @@ def test_every_default_in_the_readme_is_that_of_the_code(service: str) -> None:
         name: shown(field) for name, field in settings_of(service.replace("-", "_")).items()
     }
 
-    # What is found out at the start is described.
+    # A value that is found out at the start is described.
     described = {"OTEL_SERVICE_NAME", "DOWNLOAD_DIR"}
     assert {
         name: (default, listed[name].strip("`").removesuffix("/"))

@@ -174,7 +174,7 @@ def checkout(tmp_path: Path) -> Path:
             None,
             f"python@{OLD} can be pulled from no image registry",
         ),
-        # One that was built here is used and said.
+        # An image that was built here is used and said.
         (None, None, {"present": {TAG: []}}, TAG, BUILT_HERE),
         (OLD, None, {"present": {TAG: []}}, TAG, BUILT_HERE),
         (None, f"{MIRROR}:3.11", {"registry": {f"{MIRROR}:3.11": NEW}}, f"{MIRROR}@{NEW}", ""),

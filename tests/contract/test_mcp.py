@@ -178,7 +178,7 @@ async def test_over_http_each_call_is_made_with_the_callers_own_key_and_no_other
     assert "must be Bearer and the key" in refused.text
 
 
-#: What the API answers, and what an agent reads.
+#: The answers of the API, and the words that an agent reads.
 FAILURES: Final = {
     "company_not_found": (404, {}, "or call search_companies with words of the name"),
     "company_removed": (410, {}, "nothing else can be read of it"),

@@ -231,7 +231,7 @@ async def test_a_problem_of_the_api_is_a_page(
     assert code not in text
     assert shown in text
     assert response.status == (502 if status == 500 else status)
-    # What fails for a moment is offered again.
+    # A step that fails for a moment is offered again.
     again = 'href="/webhooks?a=b&amp;c=d">Try again</a>'
     assert (again in text) is (status not in (403, 404))
 

@@ -16,7 +16,7 @@ from tests.contract.manifests.reading import COMPONENTS, ROOT
 
 TEXT = (ROOT / "docs" / "privacy.md").read_text()
 SECTION = TEXT.split("## What is kept")[1]
-#: What a database is called in the code.
+#: The names of a database in the code.
 DATABASES = re.compile(r"(self\._)?(database|register|webhooks|access)(\.get_collection)?")
 #: Labels that would tell of a person, a customer or a client.
 TELLING = {

@@ -170,7 +170,7 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
     ]
     assert resumed[-3:] == [*DROPS[2:], f"job ingest republish --since {since}"]
     assert error == ""
-    # Those of the manifest, or the fewest of the autoscaler that owns them.
+    # The replicas of the manifest, or the fewest of the autoscaler that owns them.
     assert kubectl.replicas == dict(zip(names, map(wanted(documents), ORDER), strict=True))
 
 

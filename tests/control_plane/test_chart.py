@@ -92,7 +92,7 @@ def test_afternoon(
         return plane.run("helm", *words, where, fails=fails)
 
     def run(*words: str, given: Path = values, fails: bool = False) -> list[str]:
-        """What happened in the namespace while the program ran."""
+        """The events in the namespace while the program ran."""
         before = len(kubelet.history)
         own = (f"--values={given}", where, "--name=registry", "--look-every=0.2", "--timeout=60")
         plane.run(RUN, words[0], *own, *words[1:], fails=fails)
@@ -109,7 +109,7 @@ def test_afternoon(
     choose("three")
     released = run("release", chart)
     assert first_starts(released, "three") == ORDER
-    # What Helm records replaces no pod once more.
+    # The release that Helm records replaces no pod once more.
     assert len([each for each in released if each.startswith("start")]) == 2 * len(ORDER)
     assert released[-2:] == DROPS
     settings = json.loads(plane.run("kubectl", "get", "cm/gateway-settings", where, "-o=json"))

@@ -88,7 +88,7 @@ def test_life(
     prepare(plane, namespace, documents)
 
     def run(*words: str) -> list[str]:
-        """What happened in the namespace while the program ran."""
+        """The events in the namespace while the program ran."""
         before = len(kubelet.history)
         plane.run(RUN, words[0], "--look-every=0.2", "--timeout=150", *words[1:])
         return kubelet.noted(before, namespace, "start", "end", "job")

@@ -61,7 +61,7 @@ def system(tmp_path: Path, amqp_url: str, mongo_url: str, database_names: Databa
 
 
 async def two_dead_letters(amqp_url: str) -> None:
-    """One that died in a queue, and one that an operator put among the dead letters."""
+    """A letter that died in a queue, and one that an operator put among the dead letters."""
     dying: dict[str, Any] = {
         "x-dead-letter-exchange": "",
         "x-dead-letter-routing-key": DEAD_LETTERS_QUEUE,
@@ -167,7 +167,7 @@ async def done(system: System, line: str, settings: Mapping[str, str]) -> str:
         system.folder, system.amqp_url, system.mongo_url, {**system.environment, **settings}
     )
 
-    # Those that set up a log write to a standard output of their own.
+    # Programs that set up a log write to a standard output of their own.
     has_log = module == "dispatcher" or arguments[0] in ("sync", "import")
     run = own.run if has_log else partial(run_here, own)
     status, output, error = await asyncio.to_thread(run, module, *arguments)

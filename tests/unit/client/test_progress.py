@@ -46,7 +46,7 @@ def test_a_job_says_for_what_it_waits_and_how_long_until_it_goes_on() -> None:
 @pytest.mark.parametrize(
     "done, after, pace, left",
     [
-        # What the window lets through is as fast as so far.
+        # The window lets requests through as fast as so far.
         (4500, 100, Pace(rate=KEY, available=500, reset=20), 500 / 45),
         (4500, 100, Pace(rate=KEY, available=499, reset=200), 200),
         # A service that is slower than the rate.

@@ -553,7 +553,7 @@ class HistoryEntry(Model):
 
 
 class HistoryPage(Model):
-    """What a company did, newest first, and where the next page begins."""
+    """The history of a company, newest first, and where the next page begins."""
 
     history: tuple[HistoryEntry, ...]
     #: The time from which every change is known; None before the first one.

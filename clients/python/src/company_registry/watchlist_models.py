@@ -28,7 +28,7 @@ class Watchlists(Model):
 class WatchlistFeed(Model):
     """The private address of a watchlist's Atom feed."""
 
-    #: Whoever has it can read the feed.
+    #: Anyone with this address can read the feed.
     url: str = Field(repr=False)
 
 

@@ -144,7 +144,7 @@ class StoredHistory:
 
     async def knowledge(self, company: CompanyKey) -> Knowledge:
         """Returns since when a stored company is known, and what its register dates before."""
-        # What is older than the retention may be deleted at any time.
+        # Changes that are older than the retention may be deleted at any time.
         oldest = {"$subtract": ["$$NOW", "$kept_for"]}
         began = await self._revisions.find_one(
             {"_id": HISTORY, "began": {"$exists": True}}, {"began": {"$max": ["$began", oldest]}}

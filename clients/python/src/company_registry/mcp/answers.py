@@ -19,7 +19,7 @@ MAX_LISTED: Final = 10
 #: Letters of a text in an answer of the default detail.
 MAX_TEXT: Final = 160
 
-#: What is left out of a company that is too large, the least important first.
+#: Fields that are left out of a company that is too large, the least important first.
 _LEAST: Final = (
     *("purpose", "signing_rule", "former_names", "trade_names", "website", "email", "phone"),
     *("capital", "municipality", "status_text", "industry", "form", "address"),

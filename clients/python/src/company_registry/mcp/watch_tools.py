@@ -86,7 +86,7 @@ class PastChange(Answer):
 
 
 class History(Answer):
-    """What a company did, newest first."""
+    """The history of a company, newest first."""
 
     id: str
     entries: tuple[PastChange, ...]

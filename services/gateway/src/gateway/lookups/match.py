@@ -284,7 +284,7 @@ def decided(
     best = ranked[0][0] / everything if ranked else 0.0
     assumed = next((one.assumed_number for one in weighed.values() if one.assumed_number), None)
     unread = [set(one.unread) for one in weighed.values()]
-    # What one register reads is read.
+    # A text that one register reads is read.
     unread_everywhere = set.intersection(*unread) if unread else set()
     decision = MatchDecision.REVIEW if best >= REVIEWED else MatchDecision.NONE
     # A record with an assumed number is no match without a person.

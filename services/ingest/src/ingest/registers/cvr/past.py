@@ -1,4 +1,4 @@
-"""What a CVR document says of a company's past: the values of some fields with their first days."""
+"""The past of a company in its CVR document: values of some fields with their first days."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar

@@ -1,4 +1,4 @@
-// What a webhook will receive, while its form is filled in. The portal writes the sentence.
+// Says which events a webhook will receive, while its form is filled in. The portal writes the sentence.
 
 const DELAY = 250;
 
