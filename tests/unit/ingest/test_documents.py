@@ -51,7 +51,7 @@ def test_a_document_reads_as_the_record_beside_it(source: str, pair: Json, case:
 def shown(record: Record) -> Json:
     """The type of a record, its own fields and those of its JSON, without empty ones.
 
-    A later reading has only the fields that differ. Ranks, digests and pasts have tests of their own.
+    A later reading has only the fields that differ. Ranks, digests and pasts are tested elsewhere.
     """
     fields: Json = {name: getattr(record, name) for name in record.__slots__}
     upcoming = fields.pop("upcoming", ())

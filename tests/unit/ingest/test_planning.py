@@ -60,7 +60,7 @@ def counted_on(day: str, version: SourceVersion | None = MONDAY, *, count: int =
 OWNED = an_owners_record(an_owner())
 RENAMED, BOARD = [("company.updated", ["name"])], [("company.updated", ["roles"])]
 
-#: The stored record, the one that is read, its verdict, and the type and changed fields of each event.
+#: The stored record, the one that is read, its verdict, and each event's type and changed fields.
 PLANS: dict[str, tuple[list[Stored], Stored, Verdict, list[tuple[str, list[str]]]]] = {
     "new": ([], a_company_record(owners=[an_owner()]), Verdict.NEW, [("company.created", [])]),
     "same": ([a_company_record()], a_company_record(version=TUESDAY), Verdict.UNCHANGED, []),
