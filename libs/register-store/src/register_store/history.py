@@ -4,6 +4,7 @@ A change is stored without the company, beside the event about it, which is kept
 a list it has the entries that differ and their places, so that the list before can be made again.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -146,10 +147,13 @@ class StoredHistory:
         """Returns since when a stored company is known, and what its register dates before."""
         # Changes that are older than the retention may be deleted at any time.
         oldest = {"$subtract": ["$$NOW", "$kept_for"]}
-        began = await self._revisions.find_one(
-            {"_id": HISTORY, "began": {"$exists": True}}, {"began": {"$max": ["$began", oldest]}}
+        began, stored = await asyncio.gather(
+            self._revisions.find_one(
+                {"_id": HISTORY, "began": {"$exists": True}},
+                {"began": {"$max": ["$began", oldest]}},
+            ),
+            self._companies.find_one({"_id": company}, {"added_at": 1, "past": 1}),
         )
-        stored = await self._companies.find_one({"_id": company}, {"added_at": 1, "past": 1})
         past = orjson.loads((stored or {}).get("past") or b"[]")
         if began is None:
             return Knowledge(None, past)
