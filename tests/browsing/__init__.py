@@ -3,9 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from playwright.async_api import Browser, async_playwright
+from playwright.async_api import Browser, async_playwright, expect
 
 from local_stack import packages
+from tests.delivery.waiting import SOON
+
+# Of five seconds, which a busy machine needs for less than a page.
+expect.set_options(timeout=SOON * 1000)
 
 
 @asynccontextmanager

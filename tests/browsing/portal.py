@@ -5,7 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, ConsoleMessage, Locator, Page, ViewportSize
+from playwright.async_api import (
+    Browser,
+    ConsoleMessage,
+    FilePayload,
+    Locator,
+    Page,
+    ViewportSize,
+    expect,
+)
 
 #: Rules of WCAG 2.2 at level AA, and only the elements that break one.
 _WCAG: Final = {
@@ -16,6 +24,13 @@ _WCAG: Final = {
 NARROWEST: Final = ViewportSize(width=320, height=700)
 PHONE: Final = ViewportSize(width=390, height=844)
 DESKTOP: Final = ViewportSize(width=1280, height=900)
+
+#: A customer that is found, one for a person to decide, and one of no register.
+CUSTOMERS: Final = """Kunde;Firmanavn;Postnr.;By
+1;Prøvefabrikken ApS;1112;København K
+2;Prøvefabriken;;
+3;Findes Slet Ikke Nogen Steder;;
+"""
 
 
 @dataclass
@@ -50,6 +65,19 @@ class Portal:
         await self.page.get_by_label("Description").fill(description)
         await self.press("Create the webhook")
         return await self.page.locator("#secret").inner_text()
+
+    async def choose_customers(self) -> None:
+        """Chooses a spreadsheet, and waits for its columns."""
+        await self.go("/customers")
+        file: FilePayload = {"name": "kunder.csv", "mimeType": "", "buffer": CUSTOMERS.encode()}
+        await self.page.locator("#file").set_input_files(file)
+        await self.page.get_by_role("button", name="Read the columns").press("Enter")
+        await expect(self.heading("Which column is what?")).to_be_visible()
+
+    async def match_customers(self) -> None:
+        """Matches them, and waits for the piles."""
+        await self.page.get_by_role("button", name="Match 3 rows").press("Enter")
+        await expect(self.page.locator(".piles")).to_be_visible()
 
     @property
     def search_box(self) -> Locator:

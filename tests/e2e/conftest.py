@@ -195,7 +195,7 @@ def running(_running: Running) -> Running:
     return _running
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def portal_url(_running: Running) -> Iterator[str]:
     """A portal of the system that these tests share."""
     [port] = free_ports(1)
