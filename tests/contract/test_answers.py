@@ -20,6 +20,7 @@ from common.contracts.company import Country
 from common.contracts.find import FindReply
 from common.contracts.lookup import LookupReply, PartReply, SuggestReply
 from common.contracts.match import MatchReply, WeighedRecord
+from common.contracts.registers import SourcesReply
 from common.contracts.watchlists import ATOM_PATH
 from common.contracts.webhook_api import WebhookReply
 from gateway.access.keys import Rate, Scope
@@ -47,6 +48,7 @@ REPLIES: Final[dict[str, type[BaseModel]]] = {
     "parts": PartReply,
     "finds": FindReply,
     "matches": MatchReply,
+    "sources": SourcesReply,
     "webhooks": WebhookReply,
 }
 SERVICES: Final = (*REPLIES, "events", "exports")

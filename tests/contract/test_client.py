@@ -47,6 +47,7 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "Recovered": webhook_models.Recovered,
     "Code": models.Code,
     "Codes": models.Codes,
+    "RegisterSource": models.RegisterSource,
 }
 
 

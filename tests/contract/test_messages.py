@@ -32,6 +32,7 @@ from common.contracts.lookup import (
     SuggestRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest
+from common.contracts.registers import SourcesReply, SourcesRequest
 from common.contracts.topology import DeliveryTasks
 from common.contracts.watchlists import KnownReply, KnownRequest, WatchedReply, WatchedRequest
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
@@ -66,6 +67,8 @@ MESSAGES: dict[str, type[Contract]] = {
     "feed_notice": FeedNotice,
     "event_request": EventRequest,
     "event_reply": EventReply,
+    "sources_request": SourcesRequest,
+    "sources_reply": SourcesReply,
     "watched_request": WatchedRequest,
     "watched_reply": WatchedReply,
     "known_request": KnownRequest,

@@ -37,6 +37,7 @@ from common.contracts.match import (
     MatchDecision,
     MatchReason,
 )
+from common.contracts.registers import SourcesReply
 from gateway.access.keys import Scope
 from gateway.http.parameters import Format
 from gateway.lookups.batch import FIELDS, MAX_LOOKUPS
@@ -248,6 +249,7 @@ MODELS: dict[str, type[BaseModel]] = {
     "HistoryEntry": HistoryEntry,
     "CompanyList": CompanyList,
     "Codes": Codes,
+    "RegisterSources": SourcesReply,
     "MatchCandidate": MatchCandidate,
     "Webhook": webhooks.Webhook,
     "WebhookWithSecret": webhooks.WebhookWithSecret,

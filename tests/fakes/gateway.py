@@ -37,6 +37,7 @@ from common.contracts.lookup import (
     SuggestRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
+from common.contracts.registers import SourcesReply, SourcesRequest
 from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.runtime import tracing
@@ -73,6 +74,7 @@ A_PAGE = PartReply(body=PAGES[ListedPart.PRODUCTION_UNITS])
 A_LIST = SuggestReply(body=orjson.dumps(example("SuggestionList")))
 NONE_FOUND = FindReply(total=0, has_more=False)
 NO_RECORDS = MatchReply(records=())
+THE_SOURCES = SourcesReply.model_validate(example("RegisterSources"))
 A_FEED = "wl_5d2f8b1e0c7a4e9f8b6d3a1c2e4f6a8b"
 AN_ANSWER = WebhookReply(status=200, body=b"{}")
 
@@ -153,6 +155,16 @@ class FakeParts(FakeService[PartRequest, PartReply]):
     async def part(self, request: PartRequest, *, caller: Caller) -> PartReply:
         reply = await self.reply(request, caller)
         return PartReply(body=PAGES[request.part]) if reply is A_PAGE else reply
+
+
+@dataclass
+class FakeSources(FakeService[SourcesRequest, SourcesReply]):
+    """`Sources` with a given answer."""
+
+    answer: SourcesReply | Exception = THE_SOURCES
+
+    async def sources(self, *, caller: Caller) -> SourcesReply:
+        return await self.reply(SourcesRequest(), caller)
 
 
 @dataclass
@@ -381,6 +393,7 @@ class Fakes:
     parts: FakeParts = field(default_factory=FakeParts)
     finds: FakeFinds = field(default_factory=FakeFinds)
     matches: FakeMatches = field(default_factory=FakeMatches)
+    sources: FakeSources = field(default_factory=FakeSources)
     webhooks: FakeWebhooks = field(default_factory=FakeWebhooks)
     events: FakeEvents = field(default_factory=FakeEvents)
     exports: FakeExports = field(default_factory=FakeExports)
@@ -399,6 +412,7 @@ class Fakes:
             parts=self.parts,
             finds=self.finds,
             matches=self.matches,
+            sources=self.sources,
             webhooks=webhooks or self.webhooks,
             events=self.events,
             exports=self.exports,

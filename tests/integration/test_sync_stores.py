@@ -7,15 +7,19 @@ from typing import Any
 import pytest
 
 from common.contracts.company import Country
+from common.contracts.registers import RegisterSource as ShownSource
+from common.contracts.registers import SourcesRequest
 from common.leases import StoredLeases
-from common.mongo import Database
+from common.mongo import Database, Reads
 from ingest.changes.states import Conflict
-from ingest.loading.stores import Cursor, Position, StoredCursors
+from ingest.loading.stores import Cursor, Position, StoredCursors, StoredLoadStates
 from ingest.records.records import OwnersRecord, Stored
 from ingest.records.source import RegisterSource
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
 from ingest.registers.peppol.sync import PEPPOL
+from register_store.documents import BEGINNING
+from register_store.sources import StoredSources
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
@@ -141,3 +145,27 @@ async def test_a_company_without_owners_has_no_key_among_the_roles(store: Loader
     await store.load(OwnersRecord.of(record.key, (), version=TUESDAY))
 
     assert await keys_of(store, NO_ROLES, until=TUESDAY.at) == set()
+
+
+async def test_a_source_is_as_fresh_as_its_cursor_and_its_last_whole_load(
+    cursors: StoredCursors, register_db: Database
+) -> None:
+    loads = StoredLoadStates(register_db)
+    later = NOON + SPAN
+    await cursors.move("dk-virksomhed", replace(CURSOR, revision=0))
+    # A first load that goes on has a cursor at the beginning of time.
+    await cursors.move("peppol", Cursor(Position(BEGINNING), until=BEGINNING))
+    for source in ("dk-virksomhed", "no-roller", "peppol"):
+        await loads.begin(source, at=NOON)
+    await loads.finish("dk-virksomhed", at=NOON, counts={"read": 1})
+    await loads.begin("dk-virksomhed", at=later)
+    await loads.finish("no-roller", at=later, counts={"read": 1})
+
+    [reply, same] = await StoredSources(Reads(register_db))([SourcesRequest(), SourcesRequest()])
+
+    assert reply.sources == (
+        ShownSource(source="dk-virksomhed", current_until=NOON, loaded_at=NOON),
+        ShownSource(source="no-roller", current_until=None, loaded_at=later),
+        ShownSource(source="peppol", current_until=None, loaded_at=None),
+    )
+    assert same == reply

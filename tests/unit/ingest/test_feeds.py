@@ -9,12 +9,12 @@ import pytest
 from common.contracts.company import CompanyKey, Status, UnitKey
 from ingest.changes.states import CompanyState, Known, UnitState
 from ingest.changes.unit_plans import Ended, ended_record, has_ended
-from ingest.loading.stores import BEGINNING, Cursor, Position
+from ingest.loading.stores import Cursor, Position
 from ingest.records.fields import read_document
 from ingest.records.records import CompanyRecord
 from ingest.registers.brreg.api import ChangeNotice, End, FeedPage, after_page, split_notices
 from ingest.registers.peppol.sync import download_is_due
-from register_store.documents import dump
+from register_store.documents import BEGINNING, dump
 from tests.builders.companies import (
     MONDAY,
     TODAY,

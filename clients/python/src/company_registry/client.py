@@ -133,6 +133,7 @@ class _Methods:
     watched = _Streamed(streams.watched)
     change_watched = _Call(watchlist_operations.change_watched)
     replace_watched = _Call(watchlist_operations.replace_watched)
+    registers = _Call(operations.registers)
     me = _Call(operations.me)
 
 

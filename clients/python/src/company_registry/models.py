@@ -456,6 +456,23 @@ class Codes(Model):
     codes: tuple[Code, ...]
 
 
+class RegisterSource(Model):
+    """How fresh a source of the registers is."""
+
+    #: A file or feed of a register, such as `dk-virksomhed`; a later release may have others.
+    source: str
+    #: Every change that the register published by this time is stored.
+    current_until: datetime | None = None
+    #: When a whole file of it was last read.
+    loaded_at: datetime | None = None
+
+
+class RegisterSources(Model):
+    """The sources, by name."""
+
+    sources: tuple[RegisterSource, ...]
+
+
 class AmbiguousName(Model):
     """A name that several municipalities have: those of all of them are listed or counted."""
 

@@ -30,6 +30,8 @@ from company_registry.models import (
     Include,
     Model,
     OwnerPage,
+    RegisterSource,
+    RegisterSources,
     RolePage,
     SearchType,
     Suggestion,
@@ -220,6 +222,13 @@ def suggestion_page(
     """
     query = {"country": country, "q": text, "limit": str(limit), "after": after or ""}
     return Operation(get("/api/suggest", query), SuggestionPage.model_validate_json)
+
+
+def registers() -> Operation[tuple[RegisterSource, ...]]:
+    """Returns how fresh each source of the registers is, by name."""
+    return Operation(
+        get("/api/registers"), lambda body: RegisterSources.model_validate_json(body).sources
+    )
 
 
 def me() -> Operation[Key]:

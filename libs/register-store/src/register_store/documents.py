@@ -1,7 +1,7 @@
 """The collections of the register, their documents and the order of companies."""
 
 from collections.abc import Iterable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -48,6 +48,9 @@ HISTORY = "history"
 REVISIONS = "revisions"
 #: The order of the outbox's published events (ADR 0024).
 EVENT_BATCHES = "event_batches"
+
+#: Earlier than any record of a register: the place of a cursor before anything was read.
+BEGINNING = datetime(1900, 1, 1, tzinfo=UTC)
 
 #: Published events are deleted this long after the retention, so that a reader whose cursor has not
 #: expired misses none.

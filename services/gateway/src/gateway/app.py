@@ -75,6 +75,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         parts=services,
         finds=services,
         matches=services,
+        sources=services,
         webhooks=services,
         events=services,
         exports=services,

@@ -71,6 +71,7 @@ from gateway.lookups.lists import (
 )
 from gateway.lookups.lookup import COMPANY_PATH, SEARCH_PARAMETERS, Lookups, lookup_handler
 from gateway.lookups.match import MATCH_PATH, MatchAll, Matches, match_handler
+from gateway.lookups.registers import REGISTERS_PATH, Sources, registers_handler
 from gateway.reconcile.service import (
     ENTITIES_PATH,
     KEY_PARAMETER,
@@ -108,6 +109,7 @@ class Dependencies:
     parts: Parts
     finds: Finds
     matches: Matches
+    sources: Sources
     webhooks: Webhooks
     events: Events
     exports: Exports
@@ -222,6 +224,10 @@ def _routes(
     yield add_page(GROUP_PATH, get=group_handler(lookups))
     lists = CODES_PATH.replace("{list}", f"{{list:{'|'.join(CodeList)}}}")
     yield add_page(CODES_PATH, get=codes_handler(codes), pattern=lists)
+    # No company is in it, so it is for every key.
+    every = RouteFacts(Access(), headers=common)
+    fresh = registers_handler(dependencies.sources)
+    yield Route(REGISTERS_PATH, every, fresh, has_options=True)
     with_key = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)
     yield Route(BATCH_PATH, with_key, post=batch_handler(look_up_all, charge))
     yield Route(MATCH_PATH, with_key, post=match_handler(match_all, charge))

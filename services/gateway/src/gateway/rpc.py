@@ -17,9 +17,11 @@ from common.contracts.lookup import (
     SuggestRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest
+from common.contracts.registers import SourcesReply, SourcesRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
     FEED_QUEUE,
+    SOURCES_QUEUE,
     WATCHED_QUEUE,
     WATCHLISTS_QUEUE,
     WEBHOOKS_QUEUE,
@@ -87,6 +89,7 @@ _EXPORTS = {
 #: Pages are large, so a message carries few of them.
 _PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
 _EVENTS = Route(EVENT_QUEUE, in_flight=4, max_batch_size=16)
+_SOURCES = Route(SOURCES_QUEUE, in_flight=4, max_batch_size=16)
 #: One request per message: one that resolves a slow name delays no other.
 _WEBHOOKS = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
 #: Some change thousands of companies: those of one client wait for one another.
@@ -100,7 +103,7 @@ _WEBHOOK_CHANGES = replace(_WEBHOOKS, is_repeatable=False)
 
 @dataclass(frozen=True, slots=True)
 class RpcServices:
-    """`Lookups`, `Suggestions`, `Parts`, `Events`, `Exports`, `Watchlists` and `Webhooks`."""
+    """The operations of the other services: the ports of the handlers that ask them."""
 
     client: RpcClient
 
@@ -145,6 +148,10 @@ class RpcServices:
     async def event(self, request: EventRequest, *, caller: Caller) -> EventReply:
         """Returns an event from the lookup service, which checks that the owner may see it."""
         return await self._call(_EVENTS, request, EventReply, caller)
+
+    async def sources(self, *, caller: Caller) -> SourcesReply:
+        """Returns how fresh the registers are from the lookup service, which reads them."""
+        return await self._call(_SOURCES, SourcesRequest(), SourcesReply, caller)
 
     async def do(self, request: WebhookRequest, *, caller: Caller) -> WebhookReply:
         """Returns the registry's answer; no reply in time is a 503, not a 504 as for a lookup."""

@@ -14,9 +14,11 @@ from common.contracts.failures import Failure
 from common.contracts.find import ExportRequest, FindRequest
 from common.contracts.lookup import LookupRequest, PartRequest, SuggestRequest
 from common.contracts.match import MatchRequest
+from common.contracts.registers import SourcesRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
     FEED_QUEUE,
+    SOURCES_QUEUE,
     export_queue,
     find_queue,
     known_queue,
@@ -50,6 +52,7 @@ from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
 from register_store.feed import StoredFeed
 from register_store.reads import StoredCopies, StoredRegister
+from register_store.sources import StoredSources
 
 #: Maximum concurrent batches of requests that are served in turns by client, which wait for them.
 IN_TURNS = 256
@@ -89,6 +92,15 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         await _serve(settings, stack, *servers)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
     await _serve(settings, stack, *_event_servers(connections, feed))
+    fresh = RpcServer(
+        connections,
+        SOURCES_QUEUE,
+        SourcesRequest,
+        StoredSources(Reads(register)),
+        together=True,
+        report=_report_sources,
+    )
+    await _serve(settings, stack, fresh)
     whole = StoredRegister(Reads(register, from_secondaries=False))
     exports = AnswerExports(StoredCopies(register), feed, indexes, whole)
     for country in settings.countries:
@@ -179,5 +191,17 @@ def _report_reads(
             **item.ids,
             result=result.code if isinstance(result, Failure) else "ok",
             events=len(result.events) if isinstance(result, FeedPage) else None,
+            duration_ms=round(seconds * 1000, 2),
+        )
+
+
+def _report_sources(
+    asked: Sequence[RpcRequest[SourcesRequest]], results: Sequence[Result], seconds: float
+) -> None:
+    for item, result in zip(asked, results, strict=True):
+        log.info(
+            "sources.done",
+            **item.ids,
+            result=result.code if isinstance(result, Failure) else "ok",
             duration_ms=round(seconds * 1000, 2),
         )

@@ -73,6 +73,8 @@ WATCHED_QUEUE = "rpc.watched"
 FEED_QUEUE = "rpc.events"
 #: Queue of reads of single events.
 EVENT_QUEUE = "rpc.event"
+#: Queue of reads of how fresh the registers are.
+SOURCES_QUEUE = "rpc.lookup.sources"
 #: Queue of events about webhooks, to be stored in the outbox.
 OWNER_EVENTS_QUEUE = "rpc.owner_events"
 
@@ -87,6 +89,7 @@ GATEWAY_QUEUES = (
     *map(export_queue, Country),
     FEED_QUEUE,
     EVENT_QUEUE,
+    SOURCES_QUEUE,
     WEBHOOKS_QUEUE,
     WATCHLISTS_QUEUE,
     WATCHED_QUEUE,

@@ -30,10 +30,11 @@ from ingest.following.register_client import (
 )
 from ingest.loading.load import LoadFile, NotWhole, Piece, Tally, WrongSource, apply_due
 from ingest.loading.read import ReadDocuments, Reader
-from ingest.loading.stores import BEGINNING, FileOrigin, Stores
+from ingest.loading.stores import FileOrigin, Stores
 from ingest.records.records import CompanyRecord, OwnersRecord, SourceVersion, UnitRecord
 from ingest.records.source import RegisterSource, documents
 from ingest.settings import RegisterSettings, SyncSettings
+from register_store.documents import BEGINNING
 
 #: Parts are sorted one by one, since sorting creates an object for every number.
 _PARTS = 256

@@ -77,10 +77,6 @@ class StoredLoadStates:
         return found is not None
 
 
-#: Earlier than any record of a register.
-BEGINNING = datetime(1900, 1, 1, tzinfo=UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Position:
     """A position in a feed, in the feed's own terms."""

@@ -25,7 +25,7 @@ from ingest.following.register_client import (
     RegisterUnavailable,
 )
 from ingest.loading.load import Item, Tally
-from ingest.loading.stores import BEGINNING, Cursor, Position, Stores
+from ingest.loading.stores import Cursor, Position, Stores
 from ingest.records.records import (
     CompanyRecord,
     Raw,
@@ -39,6 +39,7 @@ from ingest.records.source import Part, RegisterSource, parse
 from ingest.registers.cvr.companies import company_record, unit_record
 from ingest.registers.cvr.documents import unwrapped
 from ingest.settings import RegisterSettings, RegisterUrl
+from register_store.documents import BEGINNING
 
 
 class CvrSettings(RegisterSettings):

@@ -22,7 +22,7 @@ from ingest.following.dependencies import (
 from ingest.following.passes import PassTelemetry
 from ingest.following.register_client import RegisterFault
 from ingest.loading.load import BATCH, LoadFile, Piece, Tally
-from ingest.loading.stores import BEGINNING, Cursor, Position, Stores, is_due
+from ingest.loading.stores import Cursor, Position, Stores, is_due
 from ingest.records.records import Raw, RawDocument, SourceVersion
 from ingest.records.source import Part, RawRecords, RegisterSource
 from ingest.registers.peppol.business_cards import (
@@ -32,6 +32,7 @@ from ingest.registers.peppol.business_cards import (
     participant_record,
 )
 from ingest.settings import HttpsRegisterUrl, RegisterSettings
+from register_store.documents import BEGINNING
 
 
 class PeppolSettings(RegisterSettings):
