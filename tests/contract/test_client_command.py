@@ -9,7 +9,9 @@ import shlex
 import stat
 import sys
 from collections.abc import AsyncIterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from aiohttp.test_utils import TestServer
 from typer.testing import CliRunner, Result
 
 from company_registry.cli.app import app
+from company_registry.mirror_store import MirrorStore, Place
+from company_registry.models import Event
 from tests.builders.answers import (
     a_found_company,
     a_page,
@@ -30,6 +34,7 @@ from tests.builders.answers import (
 
 COMMAND = str(Path(sys.executable).with_name("company-registry"))
 SOON = 30
+NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 KEY = "id.secret"
 ME = {
     "key_id": "id",
@@ -170,6 +175,28 @@ async def test_a_company_is_shown_as_it_was_with_what_it_did(shell: Shell) -> No
     lines = [line.split() for line in did.stdout.splitlines()]
     assert ["2026-03-04T12:00:00Z", "address", "Prøvevej", "1", "Prøvevej", "2"] in lines
     assert ["2012-04-01", "owners", "Aud", "Testesen"] in lines
+
+
+async def test_the_history_of_a_mirror_is_shown_without_the_service(shell: Shell) -> None:
+    file = shell.home / "registry.sqlite"
+    with closing(MirrorStore(file, "dk", now=lambda: NOON)) as store:
+        place = Place(cursor="1", copied_until=None)
+        store.store([{"country": "dk", "vat": "12345674", "revision": 1, "name": "Alfa"}], place)
+        of = {"country": "dk", "vat": "12345674", "revision": 2, "type": "company.updated"}
+        changes = [{"field": "phone", "old": None, "new": "11111111"}]
+        event = an_event(data={"changes": changes}, **of)
+        store.apply([Event.model_validate(event)], place._replace(cursor="2"))
+
+    shown = await shell.run("history", "dk", "12345674", "--mirror", str(file))
+    absent = await shell.run("history", "dk", "12345682", "--mirror", str(file))
+    (shell.home / "text").write_text("no database")
+    wrong = await shell.run("history", "dk", "12345674", "--mirror", str(shell.home / "text"))
+
+    assert (shown.exit_code, absent.exit_code, wrong.exit_code) == (0, 3, 2), shown.output
+    assert shown.stdout.split("\t")[-3:] == ["phone", "", "11111111\n"]
+    assert "Changes since 2026-03-04 12:00 UTC." in shown.stderr
+    assert "has no company dk:12345682" in absent.stderr
+    assert shell.requests == []
 
 
 async def test_subsidiaries_are_shown_with_the_share_of_their_owner(shell: Shell) -> None:

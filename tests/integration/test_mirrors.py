@@ -21,6 +21,7 @@ from common.contracts.events import EventReply, EventRequest, FeedPage, FeedRequ
 from common.contracts.find import ExportPage, ExportRequest
 from common.leases import StoredLeases
 from common.mongo import Database, Reads
+from company_registry.mirror_history import mirrored_history
 from gateway.access.clients import Caller
 from gateway.access.keys import Rate, Scope
 from gateway.http.responses import refusals
@@ -28,6 +29,7 @@ from gateway.routes import application
 from gateway.settings import Policy
 from ingest.records.records import CompanyRecord, SourceVersion
 from lookup.answers.exports import AnswerExports
+from register_store.history import StoredHistory
 from register_store.reads import StoredCopies, StoredRegister
 from tests.builders.companies import MONDAY, a_company, a_company_record
 from tests.builders.loading import Loader
@@ -227,6 +229,28 @@ async def test_a_mirror_that_is_killed_again_and_again_equals_the_register_that_
 
     assert status == 0
     assert register.mirrored() == await register.stored()
+
+
+async def test_a_mirror_that_is_killed_has_the_history_that_the_service_has(
+    register: Register,
+) -> None:
+    assert (await register.run())[0] == 0
+    async with register.changing():
+        for _ in range(KILLS // 2):
+            await kill_soon(register)
+    await register.publish()
+
+    assert (await register.run())[0] == 0
+
+    stored = StoredHistory(Reads(register.outbox.register))
+    known = 0
+    for vat in register.mirrored():
+        page = mirrored_history(register.path, "dk", vat)
+        expected = await stored.page(CompanyKey(Country.DK, vat), limit=100)
+        assert page is not None
+        assert page.model_dump(mode="json", exclude_unset=True)["history"] == expected.entries
+        known += len(expected.entries)
+    assert known >= KILLS
 
 
 async def test_a_mirror_is_verified_against_the_register(register: Register) -> None:

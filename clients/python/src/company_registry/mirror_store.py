@@ -8,11 +8,13 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from company_registry.mirror_history import RETENTION, MirrorHistory
 from company_registry.models import Country, Event
 
 #: Of the feed's parts of a company; an export has more.
@@ -102,8 +104,18 @@ class Counted(NamedTuple):
 class MirrorStore:
     """The SQLite database of one country's copy; other countries may be in the same file."""
 
-    def __init__(self, path: Path, country: Country) -> None:
-        """Opens or creates the file. Raises sqlite3.Error."""
+    def __init__(
+        self,
+        path: Path,
+        country: Country,
+        *,
+        history: timedelta = RETENTION,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Opens or creates the file. Raises sqlite3.Error.
+
+        Changes are kept for the time `history`, beside the companies; for zero none are.
+        """
         self.country = country
         self._database = sqlite3.connect(path, isolation_level=None, timeout=30.0)
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -114,6 +126,7 @@ class MirrorStore:
         for name in _COLUMNS.keys() - known:
             self._database.execute(f"ALTER TABLE companies ADD COLUMN {_column(name)}")
         self._database.executescript(_INDEXES)
+        self._history = MirrorHistory(self._database, country, history, now)
 
     def close(self) -> None:
         """Closes the file."""
@@ -146,6 +159,7 @@ class MirrorStore:
             self._database.execute(
                 "DELETE FROM companies WHERE country = ? AND copy < ?", (self.country, place.copy)
             )
+            self._history.delete_unmirrored()
             self._move(place)
 
     def apply(self, events: Iterable[Event], place: Place) -> None:
@@ -154,6 +168,7 @@ class MirrorStore:
             for event in events:
                 if event.country != self.country or event.vat is None:
                     continue
+                self._history.add(event)
                 if event.type == "company.removed":
                     self._database.execute(
                         "DELETE FROM companies WHERE country = ? AND vat = ? AND revision <= ?",
@@ -179,6 +194,7 @@ class MirrorStore:
         return self.country, company["vat"], company["revision"], _text(company), copy
 
     def _move(self, place: Place) -> None:
+        self._history.move(self.place.cursor, place.cursor)
         self._database.execute(
             "INSERT OR REPLACE INTO mirrors VALUES (?, ?, ?, ?)", (self.country, *place)
         )

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from company_registry.client import Client
 from company_registry.errors import ApiError, CursorExpired, NoResponse
+from company_registry.mirror_history import RETENTION
 from company_registry.mirror_store import Counted, MirrorStore
 from company_registry.models import Country, Event
 from company_registry.streams import passes
@@ -127,7 +129,9 @@ class Verified(NamedTuple):
         return self.mirror == self.register
 
 
-def verify(client: Client, path: Path, country: Country) -> Verified:
+def verify(
+    client: Client, path: Path, country: Country, *, history: timedelta = RETENTION
+) -> Verified:
     """Compares a mirror with a new copy, which needs as much space meanwhile.
 
     Both are compared after the same events, so that a register may change meanwhile. A change that
@@ -135,8 +139,8 @@ def verify(client: Client, path: Path, country: Country) -> Verified:
     """
     with (
         tempfile.TemporaryDirectory(dir=path.parent, prefix=".verify-") as folder,
-        closing(MirrorStore(path, country)) as store,
-        closing(MirrorStore(Path(folder) / "copy.sqlite", country)) as new,
+        closing(MirrorStore(path, country, history=history)) as store,
+        closing(MirrorStore(Path(folder) / "copy.sqlite", country, history=timedelta(0))) as new,
     ):
         for each in (new, store):
             Mirror(client, each).run()

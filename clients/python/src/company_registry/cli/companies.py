@@ -1,16 +1,20 @@
 """`lookup`, `search`, `suggest`, and the lists of a company."""
 
+import sqlite3
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from itertools import chain
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from company_registry import models
 from company_registry.cli.output import Column
-from company_registry.cli.session import Session
+from company_registry.cli.session import Exit, Session
+from company_registry.mirror_history import mirrored_history
 from company_registry.models import (
     Change,
     Company,
@@ -186,11 +190,44 @@ def history(
     session: Session,
     country: CountryArgument,
     vat: Annotated[str, typer.Argument(help="The registration number.")],
+    mirror: Annotated[
+        Path | None,
+        typer.Option(help="Read it from a file of mirror instead.", exists=True, dir_okay=False),
+    ] = None,
 ) -> None:
-    """List what a company did, newest first: changes that were seen, then days of its register."""
-    with session.client() as client:
-        found = list(client.history(country, vat))
+    """List what a company did, newest first: changes that were seen, then days of its register.
+
+    A mirror has the changes that it applied.
+    """
+    if mirror is None:
+        with session.client() as client:
+            found = list(client.history(country, vat))
+    else:
+        found = _mirrored(session, mirror, country, vat)
     session.show(found, lambda: _show_history(session, found))
+
+
+def _mirrored(
+    session: Session, path: Path, country: models.Country, vat: str
+) -> list[HistoryEntry]:
+    with readable(session, path):
+        page = mirrored_history(path, country, vat)
+    if page is None:
+        session.fail(f"{path} has no company {country}:{vat}", Exit.NOT_FOUND)
+    if page.known_from is None:
+        session.note(f"{path} has no history yet: run mirror once.")
+    else:
+        session.note(f"Changes since {page.known_from:%Y-%m-%d %H:%M} UTC.")
+    return list(page.history)
+
+
+@contextmanager
+def readable(session: Session, path: Path) -> Iterator[None]:
+    """Ends the command if a file of SQLite cannot be read."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        session.fail(f"{path}: {error}", Exit.USAGE)
 
 
 #: Identifiers are never wrapped.

@@ -2,10 +2,10 @@
 
 import csv
 import inspect
-import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from datetime import timedelta
 from enum import StrEnum
 from functools import partial
 from itertools import chain, islice
@@ -16,11 +16,12 @@ import typer
 
 from company_registry import models
 from company_registry.cli.batches import FOUND
-from company_registry.cli.companies import Included
+from company_registry.cli.companies import Included, readable
 from company_registry.cli.events import say_outage, until_interrupted
 from company_registry.cli.output import Column
 from company_registry.cli.session import Country, Exit, Session
 from company_registry.client import Client
+from company_registry.mirror_history import RETENTION
 from company_registry.mirror_store import MirrorStore
 from company_registry.mirrors import Mirror, verify
 from company_registry.models import Company, CompanyFilter, CompanyPage
@@ -248,17 +249,22 @@ def mirror(  # noqa: PLR0913 (the command's options)
     start_over: Annotated[
         bool, typer.Option("--start-over", help="Copy again, as after an upgrade that says so.")
     ] = False,
+    history: Annotated[
+        int,
+        typer.Option(min=0, metavar="DAYS", help="How long changes are kept; 0 keeps none."),
+    ] = RETENTION.days,
 ) -> None:
     """Keep a copy of a register in an SQLite file.
 
     The first run copies the register, later ones apply the changes since. A run that was ended at
-    any point is resumed by the next.
+    any point is resumed by the next. `history --mirror FILE` shows the changes of a company.
     """
-    with session.client() as client, _readable(session, to):
+    kept = timedelta(days=history)
+    with session.client() as client, readable(session, to):
         if check:
-            _verify(session, verify(client, to, country.value))
+            _verify(session, verify(client, to, country.value, history=kept))
             return
-        with closing(MirrorStore(to, country.value)) as store, until_interrupted():
+        with closing(MirrorStore(to, country.value, history=kept)) as store, until_interrupted():
             if start_over:
                 store.start_over()
             Mirror(
@@ -285,11 +291,3 @@ def _verify(session: Session, verified: Any) -> None:
 def _say_copied(session: Session, count: int) -> None:
     if count % _NOTICE == 0:
         session.note(f"{count} companies")
-
-
-@contextmanager
-def _readable(session: Session, path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        session.fail(f"{path}: {error}", Exit.USAGE)
