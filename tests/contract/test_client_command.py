@@ -182,7 +182,12 @@ async def test_the_history_of_a_mirror_is_shown_without_the_service(shell: Shell
     with closing(MirrorStore(file, "dk", now=lambda: NOON)) as store:
         place = Place(cursor="1", copied_until=None)
         store.store([{"country": "dk", "vat": "12345674", "revision": 1, "name": "Alfa"}], place)
-        of: dict[str, Any] = {"country": "dk", "vat": "12345674", "revision": 2, "type": "company.updated"}
+        of: dict[str, Any] = {
+            "country": "dk",
+            "vat": "12345674",
+            "revision": 2,
+            "type": "company.updated",
+        }
         changes = [{"field": "phone", "old": None, "new": "11111111"}]
         event = an_event(data={"changes": changes}, **of)
         store.apply([Event.model_validate(event)], place._replace(cursor="2"))

@@ -403,6 +403,18 @@ def test_every_service_runs_in_the_trial_and_prometheus_watches_it(service: Serv
     assert SCRAPED[service.name] == (host, service.ports["admin"])
 
 
+def test_the_trial_gives_browsers_the_addresses_that_it_publishes() -> None:
+    [api], [portal] = (CONTAINERS[name]["ports"] for name in ("balancer", "portal"))
+    of_gateway, of_portal = (CONTAINERS[name]["environment"] for name in ("gateway", "portal"))
+
+    assert of_gateway["PUBLIC_URL"] == f"http://{api.rpartition(':')[0]}"
+    assert of_gateway["PORTAL_URL"] == f"http://{portal.rpartition(':')[0]}"
+    assert of_portal["API_REFERENCE_URL"] == f"{of_gateway['PUBLIC_URL']}/docs"
+    cluster = FILES["cluster"]["services"]
+    [api] = cluster["balancer"]["ports"]
+    assert cluster["gateway"]["environment"]["PUBLIC_URL"] == f"http://{api.rpartition(':')[0]}"
+
+
 def test_ingest_shares_the_registers_loopback_and_the_broker_is_watched() -> None:
     ingest = CONTAINERS["ingest"]
     addresses = [ingest["environment"][name] for name in ("BRREG_URL", "CVR_URL", "PEPPOL_URL")]

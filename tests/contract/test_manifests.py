@@ -253,6 +253,29 @@ def only_what_is_public_is_reachable(documents: Sequence[Document]) -> Iterator[
             yield f"policy {name} lets more than {CALLERS} out to addresses"
 
 
+def public_addresses_are_those_of_the_routes(documents: Sequence[Document]) -> Iterator[str]:
+    """Browsers get the addresses at which gateway and portal are published."""
+    hosts: dict[str, list[str]] = {}
+    for route in of_kind(documents, "HTTPRoute"):
+        hosts[route["metadata"]["name"]] = route["spec"]["hostnames"]
+    for ingress in of_kind(documents, "Ingress"):
+        for rule in ingress["spec"]["rules"]:
+            for path in rule["http"]["paths"]:
+                hosts.setdefault(path["backend"]["service"]["name"], []).append(rule["host"])
+    if not hosts:
+        return
+    values = {each.name: environment(each, documents) for each in _servers(documents)}
+    expected = {name: f"https://{host}" for name, [host] in hosts.items()}
+    gateway, portal = values["gateway"], values["portal"]
+    for name, given, address in (
+        ("PUBLIC_URL", gateway.get("PUBLIC_URL"), expected["gateway"]),
+        ("PORTAL_URL", gateway.get("PORTAL_URL"), expected["portal"]),
+        ("API_REFERENCE_URL", portal.get("API_REFERENCE_URL"), f"{expected['gateway']}/docs"),
+    ):
+        if given != address:
+            yield f"{name} is {given}, and the route {address}"
+
+
 RULES: tuple[Rule, ...] = (
     variables_are_settings,
     images_are_of_this_version,
@@ -264,6 +287,7 @@ RULES: tuple[Rule, ...] = (
     references_exist,
     servers_survive_a_drain,
     only_what_is_public_is_reachable,
+    public_addresses_are_those_of_the_routes,
 )
 
 
@@ -329,6 +353,26 @@ def test_a_rule_finds_its_violation(rule: Rule, name: str, path: str, value: Any
     found[last] = value
 
     assert list(rule(documents)) != []
+
+
+@with_kubectl
+@pytest.mark.parametrize("component", ["gateway-api", "ingress"])
+@pytest.mark.parametrize(
+    "service,name",
+    [("gateway", "PUBLIC_URL"), ("gateway", "PORTAL_URL"), ("portal", "API_REFERENCE_URL")],
+)
+def test_an_address_that_no_route_has_is_found(component: str, service: str, name: str) -> None:
+    documents: list[Any] = copy.deepcopy(read(f"components/{component}"))
+    [settings] = [
+        each
+        for each in of_kind(documents, "ConfigMap")
+        if each["metadata"]["name"].startswith(f"{service}-settings")
+    ]
+
+    settings["data"][name] = "https://other.example.com"
+
+    [fault] = public_addresses_are_those_of_the_routes(documents)
+    assert fault.startswith(f"{name} is https://other.example.com")
 
 
 @pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
