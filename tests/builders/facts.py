@@ -4,6 +4,7 @@ from random import Random
 
 from common.contracts.company import Country, Status
 from common.contracts.find import Between, Facet, FindRequest, FindSort, Has
+from common.contracts.watchlists import packed
 from lookup.search.indexed_company import FIELDS, Facts, Flag, employees_text, name_key
 
 _NAMES = ("Ærø", "Åse", "Øst", "Nord", "Abc", "Foreningen Norden Afdelingen i ")
@@ -59,6 +60,7 @@ def some_request(random: Random) -> FindRequest:
             "vat_registered": maybe("true"),
             "advertising_protected": maybe("false"),
             "owned_by": maybe("7"),
+            "numbers": maybe(packed(random.sample(range(1, 500), random.choice([0, 1, 300])))),
             "sort": random.choice([FindSort.NAME, FindSort.FOUNDED, FindSort.EMPLOYEES]),
             "limit": random.choice([1, 7, 20]),
             "facets": few(*Facet),
@@ -93,9 +95,14 @@ def fits(one: Facts, request: FindRequest) -> bool:
             all(wanted[part] in flags for part in request.has),
             request.vat_registered is None or Flag.VAT_REGISTERED in flags,
             request.advertising_protected is None or Flag.NOT_PROTECTED in flags,
+            request.numbers is None or packed([one.number]) in _numbers(request.numbers),
             request.owned_by is None or int(request.owned_by) in one.owners,
         )
     )
+
+
+def _numbers(text: bytes) -> set[bytes]:
+    return {text[start : start + 4] for start in range(0, len(text), 4)}
 
 
 def _is_one(value: str, wanted: tuple[str, ...]) -> bool:

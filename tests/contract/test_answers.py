@@ -195,7 +195,8 @@ async def test_a_request_is_answered(line: str, row: Row) -> None:
     policy: Row = {"key_rate": Rate(row["rate"], 60)} if "rate" in row else {}
     async with a_gateway(**policy) as gateway:
         prepare(gateway, row.get("given", {}))
-        key = gateway.issue() if row.get("key", True) else {}
+        scopes = {"scopes": frozenset(map(Scope, row["scopes"]))} if "scopes" in row else {}
+        key = gateway.issue(**scopes) if row.get("key", True) else {}
         answer = await send(gateway, line, row, key)
 
         expected = {name: row[name] for name in EXPECTED if name in row}

@@ -38,7 +38,7 @@ from common.contracts.lookup import (
 )
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
 from common.contracts.registers import SourcesReply, SourcesRequest
-from common.contracts.watchlists import WatchedReply, WatchedRequest
+from common.contracts.watchlists import WatchedReply, WatchedRequest, packed
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
@@ -76,6 +76,8 @@ NONE_FOUND = FindReply(total=0, has_more=False)
 NO_RECORDS = MatchReply(records=())
 THE_SOURCES = SourcesReply.model_validate(example("RegisterSources"))
 A_FEED = "wl_5d2f8b1e0c7a4e9f8b6d3a1c2e4f6a8b"
+#: Its numbers are text, packed.
+A_PORTFOLIO = "wl_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 AN_ANSWER = WebhookReply(status=200, body=b"{}")
 
 
@@ -177,7 +179,8 @@ class FakeFinds(FakeService[FindRequest, FindReply]):
 
     async def companies(self, request: FindRequest, *, caller: Caller) -> FindReply:
         reply = await self.reply(request, caller)
-        return self.of.get(request.country, reply)
+        limited = reply.model_copy(update={"limited": request.numbers is not None})
+        return self.of.get(request.country, limited)
 
 
 @dataclass
@@ -280,7 +283,10 @@ class FakeWatchlists:
     """`Watchlists` with given lists, whose owners do not matter, and one with a feed."""
 
     lists: dict[str, set[CompanyKey]] = field(
-        default_factory=lambda: {A_FEED: {CompanyKey.parse("dk:12345674")}}
+        default_factory=lambda: {
+            A_FEED: {CompanyKey.parse("dk:12345674")},
+            A_PORTFOLIO: {CompanyKey.parse(key) for key in ("dk:37896004", "no:923609016")},
+        }
     )
     #: The SHA-256 of the tokens of feeds.
     feeds: dict[str, str] = field(default_factory=lambda: {A_FEED: sha256(b"invented").hexdigest()})
@@ -299,6 +305,12 @@ class FakeWatchlists:
             at = datetime(2026, 3, 2, 12, tzinfo=UTC)
             return WatchedReply(companies=(), name="Customers", owner="acme", updated_at=at)
         companies = set().union(*(self.lists[one] for one in request.watchlists))
+        if request.numbers:
+            numbers = {
+                country: packed(int(key.vat) for key in companies if key.country is country)
+                for country in Country
+            }
+            return WatchedReply(companies=None, numbers=numbers)
         if request.companies is not None:
             companies &= set(request.companies)
         return WatchedReply(companies=tuple(companies))

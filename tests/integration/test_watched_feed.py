@@ -1,7 +1,9 @@
 """The feed of the companies in watchlists: gateway, lookup service and registry over MongoDB."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
+import numpy as np
 import pytest
 
 import webhook_registry.watchlists as watched_module
@@ -16,6 +18,7 @@ from gateway.problems import WatchlistNotFound, problem_of
 from register_store import feed as feed_module
 from tests.builders.outbox import Outbox, bodies
 from tests.builders.webhooks import NOON
+from webhook_registry.replies import WATCHLIST_NOT_FOUND
 from webhook_registry.watchlists import AnswerWatched
 from webhook_store.watchlists import Members, Watchlists
 
@@ -159,3 +162,32 @@ async def test_another_owners_list_is_not_found(feed: Feed) -> None:
 
     with pytest.raises(WatchlistNotFound):
         await feed.read(LIST)
+
+
+async def test_the_numbers_of_a_list_are_those_of_its_last_change(
+    outbox: Outbox, webhooks_db: Database
+) -> None:
+    feed = Feed(outbox, webhooks_db)
+    await feed.make(LIST, "dk:87654325", "dk:12345674", "no:923609016")
+    lists, members = Watchlists(webhooks_db), Members(webhooks_db)
+    answer = AnswerWatched(lists, members)
+    request = WatchedRequest(owner="acme", watchlists=(LIST,), numbers=True)
+
+    async def numbers() -> list[int]:
+        [reply] = await answer([request])
+        assert isinstance(reply, WatchedReply)
+        assert reply.numbers is not None
+        return [int(each) for one in reply.numbers.values() for each in np.frombuffer(one, "<u4")]
+
+    assert await numbers() == [12345674, 87654325, 923609016]
+    watchlist = await lists.find("acme", LIST)
+    assert watchlist is not None
+    later = NOON + timedelta(milliseconds=1)
+    gone = [CompanyKey.parse("dk:12345674")]
+    await members.change(watchlist, add=[], remove=gone, at=later)
+    assert await numbers() == [87654325, 923609016]
+    # Kept until the list says that it was changed.
+    await members.remove(LIST, [CompanyKey.parse("dk:87654325")])
+    assert await numbers() == [87654325, 923609016]
+    others = request.model_copy(update={"owner": "other"})
+    assert await answer([others]) == [WATCHLIST_NOT_FOUND]

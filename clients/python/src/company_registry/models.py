@@ -406,7 +406,7 @@ class CompanyFilter(Model):
     #: `1000`, or a range such as `1000-1499`.
     postal_code: tuple[str, ...] = ()
     form: tuple[str, ...] = ()
-    #: `active` unless given; `any` for all.
+    #: `active` unless given, and any of a watchlist; `any` for all.
     status: tuple[str, ...] = ()
     employees_min: int | None = None
     employees_max: int | None = None
@@ -422,6 +422,8 @@ class CompanyFilter(Model):
     advertising_protected: bool | None = None
     #: A company such as `dk:12345678`.
     owned_by: str | None = None
+    #: The id of a watchlist: only its companies. Not of an export.
+    watchlist: str | None = None
 
 
 class FacetCount(Model):

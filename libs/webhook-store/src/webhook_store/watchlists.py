@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from datetime import datetime, timedelta
 from hmac import compare_digest
 from itertools import islice
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID, uuid4
 
 from bson.regex import Regex
@@ -24,9 +24,15 @@ from pymongo import DESCENDING, ReturnDocument
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import DuplicateKeyError
 
-from common.contracts.company import CompanyKey
+from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
-from common.contracts.watchlists import WatchedCompanies, WatchedQuery, Watchlist, WatchlistId
+from common.contracts.watchlists import (
+    WatchedCompanies,
+    WatchedQuery,
+    Watchlist,
+    WatchlistId,
+    packed,
+)
 from common.mongo import Database, translated_errors
 from webhook_store.collections import LOCKS, MEMBERS, WATCHLISTS, Document
 
@@ -202,6 +208,15 @@ MAX_AT_ONCE: Final = 10_000
 _ID = {"_id": 1}
 
 
+class WatchedNumbers(NamedTuple):
+    """The companies of a list at one moment."""
+
+    #: None if the list does not exist any more.
+    updated_at: datetime | None
+    #: By country, `packed`.
+    numbers: Mapping[str, bytes]
+
+
 class Members:
     """The companies in lists. Every method may raise `Unavailable`."""
 
@@ -243,15 +258,37 @@ class Members:
 
     async def all(self, watchlist_id: str) -> set[CompanyKey]:
         """Returns all companies of a list."""
-        companies: set[CompanyKey] = set()
-        last: CompanyKey | None = None
         async with self._snapshot() as session:
-            while True:
-                page = await self._read(watchlist_id, session, after=last, limit=20 * BATCH)
-                companies.update(page)
-                if len(page) < 20 * BATCH:
-                    return companies
-                last = page[-1]
+            pages = self._pages(watchlist_id, session)
+            return {company_of(member) async for page in pages for member in page}
+
+    async def numbers(self, watchlist_id: str) -> "WatchedNumbers":
+        """Returns the registration numbers of all companies of a list.
+
+        No key is made of each, which would take most of the time for a large list.
+        """
+        found: dict[str, list[int]] = {country: [] for country in Country}
+        async with self._snapshot() as session:
+            stored = await self._lists.find_one(
+                {"_id": watchlist_id}, {"updated_at": 1}, session=session
+            )
+            async for page in self._pages(watchlist_id, session):
+                for member in page:
+                    key = member.partition(_BETWEEN)[0]
+                    found[key[:2]].append(int(key[3:]))
+        numbers = {country: packed(each) for country, each in found.items()}
+        return WatchedNumbers((stored or {}).get("updated_at"), numbers)
+
+    async def _pages(
+        self, watchlist_id: str, session: AsyncClientSession
+    ) -> AsyncIterator[list[str]]:
+        last: CompanyKey | None = None
+        while True:
+            page = await self._ids(watchlist_id, session, after=last, limit=20 * BATCH)
+            yield page
+            if len(page) < 20 * BATCH:
+                return
+            last = company_of(page[-1])
 
     async def present(
         self, watchlist_ids: Sequence[str], companies: Collection[CompanyKey]
@@ -351,6 +388,17 @@ class Members:
         after: CompanyKey | None,
         limit: int,
     ) -> list[CompanyKey]:
+        ids = await self._ids(watchlist_id, session, after=after, limit=limit)
+        return [company_of(member) for member in ids]
+
+    async def _ids(
+        self,
+        watchlist_id: str,
+        session: AsyncClientSession | None,
+        *,
+        after: CompanyKey | None,
+        limit: int,
+    ) -> list[str]:
         query: Document = {"list": watchlist_id}
         if after is not None:
             query["_id"] = {"$gt": member_id(after, watchlist_id)}
@@ -364,7 +412,7 @@ class Members:
                 hint="list",
                 session=session,
             ).to_list(None)
-        return [company_of(member["_id"]) for member in found]
+        return [member["_id"] for member in found]
 
 
 def _batches(companies: Collection[T]) -> Iterator[list[T]]:

@@ -72,6 +72,7 @@ from gateway.lookups.lists import (
 from gateway.lookups.lookup import COMPANY_PATH, SEARCH_PARAMETERS, Lookups, lookup_handler
 from gateway.lookups.match import MATCH_PATH, MatchAll, Matches, match_handler
 from gateway.lookups.registers import REGISTERS_PATH, Sources, registers_handler
+from gateway.lookups.watched import FindWatched
 from gateway.reconcile.service import (
     ENTITIES_PATH,
     KEY_PARAMETER,
@@ -207,6 +208,7 @@ def _routes(
     lookups, charge = dependencies.lookups, authenticator.charge
     look_up_all, match_all = LookUpAll(lookups), MatchAll(dependencies.matches)
     codes = StoredCodes(dependencies.finds, dependencies.clock)
+    finds = FindWatched(dependencies.finds, dependencies.watchlists)
 
     access = Access(Scope.LOOKUP, anonymous=policy.anonymous_lookups)
     lookup = RouteFacts(access, has_formats=True, headers=varying(common, hdrs.ACCEPT))
@@ -218,7 +220,7 @@ def _routes(
     page = RouteFacts(access, headers=common)
     add_page = partial(Route, facts=page, has_options=True)
     yield add_page(SUGGEST_PATH, get=suggest_handler(dependencies.suggestions))
-    yield add_page(FIND_PATH, get=find_handler(dependencies.finds, codes))
+    yield add_page(FIND_PATH, get=find_handler(finds, codes))
     for part, path in PART_PATHS.items():
         yield add_page(path, get=part_handler(dependencies.parts, part))
     yield add_page(GROUP_PATH, get=group_handler(lookups))

@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import groupby
 from operator import attrgetter
@@ -54,7 +55,7 @@ from webhook_registry.watchlist_bodies import (
     read_watched,
     read_watched_changes,
 )
-from webhook_store.watchlists import Members, OwnerLocks, Watchlists
+from webhook_store.watchlists import Members, OwnerLocks, WatchedNumbers, Watchlists
 from webhook_store.webhooks import Registrations
 
 #: Seconds between checks for lists that another process did not finish.
@@ -364,6 +365,9 @@ class RpcRegister:
         return [CompanyKey(country, number) for number in known.unknown]
 
 
+#: Lists whose numbers are kept; those of the largest take 400 kB.
+_MAX_RECENT: Final = 40
+
 log = structlog.get_logger()
 
 
@@ -373,6 +377,8 @@ class AnswerWatched:
 
     lists: Watchlists
     members: Members
+    #: The numbers of lists that were read last: a list is read once for all its pages.
+    _recent: OrderedDict[WatchlistId, WatchedNumbers] = field(default_factory=OrderedDict)
 
     async def __call__(self, requests: Sequence[WatchedRequest]) -> list[WatchedReply | Failure]:
         """Returns one reply per request, in order; may raise `Unavailable`."""
@@ -386,6 +392,8 @@ class AnswerWatched:
             return WatchedReply(
                 companies=(), name=one.name, owner=one.owner, updated_at=one.updated_at
             )
+        if request.numbers:
+            return await self._numbers(request)
         sizes = await self.lists.sizes(request.owner, request.watchlists)
         if not sizes.keys() >= set(request.watchlists):
             return WATCHLIST_NOT_FOUND
@@ -398,6 +406,18 @@ class AnswerWatched:
         else:
             found = await self.members.present(request.watchlists, request.companies)
         return WatchedReply(companies=tuple(found))
+
+    async def _numbers(self, request: WatchedRequest) -> WatchedReply | Failure:
+        watchlist = await self.lists.find(request.owner, request.watchlists[0])
+        if watchlist is None:
+            return WATCHLIST_NOT_FOUND
+        read = self._recent.pop(watchlist.id, None)
+        if read is None or read.updated_at != watchlist.updated_at:
+            read = await self.members.numbers(watchlist.id)
+        self._recent[watchlist.id] = read
+        while len(self._recent) > _MAX_RECENT:
+            self._recent.popitem(last=False)
+        return WatchedReply(companies=None, numbers=read.numbers)
 
     async def _all(self, request: WatchedRequest) -> tuple[CompanyKey, ...]:
         of_lists = await asyncio.gather(*map(self.members.all, request.watchlists))

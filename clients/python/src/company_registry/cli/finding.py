@@ -84,6 +84,9 @@ def find(  # noqa: PLR0913 (the filters)
         bool | None, typer.Option(help="Only Denmark says it; mailings need the negation.")
     ] = None,
     owned_by: Annotated[str | None, typer.Option(help="The owner, dk:12345678.")] = None,
+    watchlist: Annotated[
+        str | None, typer.Option(help="The id of a watchlist: its companies, of any status.")
+    ] = None,
     sort: Annotated[models.FindSort | None, typer.Option(help="The order of the list.")] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most so many; all with --csv or --json.")
@@ -228,7 +231,7 @@ def _with_filters(command: Any) -> None:
     filters = [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for name, each in theirs.items()
-        if name in CompanyFilter.model_fields and name != "country"
+        if name in CompanyFilter.model_fields and name not in ("country", "watchlist")
     ]
     parameters = [each for each in own.parameters.values() if each.name != "filters"]
     command.__signature__ = own.replace(parameters=[*parameters, *filters])

@@ -79,6 +79,9 @@ class FindRequest(Contract):
     advertising_protected: bool | None = None
     #: The registration number of a company of the same register.
     owned_by: str | None = None
+    #: Registration numbers in order, four bytes each, the lowest first: only these companies. The
+    #: reply says that it is limited to them; one of a server of the release before does not.
+    numbers: bytes | None = Field(default=None, repr=False)
     sort: FindSort = FindSort.NAME
     limit: int = Field(ge=0, le=MAX_FOUND)
     after: FindPosition | None = None
@@ -111,6 +114,8 @@ class FindReply(Contract):
     total: int
     #: True if companies follow this page.
     has_more: bool
+    #: True if the numbers of the request were compared.
+    limited: bool = False
     facets: Mapping[str, Mapping[str, int]] = {}
     #: Of the codes of industries and legal forms that are counted.
     texts: Mapping[str, Mapping[str, CodeText]] = {}

@@ -1,6 +1,10 @@
 """Watchlists: named lists of companies that webhooks and readers of the feed follow (ADR 0054)."""
 
-from typing import NewType
+import re
+import sys
+from array import array
+from collections.abc import Iterable, Mapping
+from typing import Final, NewType
 
 from pydantic import Field
 
@@ -9,6 +13,7 @@ from common.contracts.contract import Contract, Timestamp
 
 #: `wl_` and 32 hexadecimal digits.
 WatchlistId = NewType("WatchlistId", str)
+WATCHLIST_ID: Final = re.compile("wl_[0-9a-f]{32}")
 
 #: Maximum number of companies in one request that changes a list, and in a page of them.
 MAX_CHANGED = 10_000
@@ -109,6 +114,14 @@ MAX_WHOLE = 200
 MAX_READ, MAX_COMPARED = 10, 20_000
 
 
+def packed(numbers: Iterable[int]) -> bytes:
+    """Returns registration numbers in order, four bytes each, the lowest first."""
+    ordered = array("I", sorted(numbers))
+    if sys.byteorder == "big":
+        ordered.byteswap()
+    return ordered.tobytes()
+
+
 class WatchedRequest(Contract):
     """Asks the registry which companies an owner's lists have."""
 
@@ -120,6 +133,9 @@ class WatchedRequest(Contract):
     #: The SHA-256 of the token of the list's feed, in hexadecimal: instead of an owner, whom the
     #: reply then has. A registry of the release before finds no list, since the owner is empty.
     token_hash: str | None = Field(default=None, repr=False)
+    #: Requests the numbers of all companies of one list, however many they are. A registry of the
+    #: release before sends none.
+    numbers: bool = False
 
 
 class WatchedReply(Contract):
@@ -130,3 +146,5 @@ class WatchedReply(Contract):
     name: str = ""
     owner: str = ""
     updated_at: Timestamp | None = None
+    #: Only if requested: the numbers of all companies by country, `packed`.
+    numbers: Mapping[str, bytes] | None = Field(default=None, repr=False)

@@ -20,7 +20,7 @@ from common.contracts.events import (
     FeedPage,
     FeedRequest,
 )
-from common.contracts.watchlists import MAX_READ, WatchlistId
+from common.contracts.watchlists import MAX_READ, WATCHLIST_ID, WatchlistId
 from common.domain.sentences import did_you_mean
 from common.domain.written import read_country
 from gateway.events.feed import Events, ReadEvents, write_cursor
@@ -53,7 +53,6 @@ MAX_COMPANIES = 100
 
 #: A position in hexadecimal: cursors sort as text.
 _CURSOR = re.compile(r"[0-9a-f]{12}")
-_WATCHLIST = re.compile("wl_[0-9a-f]{32}")
 #: Each event type, each family (`company.*`), and `*`.
 _PATTERNS = frozenset(pattern for event_type in EventType for pattern in event_type.patterns)
 
@@ -124,7 +123,7 @@ def _companies(values: Sequence[str]) -> tuple[CompanyKey, ...]:
 
 def _watchlists(values: Sequence[str]) -> tuple[WatchlistId, ...]:
     given = _separated(values)
-    if len(given) > MAX_READ or not all(map(_WATCHLIST.fullmatch, given)):
+    if len(given) > MAX_READ or not all(map(WATCHLIST_ID.fullmatch, given)):
         raise Invalid(
             f"must be a comma-separated list of at most {MAX_READ} ids of watchlists; "
             "GET /api/watchlists lists yours"

@@ -1,6 +1,5 @@
 """Companies that fit filters, over HTTP: the lists of both countries are merged into one."""
 
-import asyncio
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from common.contracts.find import (
     Has,
 )
 from common.contracts.lookup import SearchType
+from common.contracts.watchlists import WatchlistId
 from common.domain.countries import FORMATS
 from common.domain.known_values import digits, forms_named, is_known, nearest_values, sharing
 from common.domain.sentences import nearest
@@ -49,7 +49,6 @@ from gateway.http.parameters import (
 from gateway.http.responses import json_response
 from gateway.lookups.codes import (
     WORDS_OF,
-    Finds,
     Stored,
     StoredCodes,
     code_of,
@@ -59,6 +58,7 @@ from gateway.lookups.codes import (
 )
 from gateway.lookups.lookup import CACHE_CONTROL
 from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
+from gateway.lookups.watched import FindWatched, watchlist_id
 from gateway.problems import Problem
 
 FIND_PATH = "/api/companies"
@@ -318,18 +318,24 @@ def _after(values: Sequence[str], info: ValidationInfo) -> FindPosition:
 
 
 class _FindQuery(Filters):
+    watchlist: Annotated[WatchlistId | None, once(watchlist_id)] = None
     limit: Annotated[int, number(1, MAX_FOUND)] = DEFAULT_FOUND
     after: Annotated[FindPosition | None, PlainValidator(_after)] = None
     facets: Annotated[tuple[Facet, ...], PlainValidator(_members(Facet))] = ()
 
 
-def parse_find(parameters: Parameters, stored: Stored) -> tuple[FindRequest, ...]:
-    """Returns the requested page of a list, for each country; raises InvalidParameter.
+def parse_find(
+    parameters: Parameters, stored: Stored
+) -> tuple[tuple[FindRequest, ...], WatchlistId | None]:
+    """Returns the requested page of a list, for each country, and the watchlist of its companies.
 
-    `stored` has the texts of codes, if a filter has words.
+    `stored` has the texts of codes, if a filter has words. Without `status` the companies of a
+    watchlist have any: a portfolio has bankrupt ones. Raises InvalidParameter.
     """
     query = _FindQuery.parse(parameters, stored=stored)
-    return tuple(query.request(each, statuses=(Status.ACTIVE,)) for each in query.countries)
+    statuses = (Status.ACTIVE,) if query.watchlist is None else ()
+    requests = tuple(query.request(each, statuses=statuses) for each in query.countries)
+    return requests, query.watchlist
 
 
 def cursor_of(position: FindPosition, sort: FindSort) -> str:
@@ -356,15 +362,15 @@ def read_cursor(text: str, sort: FindSort) -> FindPosition | None:
         return None
 
 
-def find_handler(finds: Finds, codes: StoredCodes) -> Handler:
+def find_handler(finds: FindWatched, codes: StoredCodes) -> Handler:
     """Returns the handler of lists; a client may reuse a page for a minute, as a company."""
 
     async def find(request: web.Request) -> web.Response:
-        caller, parameters = request[REQUEST_CONTEXT].caller, parameters_of(request)
+        context, parameters = request[REQUEST_CONTEXT], parameters_of(request)
         countries = countries_of(parameters)
-        stored = await codes.explaining(parameters, countries, caller=caller)
-        requests = parse_find(parameters, stored)
-        replies = await asyncio.gather(*(finds.companies(each, caller=caller) for each in requests))
+        stored = await codes.explaining(parameters, countries, caller=context.caller)
+        requests, watchlist = parse_find(parameters, stored)
+        replies = await finds(requests, watchlist, context)
         return json_response(document(requests, replies), cache_control=CACHE_CONTROL)
 
     return find

@@ -95,6 +95,7 @@ class AnswerFinds:
             ),
             total=found.total,
             has_more=found.has_more,
+            limited=request.numbers is not None,
             facets=found.facets,
             texts={
                 facet.value: await self._texts_of(request, facet, found.facets[facet].keys())

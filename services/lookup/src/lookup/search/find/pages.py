@@ -96,7 +96,7 @@ class _AnyFilter(Filter):
 
 
 def filters(segment: Segment, request: FindRequest) -> Iterable[Filter]:
-    """Returns the filters of a request, but words and owners."""
+    """Returns the filters of a request, but words, numbers and owners."""
     for field, intervals in _intervals(segment, request):
         yield _filter(segment, field, intervals)
     if request.municipalities:
@@ -323,6 +323,8 @@ def _chosen(
     chosen = _Selection(segment, total, mask=alive)
     if hits is not None:
         chosen.keep_rows(segment.rows_of(hits.numbers)[0])
+    if request.numbers is not None:
+        chosen.keep_rows(segment.rows_of(np.frombuffer(request.numbers, "<u4"))[0])
     if request.owned_by is not None:
         chosen.keep_rows(segment.owned_by(int(request.owned_by)))
     for wanted in sorted(filters(segment, request), key=lambda each: each.share):
