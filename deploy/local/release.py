@@ -51,7 +51,7 @@ class Refused(Exception):
 
 
 def services(documents: Sequence[Document]) -> list[Document]:
-    """Returns the services of this project, in the order of a release."""
+    """Returns the services of this project, in the order of a release; `mcp` if it is deployed."""
     waves = [(each["metadata"].get("annotations", {}).get(WAVE), each) for each in documents]
     ordered = [(int(wave), each) for wave, each in waves if wave is not None]
     return [each for _, each in sorted(ordered, key=lambda one: one[0])]

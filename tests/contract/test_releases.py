@@ -31,10 +31,11 @@ from tests.contract.test_manifests import KUBERNETES_VERSIONS, RULES, read, with
 from tests.fakes.kubectl import Kubectl
 
 ORDER = ["dispatcher", "lookup", "ingest", "webhook-registry", "gateway", "portal"]
-#: Every overlay, and the one of production with each autoscaler and the servers' operators.
+#: Every overlay, and the one of production with what else is ordered: each autoscaler, the servers'
+#: operators and the tools for agents.
 OVERLAYS: dict[str, tuple[str, Sequence[str]]] = {
     **{each.name: (each.name, ()) for each in sorted((KUBERNETES / "overlays").iterdir())},
-    "autoscaled": ("production", ("keda", "operators", "server-metrics")),
+    "whole": ("production", ("keda", "operators", "server-metrics", "mcp")),
 }
 INDEXES = [f"job {name} indexes" for name in ("gateway", "ingest", "webhook-registry")]
 #: The first look finds a pod of the previous release, which may read by such an index.
@@ -62,7 +63,8 @@ def overlay(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     folder = tmp_path_factory.getbasetemp() / request.param
     folder.mkdir(exist_ok=True)
     within = os.path.relpath(KUBERNETES, folder.resolve())
-    unset = {each.rpartition(":")[0] for each in [*images(read(f"overlays/{name}")), DUMP]}
+    named = [*images(read(f"overlays/{name}")), *images(read("components/mcp")), DUMP]
+    unset = {each.rpartition(":")[0] for each in named}
     made = {
         "namespace": "company-registry",
         "resources": [f"{within}/overlays/{name}"],
@@ -74,6 +76,10 @@ def overlay(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(made))
     return str(folder)
+
+
+def order_of(overlay: str) -> list[str]:
+    return [*ORDER, "mcp"] if overlay.endswith("/whole") else ORDER
 
 
 def typed(
@@ -99,11 +105,12 @@ def shortened(told: Sequence[str]) -> list[str]:
 
 @with_kubectl
 @pytest.mark.parametrize(
-    "options,rolled,dropped", [((), ORDER, DROPS), (("--back",), ORDER[::-1], DROPS[:2])]
+    "options,way,dropped", [((), 1, DROPS), (("--back",), -1, DROPS[:2])], ids=["on", "back"]
 )
 def test_a_release_makes_indexes_first_and_drops_replaced_ones_last(
-    overlay: str, options: Sequence[str], rolled: Sequence[str], dropped: Sequence[str]
+    overlay: str, options: Sequence[str], way: int, dropped: Sequence[str]
 ) -> None:
+    rolled = order_of(overlay)[::way]
     told, error = typed("release", *options, overlay)
     # A Job cannot be changed: the trial's import is one of each release.
     jobs = [each for each in told if each.startswith("delete job/")]
@@ -154,7 +161,8 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
     )
 
     kinds = {"lookup": "statefulset"}
-    names = [f"{kinds.get(name, 'deployment')}/{name}" for name in ORDER]
+    order = order_of(overlay)
+    names = [f"{kinds.get(name, 'deployment')}/{name}" for name in order]
     assert [each for each in stopped if "annotate" not in each] == [
         *(f"scale --replicas=0 {name}" for name in names),
         *("get pods", "get pods"),
@@ -171,7 +179,7 @@ def test_everything_is_stopped_before_a_restore_and_resumed_as_the_guide_says(
     assert resumed[-3:] == [*DROPS[2:], f"job ingest republish --since {since}"]
     assert error == ""
     # The replicas of the manifest, or the fewest of the autoscaler that owns them.
-    assert kubectl.replicas == dict(zip(names, map(wanted(documents), ORDER), strict=True))
+    assert kubectl.replicas == dict(zip(names, map(wanted(documents), order), strict=True))
 
 
 def wanted(documents: Sequence[Document]) -> Callable[[str], int]:
@@ -227,6 +235,8 @@ def test_a_release_without_a_registry_is_refused_before_anything_is_applied() ->
     named = images(read("overlays/production"))
 
     assert told == []
+    with pytest.raises(Refused, match="company-registry/mcp"):
+        check_images(read("components/mcp"))
     assert f"images of the overlay must name a registry for {UNSET}company-registry/disp" in error
     # RFC 2606: no resolver knows such a host.
     assert all(re.match(r"[a-z-]+\.invalid/company-registry/", image) for image in named)
