@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
+from uuid import uuid4
 
 import aio_pika
 import pymongo
@@ -24,8 +25,11 @@ from common.contracts.topology import (
     lookup_queue,
 )
 from local_stack.processes import wait_for
+from tests.builders.registers import a_person, a_role, roles
 from tests.commanding import run_here
-from tests.delivery.waiting import SOON
+from tests.delivery.receiver import Receiver
+from tests.delivery.waiting import SOON, eventually
+from tests.e2e.client import Client, client_with
 from tests.e2e.conftest import NAMES, Running
 from tests.e2e.register import Register, an_entity
 from tests.e2e.rights import database_rights
@@ -71,6 +75,69 @@ def test_commands_work_with_the_documented_rights(running: Running) -> None:
     # It writes bytes, so it needs a process.
     status, _, said = running.system.run("dispatcher", "dead-letters", "list")
     assert status == 0, said
+
+
+async def test_a_person_is_limited_with_the_documented_rights(
+    running: Running, register: Register, owner: Client, receiver: Receiver
+) -> None:
+    number, anna = "310999998", "Anna Testesen"
+    limited = ("no", number, anna)
+    webhook = await owner.subscribe(receiver, "/limited", filter={"companies": [f"no:{number}"]})
+    await register.load("no-enheter", an_entity(number, "PRØVEPERSONEN AS"))
+    sole = a_role(person=a_person(*anna.split()))
+    await register.load("no-roller", roles(sole, organisasjonsnummer=number))
+    await owner.until_listed(webhook, 2, "?status=succeeded")
+
+    said = [
+        commanded(running, module, *words)
+        for module, *words in (
+            ("ingest", "limit", *limited),
+            ("webhook_registry", "limit", *limited),
+            ("ingest", "limited"),
+            ("ingest", "limit", "--end", *limited),
+        )
+    ]
+
+    assert said[:2] == ["left out; 1 event deleted\n", "1 event deleted\n"]
+    assert f"no {number} " in said[2]
+    assert said[3] == "ended\n"
+
+
+async def test_a_customer_is_removed_with_the_documented_rights(
+    running: Running, receiver: Receiver
+) -> None:
+    name = f"leaving-{uuid4().hex}"
+    key = await running.issue_key(name)
+    async with client_with(key, running.system.base_url) as leaving:
+        webhook = await leaving.subscribe(receiver, "/leaving", events=["webhook.*"])
+        receiver.answer("/leaving", 410)
+        await leaving.test(webhook)
+        # An event of the owner's own webhook is in the register's database.
+        await leaving.until_webhook(webhook, status="disabled")
+        async with leaving.session.post("/api/watchlists", json={"name": "Kunder"}) as created:
+            watched = f"/api/watchlists/{(await created.json())['id']}/companies"
+        async with leaving.session.patch(watched, json={"add": ["dk:12345674"]}) as added:
+            assert (await added.json())["added"] == 1
+
+    def counts(*options: str) -> list[str]:
+        modules = ("gateway", "webhook_registry", "ingest")
+        return [commanded(running, each, "owners", "remove", *options, name) for each in modules]
+
+    stored = ["1 key", "1 webhook, 1 watchlist with 1 company, 1 attempt", "1 event"]
+    none = ["0 keys", "0 webhooks, 0 watchlists with 0 companies, 0 attempts", "0 events"]
+    await eventually(
+        lambda: asyncio.to_thread(counts, "--dry-run"),
+        lambda found: found == [f"{each} found\n" for each in stored],
+    )
+    assert counts() == [f"{each} deleted\n" for each in stored]
+    assert counts("--dry-run") == [f"{each} found\n" for each in none]
+
+
+def commanded(running: Running, module: str, *words: str) -> str:
+    """All that a command prints, which succeeds as its service's users."""
+    status, out, err = run_here(running.system, module, *words)
+    assert (words, status) == (words, 0), err
+    return out + err
 
 
 #: Something that a service may not do to a queue or an exchange.
