@@ -470,7 +470,7 @@ PAGES = [
     f"/?country=dk&q={HOSTILE}",
     *("/webhooks", "/webhooks/new", "/webhooks/wh_1", "/webhooks/wh_1/edit"),
     *("/webhooks/wh_1/deliveries", "/webhooks/wh_1/deliveries/d1", "/events", "/key"),
-    *("/watchlists", "/watchlists/wl_1", "/watchlists/wl_1/delete"),
+    *("/watchlists", "/watchlists/wl_1", "/watchlists/wl_1?numbers=all", "/watchlists/wl_1/delete"),
 ]
 
 

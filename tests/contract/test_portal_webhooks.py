@@ -58,6 +58,7 @@ async def portal(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Portal]:
             "/api/watchlists": {"watchlists": [LIST]},
             LISTED: LIST,
             COMPANIES: {"companies": ["dk:12345674", "no:1"], "cursor": "no:1"},
+            "/api/companies": {"companies": [company], "total": 1, "cursor": None},
             "/api/batch": {"results": [{"company": company}, MISSING]},
             "/api/events": a_page(event),
             "/api/webhooks": {"webhooks": [FOLLOWING, a_webhook(description="Other")]},
@@ -319,16 +320,16 @@ async def test_a_retry_awaits_the_next_attempt_or_says_why_there_is_none(
 
 async def test_a_watchlist_has_its_companies_changes_and_webhooks(portal: Portal) -> None:
     listed = await portal.shown("/watchlists")
-    text = await portal.shown("/watchlists/wl_1?after=dk:1")
+    text = await portal.shown("/watchlists/wl_1?numbers=all&after=dk:1")
     events = await portal.shown("/events?watchlist=wl_1")
     portal.api.give("/api/batch", {"results": [LATE, LATE]})
-    late = await portal.shown("/watchlists/wl_1")
+    late = await portal.shown("/watchlists/wl_1?numbers=all")
 
     assert "2 companies" in listed
     for part in (
         "Prøve ApS</a>",
         'NO 1 <span class="hint">Its register has had the company removed',
-        'href="/watchlists/wl_1?after=no%3A1#companies"',
+        'href="/watchlists/wl_1?numbers=all&amp;after=no%3A1#companies"',
         "CRM",
     ):
         assert part in text

@@ -90,10 +90,13 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     await portal.go("/watchlists")
     await page.get_by_label("Name").fill("My customers")
     await page.keyboard.press("Enter")
-    await page.get_by_label("Add companies").fill(f"NO {number}")
+    await page.get_by_label("Numbers").fill(f"NO {number}")
     await portal.press("Add")
-    await expect(page.locator(".watched")).to_contain_text("PRØVELISTEN AS")
+    await expect(page.get_by_text("1 added.")).to_be_visible()
     watchlist = page.url
+    await page.goto(f"{watchlist}?numbers=all")
+    await expect(page.locator(".watched")).to_contain_text("PRØVELISTEN AS")
+    await page.goto(watchlist)
     await portal.press("Subscribe to changes")
     secret = await portal.create_webhook(receiver.url("/watched"), description="Of the list")
 

@@ -20,6 +20,26 @@ FIELDS: Final = (
     *("city", "postal_code", "form", "status", "founded_from", "founded_to"),
     *("ended_from", "ended_to", "has", "advertising_protected", "vat_registered", "owned_by"),
 )
+LABELS: Final = {
+    "q": "Words of the name",
+    "country": "Register",
+    "industry": "Industry",
+    "municipality": "Municipality",
+    "city": "Town",
+    "postal_code": "Postal code",
+    "form": "Legal form",
+    "status": "Status",
+    "employees_min": "Employees from",
+    "employees_max": "Employees to",
+    "founded_from": "Founded from",
+    "founded_to": "Founded to",
+    "ended_from": "Ended from",
+    "ended_to": "Ended to",
+    "has": "Has",
+    "vat_registered": "VAT",
+    "advertising_protected": "Advertising",
+    "owned_by": "Owned by",
+}
 #: Fields of several values, which people separate with commas.
 _SETS: Final = frozenset(
     {"country", "industry", "municipality", "city", "postal_code", "form", "status", "has"}

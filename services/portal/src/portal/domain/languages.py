@@ -24,6 +24,9 @@ _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){1,2}")
 _MAX_LANGUAGES: Final = 20
 
 
+Day = date
+
+
 @dataclass(frozen=True, slots=True)
 class Formats:
     """Formats of dates and numbers in one language and time zone. Unknown values are a dash."""
@@ -46,6 +49,18 @@ class Formats:
             )
         except ValueError:
             return text or "–"
+
+    def day(self, text: str | None) -> str:
+        """RFC 3339 as the date in the time zone, such as `2 Mar 2026`."""
+        try:
+            moment = None if text is None else datetime.fromisoformat(text).astimezone(self.zone)
+        except (ValueError, OverflowError):
+            return text or "–"
+        return "–" if moment is None else str(format_date(moment, "medium", self.locale))
+
+    def weekday(self, day: Day) -> str:
+        """Such as `Mon 2`."""
+        return str(format_date(day, "EEE d", self.locale))
 
     def moment(self, text: str | None) -> str:
         """RFC 3339 as a date and a time, such as `2 Mar 2026, 12:00:00 CET`."""

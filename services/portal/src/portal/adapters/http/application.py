@@ -62,6 +62,7 @@ ROUTES: Final = (
     web.get("/watchlists/{id}", watchlists.show),
     web.post("/watchlists/{id}", watchlists.change),
     web.post("/watchlists/{id}/companies", watchlists.change_companies),
+    web.get("/watchlists/{id}/companies.{format:csv|xlsx}", companies.download),
     web.post("/watchlists/{id}/feed", watchlists.renew_feed),
     web.post("/watchlists/{id}/feed/end", watchlists.end_feed),
     web.get("/watchlists/{id}/delete", watchlists.confirm_delete),

@@ -1,5 +1,6 @@
 """Pages: templates and the variables common to all of them."""
 
+import re
 from functools import cache
 from http import HTTPStatus
 from importlib.resources import files
@@ -32,6 +33,9 @@ _MENU: Final = (
     ("/events", "Events", "events"),
     ("/key", "Key", None),
 )
+
+#: A path of this site: to a browser `//host` and `/\host` are other sites, also with tabs between.
+_OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
 
 _FORM: Final = "application/x-www-form-urlencoded"
 
@@ -93,6 +97,11 @@ def formats_of(request: web.Request) -> Formats:
     return formats_for(request.headers.get(hdrs.ACCEPT_LANGUAGE, ""), zone)
 
 
+def is_scripted(request: web.Request) -> bool:
+    """Returns True if a script reads the page, for a part of it."""
+    return request.headers.get("Sec-Fetch-Dest") == "empty"
+
+
 async def page(
     request: web.Request, template: str, *, status: int = HTTPStatus.OK, **context: Any
 ) -> web.Response:
@@ -151,6 +160,11 @@ async def error_page(request: web.Request, status: int, title: str, detail: str)
         again, kept = request.path_qs, [each for each in posted.items() if each[0] != CSRF_FIELD]
     context = {"title": title, "detail": detail, "again": again, "kept": kept}
     return await page(request, "error.html", status=status, **context)
+
+
+def is_own(path: str) -> bool:
+    """Returns True for a path of this site, to which a form may lead."""
+    return _OWN_PATH.fullmatch(path) is not None
 
 
 def redirect(path: str) -> web.Response:

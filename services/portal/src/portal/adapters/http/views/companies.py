@@ -1,13 +1,15 @@
 """Companies: the page of one, and lists that fit filters, as pages and as spreadsheets."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from aiohttp import hdrs, web
 
 from company_registry import ApiError, CompanyRegistryError, InvalidParameter
-from company_registry.models import CompanyPage, Country, HistoryPage
+from company_registry.models import CompanyFilter, CompanyPage, Country, HistoryPage
 from company_registry.models import Format as DocumentFormat
 from portal.adapters.http.context import DEPENDENCIES, registry_of
 from portal.adapters.http.pages import page
@@ -18,7 +20,9 @@ from portal.domain.company_lists import (
     COLUMNS,
     DIVISIONS,
     FIELDS,
+    LABELS,
     TITLES,
+    CompanyForm,
     cells,
     facets,
     read_company_form,
@@ -116,56 +120,112 @@ _TYPES: Final[dict[Format, str]] = {
 }
 
 _FOLDED: Final = [name for name in FIELDS if name not in ALWAYS_OPEN]
-_STATUSES: Final = ("active", "under_liquidation", "under_reconstruction", "bankrupt", "ended")
+_STATUSES: Final = {"any": "Any"} | {
+    each: each.replace("_", " ").capitalize()
+    for each in ("active", "under_liquidation", "under_reconstruction", "bankrupt", "ended")
+}
 _PARTS: Final = {"phone": "Phone", "email": "E-mail", "website": "Website"} | {
     "einvoicing": "E-invoicing identifier"
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A page of the companies that fit a form, or what is wrong with the form."""
+
+    form: CompanyForm
+    found: CompanyPage | None
+    faults: dict[str, str]
+
+    @property
+    def status(self) -> HTTPStatus:
+        """The status of the page that shows it."""
+        return HTTPStatus.BAD_REQUEST if self.faults else HTTPStatus.OK
+
+    @property
+    def keys(self) -> list[str]:
+        """The companies, each as country and number."""
+        return [f"{one.country}:{one.vat}" for one in self.found.companies] if self.found else []
+
+    def context(self, *, default_status: str, columns: Sequence[str]) -> dict[str, Any]:
+        """Returns the variables of `_company_filters.html` and `_company_list.html`.
+
+        `columns` are those that not every list has.
+        """
+        default = {"": _STATUSES[default_status]}
+        others = {each: name for each, name in _STATUSES.items() if each != default_status}
+        counts = self.found.facets if self.found and self.found.facets else {}
+        return {
+            "form": self.form,
+            "found": self.found,
+            "facets": facets(counts, self.form),
+            "titles": TITLES,
+            "labels": LABELS,
+            # In the order of the page: the first of them has the focus.
+            "faults": {name: self.faults[name] for name in FIELDS if name in self.faults},
+            "is_unfolded": any(name in self.form.values or name in self.faults for name in _FOLDED),
+            "countries": COUNTRIES,
+            "statuses": default | others,
+            "columns": columns,
+            "parts_of_company": _PARTS,
+            "divisions": DIVISIONS,
+            "max_downloaded": MAX_DOWNLOADED,
+        }
+
+
+async def find_listed(request: web.Request, watchlist_id: str | None = None) -> Listed:
+    """Finds the page of the companies that the request's form asks for, maybe of a watchlist."""
+    form = read_company_form(request.query)
+    if form.faults:
+        return Listed(form, None, form.faults)
+    try:
+        found = await registry_of(request).find_page(
+            filter_of(form, watchlist_id),
+            sort=form.sort,
+            facets=TITLES,
+            limit=_PAGE,
+            after=form.after or None,
+        )
+    except InvalidParameter as error:
+        wrong = faults(error.errors, {})
+        if not wrong or not wrong.keys() <= set(FIELDS):
+            raise
+        return Listed(form, None, wrong)
+    return Listed(form, found, {})
+
+
+def filter_of(form: CompanyForm, watchlist_id: str | None) -> CompanyFilter:
+    """Returns the filter of a form, for companies of all or of a watchlist."""
+    return form.filter.model_copy(update={"watchlist": watchlist_id} if watchlist_id else {})
+
+
 async def listing(request: web.Request) -> web.Response:
     """Shows the form, and a page of the companies that fit it."""
-    form = read_company_form(request.query)
-    wrong, found = form.faults, None
-    if not wrong:
-        try:
-            found = await registry_of(request).find_page(
-                form.filter, sort=form.sort, facets=TITLES, limit=_PAGE, after=form.after or None
-            )
-        except InvalidParameter as error:
-            wrong = faults(error.errors, {})
-            if not wrong or not wrong.keys() <= set(FIELDS):
-                raise
+    listed = await find_listed(request)
     return await page(
         request,
         "companies.html",
-        status=HTTPStatus.BAD_REQUEST if wrong else HTTPStatus.OK,
-        form=form,
-        found=found,
-        facets={} if found is None else facets(found.facets or {}, form),
-        titles=TITLES,
-        # In the order of the page: the first of them has the focus.
-        faults={name: wrong[name] for name in FIELDS if name in wrong},
-        is_unfolded=any(name in form.values or name in wrong for name in _FOLDED),
-        countries=COUNTRIES,
-        statuses=_STATUSES,
-        parts_of_company=_PARTS,
-        divisions=DIVISIONS,
-        max_downloaded=MAX_DOWNLOADED,
+        status=listed.status,
+        here="/companies",
+        downloads="/companies",
+        tick=None,
+        **listed.context(default_status="active", columns=("founded",)),
     )
 
 
 async def download(request: web.Request) -> web.Response:
-    """Sends the first companies that fit the form as a spreadsheet."""
+    """Sends the first companies that fit the form as a spreadsheet; maybe of a watchlist."""
     format_ = cast(Format, request.match_info["format"])
     form = read_company_form(request.query)
     if form.faults:
         raise web.HTTPBadRequest
+    filter_ = filter_of(form, request.match_info.get("id"))
     registry, cursor = registry_of(request), None
     async with request.app[DEPENDENCIES].spreadsheets.writing(format_) as sheet:
         await sheet.add([list(COLUMNS)])
         for _ in range(MAX_DOWNLOADED // _REQUESTED):
             found: CompanyPage = await registry.find_page(
-                form.filter, sort=form.sort, limit=_REQUESTED, after=cursor
+                filter_, sort=form.sort, limit=_REQUESTED, after=cursor
             )
             await sheet.add([cells(company) for company in found.companies])
             cursor = found.cursor

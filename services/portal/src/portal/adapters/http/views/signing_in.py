@@ -1,17 +1,13 @@
 """Signing in with an API key, and out, and the key in use."""
 
-import re
 from typing import Final
 
 from aiohttp import web
 
 from company_registry import AsyncClient, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of, registry_with
-from portal.adapters.http.pages import menu, page, redirect
+from portal.adapters.http.pages import is_own, menu, page, redirect
 from portal.adapters.http.sessions import SignedIn, add_note, sign_in, sign_out, uploaded
-
-#: A path of this site: to a browser `//host` and `/\host` are other sites, also with tabs between.
-_OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
 
 _KEY_ENDED: Final = "Your key is no longer valid: it was revoked or has expired."
 
@@ -38,7 +34,7 @@ async def enter(request: web.Request) -> web.Response:
     metrics.signed_in(accepted=True)
     await sign_in(request, user)
     home = menu(user)[0][0]
-    return redirect(next_ if next_ != "/" and _OWN_PATH.fullmatch(next_) else home)
+    return redirect(next_ if next_ != "/" and is_own(next_) else home)
 
 
 async def leave(request: web.Request) -> web.Response:

@@ -1,9 +1,13 @@
-"""Watchlists: lists of companies, their latest changes, and the webhooks that follow them."""
+"""Watchlists: portfolios of companies, their latest changes, and the webhooks that follow them."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Final, cast
+from typing import Any, Final, cast
+from urllib.parse import quote
 
 from aiohttp import web
 
@@ -11,7 +15,9 @@ from company_registry import (
     ApiError,
     AsyncClient,
     Company,
+    CompanyFilter,
     CompanyNotFound,
+    CursorExpired,
     Event,
     InvalidBody,
     Lookup,
@@ -19,17 +25,34 @@ from company_registry import (
     WatchlistLimitReached,
 )
 from company_registry.models import Country
+from company_registry.watchlist_models import Watchlist
+from company_registry.webhook_models import Webhook
 from portal.adapters.http.context import SIGNED_IN, registry_of
-from portal.adapters.http.pages import page, redirect
+from portal.adapters.http.pages import PASSING, formats_of, is_own, is_scripted, page, redirect
 from portal.adapters.http.sessions import add_note
+from portal.adapters.http.views.companies import Listed, find_listed
+from portal.domain.company_lists import read_company_form
 from portal.domain.pasted import companies_in
+from portal.domain.portfolios import (
+    HEIGHT,
+    WIDTH,
+    bars,
+    first_moment,
+    last_changes,
+    status_counts,
+    week,
+)
 from portal.domain.wording import detail, effect, faults
 
 HERE: Final = "/watchlists"
 
-#: Companies of a page: each is looked up for its name, which counts as a request.
+#: Companies of a page of numbers: each is looked up for its name, which counts as a request.
 _PAGE: Final = 25
 _SHOWN_EVENTS: Final = 10
+#: Events of a request for those of the week; requests, and seconds for them.
+_READ_EVENTS: Final = 500
+_MAX_PAGES: Final = 4
+_MAX_SECONDS: Final = 3.0
 _RECENT: Final = "recent"
 
 _FIELDS: Final = ("name", "description")
@@ -86,7 +109,8 @@ async def change_companies(request: web.Request) -> web.Response:
         told = {"add": " ".join(found.values()) or detail(error)}
         return await _page(request, {"add": str(posted.get("add", ""))}, told, error.status)
     await add_note(request, effect(changed), is_error=bool(changed.unknown or changed.invalid))
-    return redirect(f"{HERE}/{watchlist_id}")
+    back = str(posted.get("back", ""))
+    return redirect(back if is_own(back) else f"{HERE}/{watchlist_id}")
 
 
 async def renew_feed(request: web.Request) -> web.Response:
@@ -146,30 +170,84 @@ async def _page(
     found: Mapping[str, str] = MappingProxyType({}),
     status: int = HTTPStatus.OK,
 ) -> web.Response:
-    registry, after = registry_of(request), request.query.get("after", "")
+    registry, scopes = registry_of(request), request[SIGNED_IN].scopes
     watchlist = await registry.get_watchlist(request.match_info["id"])
-    watched = await registry.watched_page(watchlist.id, after=after or None, limit=_PAGE)
-    scopes = request[SIGNED_IN].scopes
-    named, gone = await _named(registry, watched.companies) if "lookup" in scopes else ({}, set())
-    events = await _latest(registry, watchlist.id) if "events" in scopes else ([], "")
-    webhooks = await registry.list_webhooks()
+    is_plain = "lookup" not in scopes or "numbers" in request.query
+    context, changes, subscribed = await asyncio.gather(
+        _numbers(request, watchlist) if is_plain else _portfolio(request, watchlist),
+        _changes(request, watchlist),
+        _subscribed(request, watchlist),
+    )
     return await page(
         request,
         "watchlist.html",
-        status=status,
+        **{
+            **context,
+            **changes,
+            "status": context["status"] if status == HTTPStatus.OK else status,
+            "faults": {**context.get("faults", {}), **found},
+        },
         watchlist=watchlist,
-        companies=[(key, *key.split(":"), named.get(key)) for key in watched.companies],
-        gone=gone,
-        after=after,
-        cursor=watched.cursor,
-        events=events[0],
-        events_fault=events[1],
-        subscribed=[
-            each for each in webhooks if each.filter and watchlist.id in each.filter.watchlists
-        ],
+        here=f"{HERE}/{quote(watchlist.id, safe='')}",
+        is_plain=is_plain,
+        subscribed=subscribed,
         given={"name": watchlist.name, "description": watchlist.description or "", **given},
-        faults=found,
     )
+
+
+async def _portfolio(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
+    """The companies of a list that fit the form, and the counts of all of them."""
+    listed, whole, fault = Listed(read_company_form(request.query), None, {}), None, ""
+    try:
+        listed, whole = await asyncio.gather(
+            find_listed(request, watchlist.id),
+            registry_of(request).find_page(
+                CompanyFilter(watchlist=watchlist.id), facets=("status", "municipality"), limit=1
+            ),
+        )
+    except ApiError as error:
+        # The list can be changed meanwhile.
+        if error.status not in PASSING:
+            raise
+        fault = detail(error)
+    counts = whole.facets if whole and whole.facets else {}
+    total = watchlist.size if whole is None else whole.total
+    return {
+        **listed.context(default_status="any", columns=("status", "changed")),
+        "status": listed.status,
+        "list_fault": fault,
+        "downloads": f"{HERE}/{quote(watchlist.id, safe='')}/companies",
+        "total": total,
+        "gone": watchlist.size - total,
+        "status_counts": status_counts(counts.get("status", ())),
+        "bars": bars(counts.get("municipality", ())),
+        "changed": await _last_changes(request, listed.keys),
+        "tick": {"name": "remove", "form": "members", "label": "Tick"},
+    }
+
+
+async def _numbers(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
+    """A page of all companies of a list, by their numbers."""
+    registry, after = registry_of(request), request.query.get("after", "")
+    watched = await registry.watched_page(watchlist.id, after=after or None, limit=_PAGE)
+    may_look_up = "lookup" in request[SIGNED_IN].scopes
+    named, gone = await _named(registry, watched.companies) if may_look_up else ({}, set())
+    return {
+        "status": HTTPStatus.OK,
+        "companies": [(key, *key.split(":"), named.get(key)) for key in watched.companies],
+        "gone_keys": gone,
+        "gone": 0,
+        "after": after,
+        "cursor": watched.cursor,
+        "total": watchlist.size,
+        "status_counts": [],
+        "bars": [],
+    }
+
+
+async def _subscribed(request: web.Request, watchlist: Watchlist) -> list[Webhook]:
+    webhooks = await registry_of(request).list_webhooks()
+    return [each for each in webhooks if each.filter and watchlist.id in each.filter.watchlists]
 
 
 async def _named(registry: AsyncClient, keys: Sequence[str]) -> tuple[dict[str, Company], set[str]]:
@@ -185,12 +263,61 @@ async def _named(registry: AsyncClient, keys: Sequence[str]) -> tuple[dict[str, 
     return found, gone
 
 
-async def _latest(registry: AsyncClient, watchlist_id: str) -> tuple[list[Event], str]:
+async def _changes(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
+    """The changes of the last days, and the latest ones; none for a script, which shows neither."""
+    nothing: dict[str, Any] = {"week": None, "events": [], "events_fault": "", "plot_size": ()}
+    if "events" not in request[SIGNED_IN].scopes or is_scripted(request):
+        return nothing
+    registry, now = registry_of(request), datetime.now(formats_of(request).zone)
     try:
-        found = await registry.event_page(_RECENT, watchlists=[watchlist_id], limit=_SHOWN_EVENTS)
+        found, is_complete = await _of_week(registry, watchlist.id, first_moment(now))
+        recent = found
+        if not is_complete or len(found) < _SHOWN_EVENTS:
+            limit = _SHOWN_EVENTS if is_complete else _READ_EVENTS
+            newest = await registry.event_page(_RECENT, watchlists=[watchlist.id], limit=limit)
+            recent = newest.events
     except ApiError as error:
-        return [], detail(error)
-    return list(found.events[::-1]), ""
+        return {**nothing, "events_fault": detail(error)}
+    return {
+        "week": week([*found, *recent], now=now, is_complete=is_complete),
+        "plot_size": (WIDTH, HEIGHT),
+        "events": list(recent[: -_SHOWN_EVENTS - 1 : -1]),
+        "events_fault": "",
+    }
+
+
+async def _of_week(
+    registry: AsyncClient, watchlist_id: str, since: datetime
+) -> tuple[Sequence[Event], bool]:
+    """The first events since a time, and whether they are all."""
+    events: list[Event] = []
+    cursor: str | None = None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_MAX_SECONDS):
+            for _ in range(_MAX_PAGES):
+                try:
+                    found = await registry.event_page(
+                        cursor, since=since, watchlists=[watchlist_id], limit=_READ_EVENTS
+                    )
+                except CursorExpired as error:
+                    cursor = error.oldest
+                    continue
+                events += found.events
+                cursor = found.cursor
+                if not found.has_more:
+                    return events, True
+    return events, False
+
+
+async def _last_changes(request: web.Request, companies: Sequence[str]) -> Mapping[str, Event]:
+    """The newest event of each company that has one; one request for a page of companies."""
+    if not companies or "events" not in request[SIGNED_IN].scopes:
+        return {}
+    try:
+        found = await registry_of(request).event_page(_RECENT, companies=companies, limit=100)
+    except ApiError:
+        return {}
+    return last_changes(found.events)
 
 
 def _faults(error: InvalidBody | WatchlistLimitReached) -> dict[str, str]:
