@@ -10,6 +10,7 @@ from playwright.async_api import Browser, expect
 from company_registry import verify
 from tests.browsing.portal import PHONE, Portal, opened
 from tests.delivery.receiver import Receiver
+from tests.delivery.waiting import eventually
 from tests.e2e.conftest import Running
 from tests.e2e.register import Register, an_entity
 
@@ -107,6 +108,16 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     await page.goto(watchlist)
     event = page.locator(".event").first
     await expect(event.locator(".new").first).to_have_text("NYE PRØVELISTEN AS")
+
+    async def rows() -> str:
+        await page.goto(f"{watchlist}?status=active&q=nye")
+        return " ".join(await page.locator("#list tbody tr").all_inner_texts())
+
+    await eventually(rows, lambda text: "NYE PRØVELISTEN AS" in text)
+    assert "Name changed" in await rows()
+    await expect(page.locator(".tiles li").last).to_have_text("1 changed this week")
+    download = await page.request.get(f"{watchlist}/companies.csv?q=nye")
+    assert number in await download.text()
     await expect(page.get_by_role("link", name="Of the list")).to_be_visible()
     await portal.press("New address")
     address = await page.locator("#address").inner_text()
