@@ -17,6 +17,7 @@ from aiohttp import ClientResponse
 from pydantic import BaseModel
 
 from common.contracts.company import Country
+from common.contracts.digests import CONFIRM_PATH, UNSUBSCRIBE_PATH, LinkReply
 from common.contracts.find import FindReply
 from common.contracts.lookup import LookupReply, PartReply, SuggestReply
 from common.contracts.match import MatchReply, WeighedRecord
@@ -50,6 +51,7 @@ REPLIES: Final[dict[str, type[BaseModel]]] = {
     "matches": MatchReply,
     "sources": SourcesReply,
     "webhooks": WebhookReply,
+    "digest_links": LinkReply,
 }
 SERVICES: Final = (*REPLIES, "events", "exports")
 FAILURES: Final[dict[str, Exception]] = {
@@ -242,6 +244,8 @@ OTHER_BODIES: Final = (
     "/api/events/stream",
     "/api/events/{id}",
     "/api/export",
+    CONFIRM_PATH,
+    UNSUBSCRIBE_PATH,
 )
 PATTERNS: Final = [
     (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), path, method)
@@ -317,8 +321,9 @@ async def test_a_failure_is_answered_as_described(path: str, method: str, status
             is_required = {} not in operation.get("security", DOCUMENT["security"])
             key = {} if is_required else {"X-API-Key": "x"}
         for _ in range(RATE * (status == 429)):
-            # A feed's requests are counted by its token.
-            spent = (line, row) if path == ATOM_PATH else ("GET /api/me", {})
+            # Requests with a token are counted by it.
+            has_token = path in (ATOM_PATH, CONFIRM_PATH, UNSUBSCRIBE_PATH)
+            spent = (line, row) if has_token else ("GET /api/me", {})
             await send(gateway, *spent, key)
         failure = COMMON[status]
         if failure is not None:

@@ -39,6 +39,8 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "Key": webhook_models.Key,
     "Watchlist": watchlist_models.Watchlist,
     "WatchlistFeed": watchlist_models.WatchlistFeed,
+    "Digest": watchlist_models.Digest,
+    "DigestList": watchlist_models.Digests,
     "WatchedCompanies": watchlist_models.WatchedPage,
     "WatchlistChange": watchlist_models.WatchlistChange,
     "Attempt": webhook_models.Attempt,

@@ -31,6 +31,7 @@ from tests.builders.answers import (
     a_webhook,
     an_event,
 )
+from tests.builders.openapi import example
 
 COMMAND = str(Path(sys.executable).with_name("company-registry"))
 SOON = 30
@@ -750,6 +751,26 @@ async def test_a_file_without_companies_is_refused(shell: Shell, tmp_path: Path)
 
     assert (names.exit_code, shell.requests) == (2, [])
     assert "no column of registration numbers" in names.stderr
+
+
+async def test_a_watchlist_is_sent_by_email(shell: Shell) -> None:
+    digest = example("Digest")
+    shell.answers["/api/watchlists/wl_1/digests"] = [digest, {"digests": [digest], "enabled": True}]
+    shell.answers["/api/watchlists/wl_1/digests/dg_1"] = [{}]
+
+    ran = [
+        await shell.run("watchlists", *words)
+        for words in (
+            ("send-to", "wl_1", "news@example.com", "--period", "immediate"),
+            ("digests", "wl_1"),
+            ("stop-sending", "wl_1", "dg_1"),
+        )
+    ]
+
+    assert [one.exit_code for one in ran] == [0] * 3
+    assert shell.bodies[0] == {"address": "news@example.com", "period": "immediate"}
+    assert "news@example.com" in ran[1].stdout
+    assert shell.requests[-1].method == "DELETE"
 
 
 async def test_a_watchlist_is_created_listed_shown_and_deleted(shell: Shell) -> None:

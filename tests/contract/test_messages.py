@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from common.contracts.contract import Contract
+from common.contracts.digests import LinkReply, LinkRequest
 from common.contracts.events import (
     EventReply,
     EventRequest,
@@ -71,6 +72,8 @@ MESSAGES: dict[str, type[Contract]] = {
     "sources_reply": SourcesReply,
     "watched_request": WatchedRequest,
     "watched_reply": WatchedReply,
+    "link_request": LinkRequest,
+    "link_reply": LinkReply,
     "known_request": KnownRequest,
     "known_reply": KnownReply,
     "webhook_request": WebhookRequest,

@@ -10,7 +10,7 @@ import yaml
 from openapi_spec_validator import validate
 from pydantic import BaseModel
 
-from common.contracts import watchlists, webhooks
+from common.contracts import digests, watchlists, webhooks
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.find import MAX_FOUND, CodeList, Codes, CompanyList, FindSort
@@ -262,6 +262,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "Watchlist": watchlists.Watchlist,
     "WatchlistList": watchlists.WatchlistList,
     "WatchlistFeed": watchlists.WatchlistFeed,
+    "Digest": digests.Digest,
+    "DigestList": digests.DigestList,
     "WatchedCompanies": watchlists.WatchedCompanies,
     "WatchlistChange": watchlists.WatchlistChange,
 }

@@ -34,7 +34,7 @@ def named(endpoint: Endpoint) -> str:
 
 def path_of(endpoint: Endpoint) -> str:
     path = endpoint.operation.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
-    return path.replace("{watchlist_id}", "wl_1")
+    return path.replace("{watchlist_id}", "wl_1").replace("{digest_id}", "dg_1")
 
 
 async def send(

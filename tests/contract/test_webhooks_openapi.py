@@ -3,6 +3,7 @@
 The registry's operations run in this process, over MongoDB and a fake of its broker.
 """
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -22,6 +23,7 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
+from webhook_registry.digests import DigestLimits, NewDigest
 from webhook_registry.urls import MAX_URL_LENGTH
 from webhook_registry.watchlist_bodies import (
     MAX_NAME_LENGTH,
@@ -154,6 +156,23 @@ def _list(method: str, path: str, *, used: bool = False, **options: Any) -> Stor
     return story
 
 
+def _digest(
+    method: str, path: str, *, added: bool = False, data: bytes | None = None, **limits: Any
+) -> Story:
+    """A request; `{list}` is a new watchlist, which may have one digest, `{digest}`."""
+
+    async def story(service: Service) -> ClientResponse:
+        service.registrar.world = World(service.registrar.world.database, **limits)
+        made = await service.send("POST", LISTS, data=orjson.dumps(example("NewWatchlist")))
+        names = {"list": (await made.json())["id"], "digest": ""}
+        if added:
+            new = await service.send("POST", DIGESTS.format(**names), data=DIGEST)
+            names["digest"] = (await new.json())["id"]
+        return await service.send(method, path.format(**names), data=data)
+
+    return story
+
+
 def _list_twice(first: str, second: str) -> Story:
     """Two changes of companies with the same idempotency key."""
 
@@ -186,6 +205,8 @@ HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unkn
 RETRY = f"{ONE}/deliveries/{DELIVERY_ID}/retry"
 LISTS, LIST, NO_LIST = "/api/watchlists", "/api/watchlists/{list}", "/api/watchlists/wl_unknown"
 WATCHED = f"{LIST}/companies"
+DIGESTS = f"{LIST}/digests"
+DIGEST = b'{"address": "news@example.com"}'
 #: The body of a request about companies, or of a new list, by its method.
 BODIES = {
     "POST": example("NewWatchlist"),
@@ -272,6 +293,22 @@ STORIES: list[tuple[str, int | str, Story]] = [
     ("renew_feed", "watchlist_not_found", _list("POST", f"{NO_LIST}/feed")),
     ("end_feed", 204, _list("DELETE", f"{LIST}/feed")),
     ("end_feed", "watchlist_not_found", _list("DELETE", f"{NO_LIST}/feed")),
+    ("add_digest", 201, _digest("POST", DIGESTS, data=DIGEST)),
+    ("add_digest", 200, _digest("POST", DIGESTS, added=True, data=DIGEST)),
+    ("add_digest", "invalid_body", _list("POST", DIGESTS, data=b'{"address": "a@b"}')),
+    ("add_digest", "watchlist_not_found", _list("POST", f"{NO_LIST}/digests", data=DIGEST)),
+    ("add_digest", "digests_disabled", _digest("POST", DIGESTS, email_digests=False, data=DIGEST)),
+    (
+        "add_digest",
+        "watchlist_limit_reached",
+        _digest("POST", DIGESTS, digest_limits=DigestLimits(0, 0, 0), data=DIGEST),
+    ),
+    ("add_digest", "body_too_large", _list("POST", DIGESTS, data=LARGE)),
+    ("add_digest", "unsupported_media_type", _list("POST", DIGESTS, **TEXT)),
+    ("list_digests", 200, _digest("GET", DIGESTS, added=True)),
+    ("list_digests", "watchlist_not_found", _list("GET", f"{NO_LIST}/digests")),
+    ("delete_digest", 204, _digest("DELETE", f"{DIGESTS}/{{digest}}", added=True)),
+    ("delete_digest", "digest_not_found", _list("DELETE", f"{DIGESTS}/dg_1")),
     ("list_watched", "watchlist_not_found", _list("GET", f"{NO_LIST}/companies")),
     ("change_watched", 200, _list("PATCH", WATCHED, data=orjson.dumps(BODIES["PATCH"]))),
     ("change_watched", 200, _list_twice("dk:12345674", "dk:12345674")),
@@ -305,8 +342,7 @@ STORIES: list[tuple[str, int | str, Story]] = [
             "invalid_parameter",
             _ask(
                 operation.method,
-                operation.path.replace("{delivery_id}", "x").replace("{watchlist_id}", "y")
-                + "?limits=1",
+                re.sub("{(delivery|watchlist|digest)_id}", "x", operation.path) + "?limits=1",
             ),
         )
         for operation in Operation
@@ -350,6 +386,7 @@ def test_the_registry_accepts_the_example_bodies() -> None:
         "WatchlistChanges"
     )
     assert read_watched_changes(body("WatchedChanges")).add == read_watched(body("Watched"))
+    assert dict(NewDigest.parse(body("NewDigest"))) == example("NewDigest")
     assert Window.parse(body("RecoverWindow")).until_now(NOON)[1] == NOON
 
 

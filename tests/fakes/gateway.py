@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.contract import TraceContext
+from common.contracts.digests import DigestState, LinkReply, LinkRequest, Period
 from common.contracts.events import (
     EventReply,
     EventRequest,
@@ -78,6 +79,12 @@ THE_SOURCES = SourcesReply.model_validate(example("RegisterSources"))
 A_FEED = "wl_5d2f8b1e0c7a4e9f8b6d3a1c2e4f6a8b"
 #: Its numbers are text, packed.
 A_PORTFOLIO = "wl_aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+A_DIGEST = LinkReply(
+    address="news@example.com",
+    period=Period.DAILY,
+    state=DigestState.UNCONFIRMED,
+    watchlists=("Customers",),
+)
 AN_ANSWER = WebhookReply(status=200, body=b"{}")
 
 
@@ -317,6 +324,16 @@ class FakeWatchlists:
 
 
 @dataclass
+class FakeDigestLinks(FakeService[LinkRequest, LinkReply]):
+    """`DigestLinks` with a given answer."""
+
+    answer: LinkReply | Exception = A_DIGEST
+
+    async def use_link(self, request: LinkRequest, *, caller: Caller) -> LinkReply:
+        return await self.reply(request, caller)
+
+
+@dataclass
 class FakeEvents:
     """`Events` in memory; the position of an event is its place in the list."""
 
@@ -411,6 +428,7 @@ class Fakes:
     exports: FakeExports = field(default_factory=FakeExports)
     leases: FakeLeases = field(default_factory=FakeLeases)
     watchlists: FakeWatchlists = field(default_factory=FakeWatchlists)
+    digest_links: FakeDigestLinks = field(default_factory=FakeDigestLinks)
     notices: FeedNotices = field(default_factory=FeedNotices)
     keys: FakeApiKeys = field(default_factory=FakeApiKeys)
     clock: ManualClock = field(default_factory=ManualClock)
@@ -430,6 +448,7 @@ class Fakes:
             exports=self.exports,
             new_lease=self.leases.new,
             watchlists=self.watchlists,
+            digest_links=self.digest_links,
             signals=self.notices,
             keys=self.keys,
             renderer=XmlRenderer(Workers(1), inline=1_000_000),

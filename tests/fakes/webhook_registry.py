@@ -20,6 +20,7 @@ from tests.builders.deliveries import a_new_delivery
 from tests.builders.webhooks import NOON, a_request, secret_keys
 from webhook_registry.deliveries import DeliveryOperations, RecoveryJob
 from webhook_registry.destinations import Destinations
+from webhook_registry.digests import DigestLimits, DigestOperations
 from webhook_registry.event_types import example_events
 from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations
@@ -33,6 +34,7 @@ from webhook_registry.webhooks import FilterWatchlists, WebhookOperations
 from webhook_store.addresses import Address, Network
 from webhook_store.collections import ATTEMPTS, DELIVERIES, EVENTS, WEBHOOKS
 from webhook_store.deliveries import new_document
+from webhook_store.digests import Digests
 from webhook_store.idempotency import IdempotencyKeys, KeyScope, KeyUse
 from webhook_store.owned import Health, OwnedDeliveries
 from webhook_store.recoveries import Recoveries
@@ -134,6 +136,8 @@ class World:
     max_watchlists: int = 1_000
     max_companies_in_list: int = 100_000
     max_companies_of_owner: int = 1_000_000
+    digest_limits: DigestLimits = DigestLimits(in_list=20, of_owner=200, unconfirmed=20)  # noqa: RUF009 (frozen)
+    email_digests: bool = True
     allowed_networks: Sequence[Network] = ()
     now: datetime = NOON
 
@@ -144,7 +148,8 @@ class World:
         numbers = count(1)
         lists, members = Watchlists(self.database), Members(self.database)
         locks = OwnerLocks(self.database, lambda: self.now)
-        self.removing = RemovalJob(lists, members)
+        self.digests = Digests(self.database)
+        self.removing = RemovalJob(lists, members, self.digests)
         idempotency = Idempotency(self.keys, lambda: self.now, timedelta(hours=24))
         self._operations = Operations(
             WebhookOperations(
@@ -186,6 +191,16 @@ class World:
                 idempotency,
                 now=lambda: self.now,
                 limits=WatchedLimits(self.max_companies_in_list, self.max_companies_of_owner),
+            ),
+            DigestOperations(
+                lists,
+                self.digests,
+                locks,
+                secret_keys(),
+                now=lambda: self.now,
+                new_token=lambda: f"invented{next(numbers)}",
+                limits=self.digest_limits,
+                is_enabled=self.email_digests,
             ),
         )
 

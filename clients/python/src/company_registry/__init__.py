@@ -15,6 +15,8 @@ from company_registry.errors import (
     CursorExpired,
     DeliveryNotFound,
     DeliveryPending,
+    DigestNotFound,
+    DigestsDisabled,
     EventNotFound,
     Forbidden,
     IdempotencyConflict,
@@ -65,7 +67,7 @@ from company_registry.models import (
 from company_registry.retries import Retries
 from company_registry.signatures import verify
 from company_registry.streams import BatchResult, CursorStore, FileCursor, Lookup
-from company_registry.watchlist_models import Watchlist, WatchlistChange
+from company_registry.watchlist_models import Digest, Digests, Watchlist, WatchlistChange
 from company_registry.webhook_models import Attempt, NewWebhook, Webhook, WebhookFilter
 
 __all__ = [
@@ -87,6 +89,10 @@ __all__ = [
     "CursorStore",
     "DeliveryNotFound",
     "DeliveryPending",
+    "Digest",
+    "DigestNotFound",
+    "Digests",
+    "DigestsDisabled",
     "EinvoicingPage",
     "Event",
     "EventNotFound",

@@ -168,8 +168,20 @@ class WatchlistNotFound(ApiError):
     code = "watchlist_not_found"
 
 
+class DigestNotFound(ApiError):
+    """The watchlist has no digest with this id."""
+
+    code = "digest_not_found"
+
+
+class DigestsDisabled(ApiError):
+    """The service sends no e-mail."""
+
+    code = "digests_disabled"
+
+
 class WatchlistLimitReached(ApiError):
-    """The owner has as many watchlists, or companies in them, as are allowed."""
+    """The owner has as many watchlists, or companies or digests of them, as are allowed."""
 
     code = "watchlist_limit_reached"
 

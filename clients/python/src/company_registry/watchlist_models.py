@@ -32,6 +32,34 @@ class WatchlistFeed(Model):
     url: str = Field(repr=False)
 
 
+class Digest(Model):
+    """The changes of a watchlist, sent to an e-mail address."""
+
+    id: str
+    address: str
+    #: `daily`, or `immediate`.
+    period: str
+    #: `unconfirmed`, `confirmed` or `ended`.
+    state: str
+    created_at: str
+    confirmed_at: str | None = None
+    #: When a mail server accepted the last message.
+    sent_at: str | None = None
+    ended_at: str | None = None
+    #: `unsubscribed`, or `refused` by the mail server.
+    ended_reason: str | None = None
+    #: The mail server's last refusal.
+    last_error: str | None = None
+
+
+class Digests(Model):
+    """The digests of a watchlist."""
+
+    digests: tuple[Digest, ...]
+    #: False if the service sends no e-mail.
+    enabled: bool
+
+
 class WatchlistFields(TypedDict, total=False):
     """Fields of a watchlist to change; the others stay as they are."""
 

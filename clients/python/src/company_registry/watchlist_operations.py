@@ -1,11 +1,13 @@
 """The operations on watchlists."""
 
 from collections.abc import Iterable
-from typing import Final, Unpack
+from typing import Final, Literal, Unpack
 
 from company_registry.http import Request
 from company_registry.operations import Operation, get, idempotency, segment
 from company_registry.watchlist_models import (
+    Digest,
+    Digests,
     WatchedPage,
     Watchlist,
     WatchlistChange,
@@ -65,6 +67,34 @@ def renew_feed(watchlist_id: str) -> Operation[WatchlistFeed]:
 def end_feed(watchlist_id: str) -> Operation[None]:
     """Ends a watchlist's Atom feed, if it has one. Raises WatchlistNotFound."""
     return Operation(Request("DELETE", f"{_watchlist(watchlist_id)}/feed"), lambda _body: None)
+
+
+def list_digests(watchlist_id: str) -> Operation[Digests]:
+    """Returns the e-mail addresses that a watchlist's changes are sent to.
+
+    Raises WatchlistNotFound.
+    """
+    return Operation(get(f"{_watchlist(watchlist_id)}/digests"), Digests.model_validate_json)
+
+
+def add_digest(
+    watchlist_id: str, address: str, *, period: Literal["daily", "immediate"] = "daily"
+) -> Operation[Digest]:
+    """Sends a watchlist's changes to an e-mail address, once it has confirmed.
+
+    An address that the list has already gets this period.
+
+    Raises WatchlistNotFound, WatchlistLimitReached or DigestsDisabled.
+    """
+    body = {"address": address, "period": period}
+    request = Request("POST", f"{_watchlist(watchlist_id)}/digests", body=body)
+    return Operation(request, Digest.model_validate_json)
+
+
+def delete_digest(watchlist_id: str, digest_id: str) -> Operation[None]:
+    """Deletes a digest with its address. Raises WatchlistNotFound or DigestNotFound."""
+    path = f"{_watchlist(watchlist_id)}/digests/{segment(digest_id)}"
+    return Operation(Request("DELETE", path), lambda _body: None)
 
 
 def watched_page(

@@ -35,6 +35,10 @@ MEMBERS = "watchlist_members"
 #: Owners whose lists are being changed.
 LOCKS = "watchlist_locks"
 
+DIGESTS = "digests"
+#: Hashes of addresses that were asked to confirm a digest lately.
+ASKED_ADDRESSES = "asked_addresses"
+
 
 async def insert_new(
     collection: AsyncCollection[dict[str, Any]], documents: Sequence[dict[str, Any]]

@@ -7,9 +7,11 @@ from common.contracts.webhooks import AttemptStatus, WebhookStatus
 from common.mongo import Database
 from common.mongo_indexes import create_indexes, drop_indexes
 from webhook_store.collections import (
+    ASKED_ADDRESSES,
     ATTEMPTS,
     DELETED,
     DELIVERIES,
+    DIGESTS,
     EVENTS,
     IDEMPOTENCY,
     MEMBERS,
@@ -120,6 +122,21 @@ INDEXES = {
     ],
     # The other way, the lists of a company, are found by the id, which begins with the company.
     MEMBERS: [IndexModel([("list", ASCENDING), ("_id", ASCENDING)], name="list")],
+    DIGESTS: [
+        IndexModel([("owner", ASCENDING), ("address_key", ASCENDING)], name="owner"),
+        IndexModel([("watchlist_id", ASCENDING)], name="watchlist"),
+        # Ended digests, and those that wait for a confirmation, lack this field.
+        IndexModel(
+            [("due_at", ASCENDING)],
+            name="due_at",
+            partialFilterExpression={"due_at": {"$exists": True}},
+        ),
+        # Only they have this one.
+        IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
+    ],
+    ASKED_ADDRESSES: [
+        IndexModel([("until", ASCENDING)], name="until", expireAfterSeconds=0),
+    ],
     EVENTS: [
         IndexModel([("company", ASCENDING), ("type", ASCENDING)], name="company_type"),
         IndexModel([("review_at", ASCENDING)], name="review_at"),

@@ -16,6 +16,7 @@ from webhook_store.collections import (
     BY_ID,
     DELETED,
     DELIVERIES,
+    DIGESTS,
     EVENTS,
     IDEMPOTENCY,
     LOCKS,
@@ -46,6 +47,8 @@ class OwnerCounts(NamedTuple):
     #: Companies in the watchlists.
     companies: int
     attempts: int
+    #: Addresses to which the watchlists are sent.
+    digests: int
 
 
 class OwnerRemoval:
@@ -66,6 +69,7 @@ class OwnerRemoval:
                 await self._database[WATCHLISTS].count_documents({"owner": self._owner}),
                 await self._database[MEMBERS].count_documents({"list": {"$in": watchlists}}),
                 await self._database[ATTEMPTS].count_documents({"webhook_id": {"$in": webhooks}}),
+                await self._database[DIGESTS].count_documents({"owner": self._owner}),
             )
 
     async def run(self, *, at: datetime) -> OwnerCounts:
@@ -88,9 +92,12 @@ class OwnerRemoval:
             lists = await self._database[WATCHLISTS].update_many(
                 {"owner": self._owner}, {"$set": {"owner": None, "deleted_at": at}}
             )
+            digests = await self._database[DIGESTS].delete_many({"owner": self._owner})
             companies = [await self._remove_watchlist(one) for one in watchlists]
             await self._database[LOCKS].delete_one({"_id": self._owner})
-        return OwnerCounts(removed, lists.modified_count, sum(companies), sum(attempts))
+        return OwnerCounts(
+            removed, lists.modified_count, sum(companies), sum(attempts), digests.deleted_count
+        )
 
     async def _ids(self) -> tuple[list[str], list[str]]:
         """Returns the ids of the owner's webhooks and watchlists, of those removed lately too."""

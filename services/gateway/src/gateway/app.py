@@ -81,6 +81,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         exports=services,
         new_lease=lambda: StoredLeases(access, holder=uuid4().hex),
         watchlists=services,
+        digest_links=services,
         signals=notices,
         quotas=quotas,
         keys=CachedApiKeys(keys, clock=time.monotonic),

@@ -80,6 +80,10 @@ class WatchlistNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """The watchlist does not exist or belongs to another owner; answered with 404."""
 
 
+class DigestNotFound(Problem, status=HTTPStatus.NOT_FOUND):
+    """The watchlist has no digest with this id; answered with 404."""
+
+
 class EventNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """No published event that the owner may see has this id; answered with 404."""
 
@@ -117,11 +121,15 @@ class WebhookLimitReached(Problem, status=HTTPStatus.CONFLICT):
 
 
 class WatchlistLimitReached(Problem, status=HTTPStatus.CONFLICT):
-    """The owner has too many watchlists, or companies in them; answered with 409."""
+    """The owner has too many watchlists, or companies or digests of them; answered with 409."""
 
 
 class WatchlistInUse(Problem, status=HTTPStatus.CONFLICT):
     """Webhooks use the watchlist, so it is not deleted; answered with 409."""
+
+
+class DigestsDisabled(Problem, status=HTTPStatus.CONFLICT):
+    """This deployment sends no e-mail, so no digest is added; answered with 409."""
 
 
 class DeliveryPending(Problem, status=HTTPStatus.CONFLICT):

@@ -10,6 +10,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY, CollectorRegistry
 
+from common.contracts.digests import CONFIRM_PATH, UNSUBSCRIBE_PATH
 from common.contracts.find import CodeList
 from common.contracts.lookup import TYPED_SEARCHES, SearchType
 from common.contracts.watchlists import ATOM_PATH
@@ -17,6 +18,7 @@ from gateway.access.authentication import Access, Authenticator
 from gateway.access.keys import ApiKeys, Rate, Scope, utc_now
 from gateway.access.quotas import RateLimiter, SharedQuotas
 from gateway.events.atom import AtomFeeds
+from gateway.events.digest_pages import DigestLinks, DigestPages
 from gateway.events.feed import Events, ReadEvents, WatchedEvents, Watchlists
 from gateway.events.feed_api import (
     EVENT_PATH,
@@ -117,6 +119,7 @@ class Dependencies:
     #: A lease with a holder of its own, for each export.
     new_lease: Callable[[], Lease]
     watchlists: Watchlists
+    digest_links: DigestLinks
     signals: FeedNotices
     keys: ApiKeys
     #: None: rates are counted in this process alone.
@@ -283,8 +286,12 @@ def _routes(
         public_url=policy.public_url,
         portal_url=policy.portal_url,
     )
-    # The handler counts requests by their tokens.
-    yield Route(ATOM_PATH, RouteFacts(UNCOUNTED, headers=private), atom.show)
+    # The handlers count requests by their tokens.
+    tokens = RouteFacts(UNCOUNTED, headers=private)
+    yield Route(ATOM_PATH, tokens, atom.show)
+    pages = DigestPages(dependencies.digest_links, authenticator)
+    yield Route(CONFIRM_PATH, tokens, pages.show_confirmation, pages.confirm)
+    yield Route(UNSUBSCRIBE_PATH, tokens, pages.show_end, pages.end)
     exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private)
     yield Route(EXPORT_PATH, exports, export_handler(companies, codes), has_head=False)
 

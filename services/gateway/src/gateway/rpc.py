@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.contract import Contract
+from common.contracts.digests import LinkReply, LinkRequest
 from common.contracts.events import EventReply, EventRequest, FeedPage, FeedRequest
 from common.contracts.find import ExportPage, ExportRequest, FindReply, FindRequest
 from common.contracts.lookup import (
@@ -19,6 +20,7 @@ from common.contracts.lookup import (
 from common.contracts.match import MatchReply, MatchRequest
 from common.contracts.registers import SourcesReply, SourcesRequest
 from common.contracts.topology import (
+    DIGEST_LINKS_QUEUE,
     EVENT_QUEUE,
     FEED_QUEUE,
     SOURCES_QUEUE,
@@ -98,6 +100,7 @@ _WATCHLISTS = Route(
 )
 _WATCHLIST_CHANGES = replace(_WATCHLISTS, is_repeatable=False)
 _WATCHED = Route(WATCHED_QUEUE, in_flight=8, max_batch_size=1)
+_DIGEST_LINKS = Route(DIGEST_LINKS_QUEUE, in_flight=4, max_batch_size=1)
 _WEBHOOK_CHANGES = replace(_WEBHOOKS, is_repeatable=False)
 
 
@@ -174,6 +177,10 @@ class RpcServices:
     async def watched(self, request: WatchedRequest, *, caller: Caller) -> WatchedReply:
         """Returns the companies of watchlists from the webhook registry."""
         return await self._call(_WATCHED, request, WatchedReply, caller)
+
+    async def use_link(self, request: LinkRequest, *, caller: Caller) -> LinkReply:
+        """Returns the subscription of a link in a message from the webhook registry."""
+        return await self._call(_DIGEST_LINKS, request, LinkReply, caller)
 
     async def _in_turn(
         self,

@@ -165,6 +165,9 @@ ENDPOINTS = (
     Endpoint(Operation.DELETE_WATCHLIST),
     Endpoint(Operation.RENEW_FEED, has_url=True),
     Endpoint(Operation.END_FEED),
+    Endpoint(Operation.ADD_DIGEST, takes_json=True),
+    Endpoint(Operation.LIST_DIGESTS),
+    Endpoint(Operation.DELETE_DIGEST),
     Endpoint(Operation.LIST_WATCHED, watched=parse_watched),
     Endpoint(
         Operation.CHANGE_WATCHED, takes_json=True, takes_key=True, max_body=MAX_WATCHED_BODY_SIZE
@@ -187,6 +190,7 @@ def webhook_handler(
             webhook_id=request.match_info.get("id", ""),
             delivery_id=request.match_info.get("delivery_id", ""),
             watchlist_id=request.match_info.get("watchlist_id", ""),
+            digest_id=request.match_info.get("digest_id", ""),
             body=await _body(request, endpoint),
             idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
             query=endpoint.query(parameters_of(request)) if endpoint.query else DeliveryQuery(),

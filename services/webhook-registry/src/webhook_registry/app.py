@@ -9,7 +9,14 @@ from typing import Any
 from uuid import uuid4
 
 from common.contracts.company import Country
-from common.contracts.topology import WATCHED_QUEUE, WATCHLISTS_QUEUE, WEBHOOKS_QUEUE, known_queue
+from common.contracts.digests import LinkRequest
+from common.contracts.topology import (
+    DIGEST_LINKS_QUEUE,
+    WATCHED_QUEUE,
+    WATCHLISTS_QUEUE,
+    WEBHOOKS_QUEUE,
+    known_queue,
+)
 from common.contracts.watchlists import WatchedRequest
 from common.contracts.webhook_api import WebhookRequest
 from common.messaging.connection import health_of, supervised, supervised_apart
@@ -27,6 +34,7 @@ from webhook_registry.deliveries import (
     RecoveryJob,
 )
 from webhook_registry.destinations import Destinations, system_resolver
+from webhook_registry.digests import AnswerLinks, DigestLimits, DigestOperations, report_links
 from webhook_registry.event_types import example_events
 from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations, report
@@ -41,6 +49,7 @@ from webhook_registry.watchlists import (
     report_watched,
 )
 from webhook_registry.webhooks import FilterWatchlists, WebhookOperations
+from webhook_store.digests import Digests
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.owned import Health as StoredHealth
 from webhook_store.owned import OwnedDeliveries
@@ -88,7 +97,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     delivery_queue = BrokerDeliveryQueue(publisher)
     recovering = RecoveryJob(Recoveries(webhooks), delivery_queue, now=now)
     lists, members = Watchlists(webhooks), Members(webhooks)
-    removing, locks = RemovalJob(lists, members), OwnerLocks(webhooks, now)
+    digests, locks = Digests(webhooks), OwnerLocks(webhooks, now)
+    removing = RemovalJob(lists, members, digests)
     await stack.enter_async_context(background(recovering.run(), removing.run()))
     rpc = await stack.enter_async_context(
         RpcClient(publishing, queues=[known_queue(country) for country in Country])
@@ -141,6 +151,20 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
                 of_owner=settings.max_watched_companies_per_owner,
             ),
         ),
+        DigestOperations(
+            lists,
+            digests,
+            locks,
+            keys,
+            now,
+            new_token=partial(secrets.token_urlsafe, 32),
+            limits=DigestLimits(
+                in_list=settings.max_digests_per_watchlist,
+                of_owner=settings.max_digests_per_owner,
+                unconfirmed=settings.max_unconfirmed_digests_per_owner,
+            ),
+            is_enabled=settings.email_digests,
+        ),
     )
     watched = AnswerWatched(lists, members)
     servers: list[RpcServer[Any]] = [
@@ -152,6 +176,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     servers.append(
         RpcServer(serving, WATCHED_QUEUE, WatchedRequest, watched, report=report_watched)
     )
+    links = AnswerLinks(lists, digests, now)
+    servers.append(RpcServer(serving, DIGEST_LINKS_QUEUE, LinkRequest, links, report=report_links))
     for server in servers:
         await stack.enter_async_context(
             server.serving(drain_timeout=settings.shutdown_grace.total_seconds())

@@ -21,6 +21,7 @@ from common.runtime.settings import load
 from webhook_registry.app import build
 from webhook_registry.settings import Settings
 from webhook_registry.webhooks import enabled, stopped_by_operator
+from webhook_store.digests import reseal_tokens
 from webhook_store.indexes import drop_replaced, make_indexes
 from webhook_store.removals import OwnerRemoval, forget_person
 from webhook_store.secrets import SecretKeys
@@ -68,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     limit.add_argument("person", help="the name as it was stored, or its hash")
     owners = commands.add_parser("owners", help="remove what is kept of a customer")
     removal = owners.add_subparsers(dest="action", metavar="action", required=True).add_parser(
-        "remove", help="delete a customer's webhooks, deliveries and watchlists"
+        "remove", help="delete a customer's webhooks, deliveries, watchlists and digests"
     )
     removal.add_argument("owner", help="the owner of the webhooks")
     removal.add_argument("--dry-run", action="store_true", help="only count")
@@ -89,8 +90,11 @@ async def _command(chosen: argparse.Namespace) -> str | None:
         await clock.measure()
         if chosen.command == "reseal":
             done = await reseal(webhooks, keys, at=clock())
-            sys.stdout.write(f"{done.webhooks} sealed anew with key {keys.newest_id}\n")
-            return f"none of the keys opens: {', '.join(done.failed)}" if done.failed else None
+            tokens, failed = await reseal_tokens(webhooks, keys)
+            both = done.webhooks + tokens
+            sys.stdout.write(f"{both} sealed anew with key {keys.newest_id}\n")
+            failed = [*done.failed, *failed]
+            return f"none of the keys opens: {', '.join(failed)}" if failed else None
         decide = stopped_by_operator if chosen.command == "disable" else enabled
         return await _change(webhooks, keys, chosen.webhook_id, partial(decide, at=clock()))
 
@@ -132,7 +136,8 @@ async def _remove_owner(webhooks: Database, chosen: argparse.Namespace) -> None:
         counts = await removal.run(at=clock())
     sys.stdout.write(
         f"{counted(counts.webhooks, 'webhook')}, {counted(counts.watchlists, 'watchlist')} with "
-        f"{counted(counts.companies, 'company')}, {counted(counts.attempts, 'attempt')} "
+        f"{counted(counts.companies, 'company')}, {counted(counts.digests, 'digest')}, "
+        f"{counted(counts.attempts, 'attempt')} "
         f"{'found' if chosen.dry_run else 'deleted'}\n"
     )
 

@@ -14,6 +14,7 @@ from common.contracts.webhook_api import (
 )
 from common.messaging.rpc import Result, RpcRequest
 from webhook_registry.deliveries import DeliveryOperations
+from webhook_registry.digests import DigestOperations
 from webhook_registry.event_types import event_types
 from webhook_registry.replies import OK, Rejected, reply
 from webhook_registry.watchlists import WatchedOperations, WatchlistOperations
@@ -35,6 +36,7 @@ class Operations:
         deliveries: DeliveryOperations,
         watchlists: WatchlistOperations,
         watched: WatchedOperations,
+        digests: DigestOperations,
     ) -> None:
         listed = reply(OK, event_types())  # the same for every client
 
@@ -61,6 +63,9 @@ class Operations:
             Operation.DELETE_WATCHLIST: watchlists.delete,
             Operation.RENEW_FEED: watchlists.renew_feed,
             Operation.END_FEED: watchlists.end_feed,
+            Operation.ADD_DIGEST: digests.add,
+            Operation.LIST_DIGESTS: digests.list,
+            Operation.DELETE_DIGEST: digests.delete,
             Operation.LIST_WATCHED: watched.list,
             Operation.CHANGE_WATCHED: watched.change,
             Operation.REPLACE_WATCHED: watched.replace,
@@ -93,6 +98,7 @@ def report(
             owner=item.request.owner,
             **_ids(item.request, result),
             delivery_id=item.request.delivery_id or None,
+            digest_id=item.request.digest_id or None,
             replayed=isinstance(result, WebhookReply) and result.replayed,
             result=word,
             duration_ms=round(seconds * 1000, 2),

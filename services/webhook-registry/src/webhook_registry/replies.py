@@ -51,6 +51,13 @@ WEBHOOK_NOT_FOUND: Final = Failure(
 WATCHLIST_NOT_FOUND: Final = Failure(
     code=FailureCode.WATCHLIST_NOT_FOUND, detail="you have no watchlist with this id"
 )
+DIGEST_NOT_FOUND: Final = Failure(
+    code=FailureCode.DIGEST_NOT_FOUND, detail="this watchlist has no digest with this id"
+)
+DIGESTS_DISABLED: Final = Failure(
+    code=FailureCode.DIGESTS_DISABLED,
+    detail="this service sends no e-mail; follow the watchlist's feed or use a webhook",
+)
 DELIVERY_NOT_FOUND: Final = Failure(
     code=FailureCode.DELIVERY_NOT_FOUND, detail="this webhook has no delivery with this id"
 )

@@ -22,6 +22,18 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     max_watched_companies_per_owner: int = Field(
         default=1_000_000, ge=1, description="maximum of companies in all watchlists of an owner"
     )
+    email_digests: bool = Field(
+        default=False, description="accept digests by e-mail, which `digests` has to send"
+    )
+    max_digests_per_watchlist: int = Field(
+        default=20, ge=1, description="maximum of addresses that a watchlist is sent to"
+    )
+    max_digests_per_owner: int = Field(
+        default=200, ge=1, description="maximum of addresses of all watchlists of an owner"
+    )
+    max_unconfirmed_digests_per_owner: int = Field(
+        default=20, ge=1, description="maximum of an owner's addresses that have yet to confirm"
+    )
     webhook_secret_overlap: Duration = duration(
         "PT24H", "time for which a replaced secret still signs, with the new one"
     )

@@ -55,6 +55,7 @@ from webhook_registry.watchlist_bodies import (
     read_watched,
     read_watched_changes,
 )
+from webhook_store.digests import Digests
 from webhook_store.watchlists import Members, OwnerLocks, WatchedNumbers, Watchlists
 from webhook_store.webhooks import Registrations
 
@@ -63,11 +64,12 @@ LOOK_AGAIN = 60.0
 
 
 class RemovalJob:
-    """Removes the companies of deleted lists: a deletion must not wait for 100,000 rows."""
+    """Removes companies and digests of deleted lists: a deletion must not wait for 100,000 rows."""
 
-    def __init__(self, lists: Watchlists, members: Members) -> None:
+    def __init__(self, lists: Watchlists, members: Members, digests: Digests) -> None:
         self._lists = lists
         self._members = members
+        self._digests = digests
         self._asked = asyncio.Event()
 
     def ask(self) -> None:
@@ -86,8 +88,9 @@ class RemovalJob:
         )
 
     async def work(self) -> None:
-        """Removes the companies of all deleted lists. Raises Unavailable."""
+        """Removes the companies and digests of all deleted lists. Raises Unavailable."""
         for watchlist_id in await self._lists.deleted():
+            await self._digests.delete_of_list(watchlist_id)
             while await self._members.remove_some(watchlist_id):
                 pass
             await self._lists.forget(watchlist_id)
@@ -166,7 +169,7 @@ class WatchlistOperations:
     async def delete(self, request: WebhookRequest) -> WebhookReply:
         """Returns 204, also for a redelivered call; 409 while a webhook uses the list.
 
-        Its companies are removed afterwards.
+        Its companies and digests are removed afterwards.
         """
         owner, watchlist_id = request.owner, request.watchlist_id
         async with self.locks.held(owner):

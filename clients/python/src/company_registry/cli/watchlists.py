@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -44,6 +45,13 @@ _NUMBER: Final = re.compile(r"(?:[0-9][ .-]?){7,}")
 #: Columns that this package writes.
 _OWN: Final = ("company_vat", "vat")
 _OWN_COUNTRY: Final = ("company_country",)
+
+
+class Period(StrEnum):
+    """When changes are sent."""
+
+    DAILY = "daily"
+    IMMEDIATE = "immediate"
 
 
 class _Entry(NamedTuple):
@@ -143,6 +151,45 @@ def remove(  # noqa: PLR0913 (the command's options)
 
     read = (_read(session, file, sheet, header_row) for file in files)
     _change(session, companies, read, change)
+
+
+@app.add("digests")
+def list_digests(session: Session, watchlist: WatchlistId) -> None:
+    """List the e-mail addresses that the list's changes are sent to."""
+    with session.client() as client:
+        found = client.list_digests(watchlist)
+    rows = [
+        (each.id, each.address, each.period, each.ended_reason or each.state, each.sent_at)
+        for each in found.digests
+    ]
+    columns = (Column("Id", whole=True), "Address", "Period", "State", Column("Sent", rank=1))
+    session.show(found, lambda: session.table(*columns, rows=rows))
+
+
+@app.add("send-to")
+def send_to(
+    session: Session,
+    watchlist: WatchlistId,
+    address: Annotated[str, typer.Argument(help="E-mail address, which has to confirm.")],
+    *,
+    period: Annotated[Period, typer.Option(help="Daily, or within a minute.")] = Period.DAILY,
+) -> None:
+    """Send the list's changes to an e-mail address."""
+    with session.client() as client:
+        digest = client.add_digest(watchlist, address, period=period.value)
+    session.show(digest, lambda: session.note(f"{digest.address}: {digest.state}, {digest.id}"))
+
+
+@app.add("stop-sending")
+def stop_sending(
+    session: Session,
+    watchlist: WatchlistId,
+    digest: Annotated[str, typer.Argument(help="Id of the digest, dg_…", metavar="DIGEST")],
+) -> None:
+    """Stop sending to an e-mail address, and delete it."""
+    with session.client() as client:
+        client.delete_digest(watchlist, digest)
+    session.note("Deleted.")
 
 
 @app.add("delete")

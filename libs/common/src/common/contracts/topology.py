@@ -68,6 +68,8 @@ WEBHOOKS_QUEUE = "rpc.webhooks"
 WATCHLISTS_QUEUE = "rpc.watchlists"
 #: Queue of reads of the companies of watchlists, for readers of the feed.
 WATCHED_QUEUE = "rpc.watched"
+#: Queue of the links in messages to subscribers.
+DIGEST_LINKS_QUEUE = "rpc.digest_links"
 
 #: Queue of reads of the event feed.
 FEED_QUEUE = "rpc.events"
@@ -93,6 +95,7 @@ GATEWAY_QUEUES = (
     WEBHOOKS_QUEUE,
     WATCHLISTS_QUEUE,
     WATCHED_QUEUE,
+    DIGEST_LINKS_QUEUE,
 )
 
 #: Topic exchange of notices that events were published, broadcast to every gateway.

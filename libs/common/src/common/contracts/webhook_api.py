@@ -45,6 +45,13 @@ class Operation(StrEnum):
     DELETE_WATCHLIST = "delete_watchlist", "DELETE", "/api/watchlists/{watchlist_id}"
     RENEW_FEED = "renew_feed", "POST", "/api/watchlists/{watchlist_id}/feed"
     END_FEED = "end_feed", "DELETE", "/api/watchlists/{watchlist_id}/feed"
+    ADD_DIGEST = "add_digest", "POST", "/api/watchlists/{watchlist_id}/digests"
+    LIST_DIGESTS = "list_digests", "GET", "/api/watchlists/{watchlist_id}/digests"
+    DELETE_DIGEST = (
+        "delete_digest",
+        "DELETE",
+        "/api/watchlists/{watchlist_id}/digests/{digest_id}",
+    )
     LIST_WATCHED = "list_watched", "GET", "/api/watchlists/{watchlist_id}/companies"
     CHANGE_WATCHED = "change_watched", "PATCH", "/api/watchlists/{watchlist_id}/companies"
     REPLACE_WATCHED = "replace_watched", "PUT", "/api/watchlists/{watchlist_id}/companies"
@@ -138,6 +145,7 @@ class WebhookRequest(Contract):
     webhook_id: str = ""
     delivery_id: str = ""
     watchlist_id: str = ""
+    digest_id: str = ""
     #: The request body unchanged; empty when there was none.
     body: bytes = b""
     #: The `Idempotency-Key` header.

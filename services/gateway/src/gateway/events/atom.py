@@ -4,7 +4,6 @@ The token in the address is the only credential: it gives the latest events of t
 that one list. Neither it nor its hash is in a log, a metric, a trace or the feed itself.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
@@ -15,7 +14,8 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import orjson
 from aiohttp import hdrs, web
 
-from common.contracts.events import EventType, FeedFilter, FeedPage, FeedRequest, rfc3339
+from common.contracts.event_texts import lines_of, title_of
+from common.contracts.events import FeedFilter, FeedPage, FeedRequest, rfc3339
 from common.contracts.watchlists import WatchedReply, WatchedRequest, WatchlistId
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
 from gateway.access.authentication import Authenticator, too_many
@@ -27,24 +27,10 @@ from gateway.problems import WatchlistNotFound
 
 #: Events of a feed, the newest first.
 ENTRIES: Final = 50
-#: Maximum characters of a value in an entry: some are lists of thousands of names.
-MAX_VALUE: Final = 300
 #: Readers poll several times an hour; nobody between them and this service stores the feed.
 CACHE_CONTROL: Final = "private, max-age=60"
 
 _ATOM: Final = "http://www.w3.org/2005/Atom"
-#: Follows the company's name. Events of other types have the name of the type.
-_TITLES: Final[Mapping[str, str]] = {
-    EventType.COMPANY_CREATED: "is new in the register",
-    EventType.COMPANY_UPDATED: "has changed",
-    EventType.COMPANY_STATUS_CHANGED: "has another status",
-    EventType.COMPANY_REMOVED: "was removed from the register",
-    EventType.OWNERS_CHANGED: "has other owners",
-    EventType.PRODUCTION_UNIT_CREATED: "has a new production unit",
-    EventType.PRODUCTION_UNIT_UPDATED: "has a changed production unit",
-    EventType.PRODUCTION_UNIT_ENDED: "has closed a production unit",
-    EventType.EINVOICING_CHANGED: "can be sent e-invoices in another way",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,40 +103,14 @@ def atom(watchlist_id: WatchlistId, watchlist: WatchedReply, page: FeedPage, lin
     for event in reversed(events):
         entry = SubElement(feed, "entry")
         _add(entry, "id", UUID(event["id"]).urn)
-        _add(entry, "title", _title(event))
+        _add(entry, "title", title_of(event))
         _add(entry, "updated", event["occurred_at"])
         url = f"{links}/{event['country']}/{event['vat']}"
         SubElement(entry, "link", rel="alternate", href=url)
-        _add(entry, "content", _content(event), type="text")
+        _add(entry, "content", "\n".join(lines_of(event)), type="text")
     document: bytes = tostring(feed, encoding="utf-8", xml_declaration=True)
     return document
 
 
 def _add(parent: Element, name: str, text: str, **attributes: str) -> None:
     SubElement(parent, name, attributes).text = legal(text)
-
-
-def _title(event: Mapping[str, Any]) -> str:
-    company = event["data"].get("company") or {}
-    name = company.get("name") or f"{event['country'].upper()} {event['vat']}"
-    # A line break in a title would be a second line of the reader's list.
-    return " ".join(f"{name} {_TITLES.get(event['type'], event['type'])}".split())
-
-
-def _content(event: Mapping[str, Any]) -> str:
-    lines = [f"{event['country'].upper()} {event['vat']}"]
-    unit = event["data"].get("production_unit")
-    if unit is not None:
-        lines.append(f"production unit: {_shown(unit.get('name'))}")
-    lines += [
-        f"{change['field'].replace('_', ' ')}: {_shown(change['old'])} → {_shown(change['new'])}"
-        for change in event["data"].get("changes", ())
-    ]
-    return "\n".join(lines)
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "none"
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}…"

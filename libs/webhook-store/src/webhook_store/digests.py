@@ -1,0 +1,397 @@
+"""Digests of watchlists: subscriptions of e-mail addresses, and messages that are due (ADR 0092).
+
+A digest is claimed by one sender at a time. Before a message is offered to a mail server, the range
+of the event feed that it is about is stored, so that every repetition is the same message under the
+same id; the position in the feed moves when a server has accepted it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from hmac import compare_digest
+from typing import Any, Final, NamedTuple
+
+from pydantic import SecretStr
+from pymongo import ASCENDING, ReturnDocument
+from pymongo.errors import DuplicateKeyError
+
+from common.contracts.digests import Digest, DigestEnd, DigestId, DigestState, Period
+from common.contracts.webhooks import WebhookId
+from common.mongo import Database, translated_errors
+from webhook_store.collections import ASKED_ADDRESSES, DIGESTS, Document
+from webhook_store.secrets import CannotUnseal, SealedSecret, SecretKeys, sealed_of
+
+#: Time in which an address may confirm, after the request to do so was sent.
+CONFIRMABLE: Final = timedelta(days=7)
+#: Time for which an ended digest is shown to its owner.
+SHOWN_ENDED: Final = timedelta(days=30)
+#: Time between two requests to an address to confirm, over all owners.
+BETWEEN_REQUESTS: Final = timedelta(days=1)
+
+_LIVE: Final = {"$in": [DigestState.UNCONFIRMED.value, DigestState.CONFIRMED.value]}
+_UNCONFIRMED: Final = DigestState.UNCONFIRMED.value
+_CONFIRMED: Final = DigestState.CONFIRMED.value
+
+
+def address_key(address: str) -> str:
+    """Returns the hash of a mailbox: without its case, and without a tag such as `+news`."""
+    local, _, domain = address.lower().rpartition("@")
+    return sha256(f"{local.partition('+')[0] or local}@{domain}".encode()).hexdigest()
+
+
+def token_hash(token: str) -> str:
+    """Returns the hash of a link's token, by which it is checked."""
+    return sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def _associated(digest_id: str) -> WebhookId:
+    # Distinct from that of every webhook's secrets.
+    return WebhookId(f"{digest_id}/token")
+
+
+def sealed_token(token: str, keys: SecretKeys, digest_id: DigestId) -> Document:
+    """Returns the stored fields of the token in a digest's links, encrypted."""
+    return asdict(keys.seal(SecretStr(token), _associated(digest_id)))
+
+
+def opened_token(sealed: SealedSecret, keys: SecretKeys, digest_id: DigestId) -> str:
+    """Returns the token of a digest's links; raises CannotUnseal."""
+    return keys.unseal(sealed, _associated(digest_id)).get_secret_value()
+
+
+def digest_of(document: Document) -> Digest:
+    """Returns the digest of a stored document."""
+    return Digest.model_validate({**document, "id": document["_id"]})
+
+
+class Digests:
+    """The stored digests, for owners and holders of links. Every method may raise `Unavailable`."""
+
+    def __init__(self, database: Database) -> None:
+        self._digests = database[DIGESTS]
+
+    async def add(self, new: Digest, *, token: str, keys: SecretKeys) -> Digest:
+        """Stores a digest that is due now; returns the stored one after a redelivered call."""
+        document = {
+            **new.model_dump(exclude={"id"}),
+            "_id": new.id,
+            "owner": new.owner,
+            "watchlist_id": new.watchlist_id,
+            "address_key": address_key(new.address),
+            "token": sealed_token(token, keys, new.id),
+            "token_hash": token_hash(token),
+            "due_at": new.created_at,
+            "checked_at": new.created_at,
+        }
+        with translated_errors():
+            try:
+                await self._digests.insert_one(document)
+            except DuplicateKeyError:
+                found = await self._digests.find_one({"_id": new.id, "owner": new.owner})
+                return new if found is None else digest_of(found)
+        return new
+
+    async def of_list(self, owner: str, watchlist_id: str) -> list[Digest]:
+        """Returns the digests of a list, also those that have ended lately, in their order."""
+        return await self._found({"owner": owner, "watchlist_id": watchlist_id})
+
+    async def live(self, owner: str) -> list[Digest]:
+        """Returns the digests of an owner that have not ended."""
+        return await self._found({"owner": owner, "state": _LIVE})
+
+    async def to_confirm(self, digest: Digest) -> list[Digest]:
+        """Returns the digests that a confirmation of this one confirms: all at its address."""
+        return await self._found(
+            {
+                "owner": digest.owner,
+                "address_key": address_key(digest.address),
+                "state": _UNCONFIRMED,
+            }
+        )
+
+    async def _found(self, query: Document) -> list[Digest]:
+        with translated_errors():
+            found = self._digests.find(query).sort([("created_at", ASCENDING), ("_id", ASCENDING)])
+            return [digest_of(document) async for document in found]
+
+    async def set_period(self, digest: Digest, period: Period, *, at: datetime) -> None:
+        """Changes when a digest is sent."""
+        due = {"due_at": at} if digest.state is DigestState.CONFIRMED else {}
+        with translated_errors():
+            await self._digests.update_one(
+                {"_id": digest.id, "state": digest.state.value},
+                {"$set": {"period": period.value, **due}},
+            )
+
+    async def delete(self, owner: str, watchlist_id: str, digest_id: str) -> bool:
+        """Deletes a digest with its address; False if the list has none with this id."""
+        query = {"_id": digest_id, "owner": owner, "watchlist_id": watchlist_id}
+        with translated_errors():
+            return bool((await self._digests.delete_one(query)).deleted_count)
+
+    async def delete_of_list(self, watchlist_id: str) -> int:
+        """Deletes all digests of a list with their addresses; returns their number."""
+        with translated_errors():
+            result = await self._digests.delete_many({"watchlist_id": watchlist_id})
+        return result.deleted_count
+
+    async def of_link(self, digest_id: str, given: str) -> Digest | None:
+        """Returns the digest whose token has this hash; None if absent or deleted."""
+        with translated_errors():
+            found = await self._digests.find_one({"_id": digest_id})
+        if found is None or not compare_digest(found["token_hash"], given):
+            return None
+        return digest_of(found)
+
+    async def confirm(self, digest: Digest, *, at: datetime) -> None:
+        """Confirms an owner's unconfirmed digests of an address; they begin with the next event."""
+        with translated_errors():
+            await self._digests.update_many(
+                {
+                    "owner": digest.owner,
+                    "address_key": address_key(digest.address),
+                    "state": _UNCONFIRMED,
+                },
+                {
+                    "$set": {
+                        "state": _CONFIRMED,
+                        "confirmed_at": at,
+                        "checked_at": at,
+                        "due_at": at,
+                        "last_error": None,
+                    },
+                    "$unset": {"expires_at": "", "failures": "", "claim": "", "sending": ""},
+                },
+            )
+
+    async def unsubscribe(self, digest: Digest, *, at: datetime) -> None:
+        """Ends a digest at the request of its recipient; ending it again changes nothing."""
+        with translated_errors():
+            await self._digests.update_one(
+                {"_id": digest.id, "state": _LIVE}, _ended(DigestEnd.UNSUBSCRIBED, at)
+            )
+
+
+def _ended(reason: DigestEnd, at: datetime, error: str | None = None) -> Document:
+    return {
+        "$set": {
+            "state": DigestState.ENDED.value,
+            "ended_at": at,
+            "ended_reason": reason.value,
+            "last_error": error,
+            "expires_at": at + SHOWN_ENDED,
+        },
+        "$unset": {"due_at": "", "claim": "", "sending": ""},
+    }
+
+
+class Range(NamedTuple):
+    """The part of the event feed that a message is about."""
+
+    #: None before the first message: the events since the confirmation.
+    after: int | None
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """A digest that this process alone may send for, until the claim ends."""
+
+    digest: Digest
+    #: Identifies the claim.
+    claim: str
+    token: SealedSecret
+    #: The position up to which the feed is read; None before the first read.
+    position: int | None
+    #: The time of the last read, or of the confirmation.
+    checked_at: datetime
+    #: The message that is being sent, after a failure or a crash too.
+    sending: Range | None
+    #: True if a mail server may have accepted it, although no reply was recorded.
+    was_offered: bool
+    #: Failed tries of this message, and those among them that refuse the address for good.
+    failures: int
+    refusals: int
+
+
+class DueDigests:
+    """Digests for which there is something to do. Every method may raise `Unavailable`.
+
+    Each write is conditional on the claim, and every write except `freeze` and `offer` releases it.
+    A digest that has ended, or was deleted, has no claim: such a write has no effect.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._digests = database[DIGESTS]
+        self._asked = database[ASKED_ADDRESSES]
+
+    async def claim(self, claim: str, *, at: datetime, until: datetime) -> Claimed | None:
+        """Claims the digest that has been due for longest; None if there is none."""
+        with translated_errors():
+            found = await self._digests.find_one_and_update(
+                {
+                    "due_at": {"$lte": at},
+                    "$or": [{"claim": {"$exists": False}}, {"claim.until": {"$lte": at}}],
+                },
+                {"$set": {"claim": {"id": claim, "until": until}}},
+                sort=[("due_at", ASCENDING)],
+                return_document=ReturnDocument.AFTER,
+            )
+        return None if found is None else _claimed(found, claim)
+
+    async def freeze(self, claimed: Claimed, sending: Range) -> bool:
+        """Stores the range of the next message; False if the claim is lost."""
+        fields = {"after": sending.after, "until": sending.until, "offered": False}
+        return await self._write(claimed, {"$set": {"sending": fields}})
+
+    async def offer(self, claimed: Claimed, *, until: datetime) -> bool:
+        """Notes that a mail server is about to accept the message; False if the claim is lost.
+
+        Called with all of the message sent except its end, so that a process that was suspended
+        or a digest that has ended meanwhile sends nothing.
+        """
+        fields = {"sending.offered": True, "claim.until": until}
+        return await self._write(claimed, {"$set": fields})
+
+    async def accepted(
+        self, claimed: Claimed, sending: Range, *, at: datetime, due_at: datetime
+    ) -> bool:
+        """Moves behind the range of an accepted message."""
+        sent = {"sent_at": at, "last_error": None}
+        return await self.move(claimed, sending.until, at=at, due_at=due_at, fields=sent)
+
+    async def move(
+        self,
+        claimed: Claimed,
+        position: int | None,
+        *,
+        at: datetime,
+        due_at: datetime,
+        fields: Document | None = None,
+    ) -> bool:
+        """Moves to a position up to which nothing remains to be sent."""
+        moved = {"position": position, "checked_at": at, "due_at": due_at, **(fields or {})}
+        gone = {"sending": "", "claim": "", "failures": "", "refusals": ""}
+        return await self._write(claimed, {"$set": moved, "$unset": gone})
+
+    async def put_off(
+        self,
+        claimed: Claimed,
+        *,
+        due_at: datetime,
+        error: str | None = None,
+        is_refusal: bool = False,
+        is_failure: bool = True,
+    ) -> bool:
+        """Tries the same again later; with an error it counts as a failure."""
+        shown = {} if error is None else {"last_error": error}
+        update: Document = {"$set": {"due_at": due_at, **shown}, "$unset": {"claim": ""}}
+        if is_failure:
+            update["$inc"] = {"failures": 1, "refusals": int(is_refusal)}
+        return await self._write(claimed, update)
+
+    async def refused(self, claimed: Claimed, *, at: datetime, error: str) -> bool:
+        """Ends a digest whose address the mail server refuses for good."""
+        return await self._write(claimed, _ended(DigestEnd.REFUSED, at, error))
+
+    async def remove(self, claimed: Claimed) -> None:
+        """Deletes a digest whose list does not exist any more."""
+        with translated_errors():
+            await self._digests.delete_one({"_id": claimed.digest.id, "claim.id": claimed.claim})
+
+    async def may_ask(self, digest: Digest, *, at: datetime) -> datetime | None:
+        """Reserves the address for this digest's request to confirm.
+
+        Returns None if it may be sent, or the time from which on. An address receives one a day,
+        over all owners.
+        """
+        key = address_key(digest.address)
+        with translated_errors():
+            try:
+                await self._asked.update_one(
+                    {"_id": key, "until": {"$lte": at}},
+                    {"$set": {"digest": digest.id, "until": at + BETWEEN_REQUESTS}},
+                    upsert=True,
+                )
+            except DuplicateKeyError:
+                held = await self._asked.find_one({"_id": key})
+                # The reservation is this digest's own after a failed try or a crash.
+                if held is None or held["digest"] == digest.id:
+                    return None
+                until: datetime = held["until"]
+                return until
+        return None
+
+    async def asked(self, claimed: Claimed, *, at: datetime) -> None:
+        """Notes an accepted request to confirm, which is for all of the owner's to the address."""
+        digest = claimed.digest
+        with translated_errors():
+            await self._digests.update_many(
+                {
+                    "owner": digest.owner,
+                    "address_key": address_key(digest.address),
+                    "state": _UNCONFIRMED,
+                },
+                {
+                    "$set": {"expires_at": at + CONFIRMABLE, "sent_at": at, "last_error": None},
+                    "$unset": {"due_at": "", "claim": "", "sending": "", "failures": ""},
+                },
+            )
+
+    async def oldest_due(self) -> datetime | None:
+        """Returns since when a digest has been due; None if none is."""
+        with translated_errors():
+            found = await self._digests.find_one(
+                {"due_at": {"$exists": True}}, {"due_at": 1}, sort=[("due_at", ASCENDING)]
+            )
+        return None if found is None else found["due_at"]
+
+    async def _write(self, claimed: Claimed, update: Document) -> bool:
+        query = {
+            "_id": claimed.digest.id,
+            "claim.id": claimed.claim,
+            "state": claimed.digest.state.value,
+        }
+        with translated_errors():
+            return bool((await self._digests.update_one(query, update)).matched_count)
+
+
+def _claimed(document: Document, claim: str) -> Claimed:
+    sending: dict[str, Any] | None = document.get("sending")
+    return Claimed(
+        digest=digest_of(document),
+        claim=claim,
+        token=sealed_of(document["token"]),
+        position=document.get("position"),
+        checked_at=document["checked_at"],
+        sending=None if sending is None else Range(sending["after"], sending["until"]),
+        was_offered=sending is not None and sending["offered"],
+        failures=document.get("failures", 0),
+        refusals=document.get("refusals", 0),
+    )
+
+
+async def reseal_tokens(database: Database, keys: SecretKeys) -> tuple[int, Sequence[str]]:
+    """Encrypts all tokens with the newest key; safe to run at any time.
+
+    Returns how many, and the digests whose token no given key opens. Raises Unavailable.
+    """
+    digests, done = database[DIGESTS], 0
+    failed: list[str] = []
+    while True:
+        older = {"token.key_id": {"$ne": keys.newest_id}, "_id": {"$nin": failed}}
+        with translated_errors():
+            found = await digests.find(older, {"token": 1}, limit=500).to_list(None)
+            for document in found:
+                digest_id = DigestId(document["_id"])
+                try:
+                    token = opened_token(sealed_of(document["token"]), keys, digest_id)
+                except CannotUnseal:
+                    failed.append(digest_id)
+                    continue
+                sealed = {"$set": {"token": sealed_token(token, keys, digest_id)}}
+                await digests.update_one({"_id": digest_id}, sealed)
+                done += 1
+        if not found:
+            return done, failed
