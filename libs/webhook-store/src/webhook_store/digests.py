@@ -1,8 +1,8 @@
 """Digests of watchlists: subscriptions of e-mail addresses, and messages that are due (ADR 0092).
 
-A digest is claimed by one sender at a time. Before a message is offered to a mail server, the range
-of the event feed that it is about is stored, so that every repetition is the same message under the
-same id; the position in the feed moves when a server has accepted it.
+A digest is claimed by one sender at a time. Before a mail server may accept a message, the range of
+the event feed that it is about is stored, so that a repetition after a crash is the same message
+under the same id; the position in the feed moves when a server has accepted it.
 """
 
 from collections.abc import Sequence
@@ -206,10 +206,8 @@ class Claimed:
     position: int | None
     #: The time of the last read, or of the confirmation.
     checked_at: datetime
-    #: The message that is being sent, after a failure or a crash too.
+    #: The message that a mail server may have accepted already, although no reply was recorded.
     sending: Range | None
-    #: True if a mail server may have accepted it, although no reply was recorded.
-    was_offered: bool
     #: Failed tries of this message, and those among them that refuse the address for good.
     failures: int
     refusals: int
@@ -218,7 +216,7 @@ class Claimed:
 class DueDigests:
     """Digests for which there is something to do. Every method may raise `Unavailable`.
 
-    Each write is conditional on the claim, and every write except `freeze` and `offer` releases it.
+    Each write is conditional on the claim, and every write except `offer` releases it.
     A digest that has ended, or was deleted, has no claim: such a write has no effect.
     """
 
@@ -240,19 +238,14 @@ class DueDigests:
             )
         return None if found is None else _claimed(found, claim)
 
-    async def freeze(self, claimed: Claimed, sending: Range) -> bool:
-        """Stores the range of the next message; False if the claim is lost."""
-        fields = {"after": sending.after, "until": sending.until, "offered": False}
-        return await self._write(claimed, {"$set": {"sending": fields}})
+    async def offer(self, claimed: Claimed, sending: Range, *, until: datetime) -> bool:
+        """Notes that a mail server is about to accept a message; False if the claim is lost.
 
-    async def offer(self, claimed: Claimed, *, until: datetime) -> bool:
-        """Notes that a mail server is about to accept the message; False if the claim is lost.
-
-        Called with all of the message sent except its end, so that a process that was suspended
-        or a digest that has ended meanwhile sends nothing.
+        Called with all of the message sent except its end: until then it is certainly not accepted.
+        A process that was suspended, or whose digest has ended meanwhile, sends nothing.
         """
-        fields = {"sending.offered": True, "claim.until": until}
-        return await self._write(claimed, {"$set": fields})
+        fields = {"after": sending.after, "until": sending.until}
+        return await self._write(claimed, {"$set": {"sending": fields, "claim.until": until}})
 
     async def accepted(
         self, claimed: Claimed, sending: Range, *, at: datetime, due_at: datetime
@@ -280,15 +273,27 @@ class DueDigests:
         claimed: Claimed,
         *,
         due_at: datetime,
-        error: str | None = None,
-        is_refusal: bool = False,
-        is_failure: bool = True,
     ) -> bool:
-        """Tries the same again later; with an error it counts as a failure."""
-        shown = {} if error is None else {"last_error": error}
-        update: Document = {"$set": {"due_at": due_at, **shown}, "$unset": {"claim": ""}}
-        if is_failure:
-            update["$inc"] = {"failures": 1, "refusals": int(is_refusal)}
+        """Leaves a digest for which there is nothing to do yet."""
+        update: Document = {"$set": {"due_at": due_at}, "$unset": {"claim": ""}}
+        return await self._write(claimed, update)
+
+    async def failed(
+        self,
+        claimed: Claimed,
+        *,
+        due_at: datetime,
+        error: str,
+        is_refusal: bool = False,
+        is_unknown: bool = False,
+    ) -> bool:
+        """Counts a failed try, and tries again later; what was certainly not accepted anew."""
+        gone = {"claim": ""} if is_unknown else {"claim": "", "sending": ""}
+        update: Document = {
+            "$set": {"due_at": due_at, "last_error": error},
+            "$unset": gone,
+            "$inc": {"failures": 1, "refusals": int(is_refusal)},
+        }
         return await self._write(claimed, update)
 
     async def refused(self, claimed: Claimed, *, at: datetime, error: str) -> bool:
@@ -366,7 +371,6 @@ def _claimed(document: Document, claim: str) -> Claimed:
         position=document.get("position"),
         checked_at=document["checked_at"],
         sending=None if sending is None else Range(sending["after"], sending["until"]),
-        was_offered=sending is not None and sending["offered"],
         failures=document.get("failures", 0),
         refusals=document.get("refusals", 0),
     )

@@ -12,6 +12,7 @@ from common.contracts.company import Country
 from common.contracts.digests import LinkRequest
 from common.contracts.topology import (
     DIGEST_LINKS_QUEUE,
+    FEED_QUEUE,
     WATCHED_QUEUE,
     WATCHLISTS_QUEUE,
     WEBHOOKS_QUEUE,
@@ -34,11 +35,14 @@ from webhook_registry.deliveries import (
     RecoveryJob,
 )
 from webhook_registry.destinations import Destinations, system_resolver
+from webhook_registry.digest_messages import Messages
+from webhook_registry.digest_sender import ReadChanges, RpcFeed, Schedule, SendDigests, sending
 from webhook_registry.digests import AnswerLinks, DigestLimits, DigestOperations, report_links
 from webhook_registry.event_types import example_events
 from webhook_registry.idempotency import Idempotency
+from webhook_registry.mailer import Mailer, MailServer
 from webhook_registry.operations import Operations, report
-from webhook_registry.settings import Settings
+from webhook_registry.settings import DigestSettings, Settings
 from webhook_registry.watchlists import (
     AnswerWatched,
     RemovalJob,
@@ -49,7 +53,7 @@ from webhook_registry.watchlists import (
     report_watched,
 )
 from webhook_registry.webhooks import FilterWatchlists, WebhookOperations
-from webhook_store.digests import Digests
+from webhook_store.digests import Digests, DueDigests
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.owned import Health as StoredHealth
 from webhook_store.owned import OwnedDeliveries
@@ -182,3 +186,59 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         await stack.enter_async_context(
             server.serving(drain_timeout=settings.shutdown_grace.total_seconds())
         )
+
+
+async def build_digests(settings: DigestSettings, stack: AsyncExitStack, health: Health) -> None:
+    """Starts the sender of digests on `stack`."""
+    keys = SecretKeys.parse(settings.webhook_secret_keys, random_bytes=secrets.token_bytes)
+    random = Random()  # noqa: S311 (spreads reconnects, guards nothing)
+    mongo = await stack.enter_async_context(
+        connected(
+            settings.mongo_url.get_secret_value(),
+            name="webhook-digests",
+            primary_timeout=settings.mongo_primary_timeout,
+        )
+    )
+    webhooks = database(mongo, settings.webhooks_db)
+    broker = await stack.enter_async_context(
+        supervised(settings.amqp_url.get_secret_value(), name="webhook-digests", random=random)
+    )
+    health.add("broker", broker.health)
+    health.add("database", ping(mongo))
+    now = await stack.enter_async_context(database_clock(mongo))
+    health.add("clock", now.check, required=Required.NEVER)
+
+    rpc = await stack.enter_async_context(RpcClient(broker, queues=[FEED_QUEUE]))
+    members = Members(webhooks)
+    digests = SendDigests(
+        DueDigests(webhooks),
+        Watchlists(webhooks),
+        ReadChanges(RpcFeed(rpc, lambda: uuid4().hex), members),
+        keys,
+        _mailer(settings),
+        Messages(settings.mail_from, settings.public_url, settings.portal_url),
+        Schedule(settings.digest_time, settings.digest_time_zone, settings.digest_interval),
+        now,
+        new_claim=lambda: uuid4().hex,
+    )
+    await stack.enter_async_context(
+        sending(
+            digests,
+            senders=settings.digest_senders,
+            drain_timeout=settings.shutdown_grace.total_seconds(),
+        )
+    )
+
+
+def _mailer(settings: DigestSettings) -> Mailer:
+    server = MailServer(
+        host=settings.smtp_host,
+        port=settings.smtp_port,
+        tls=settings.smtp_tls,
+        username=settings.smtp_username,
+        password=settings.smtp_password,
+        timeout=settings.smtp_timeout,
+        accept_timeout=settings.smtp_accept_timeout,
+        ca_file=settings.smtp_ca_file,
+    )
+    return Mailer(server, server.trust(), settings.mail_from.addr_spec)

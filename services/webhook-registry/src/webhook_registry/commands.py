@@ -18,8 +18,8 @@ from common.mongo import Database, DatabaseClock, connected_for_command, databas
 from common.mongo_indexes import IndexConflict
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
-from webhook_registry.app import build
-from webhook_registry.settings import Settings
+from webhook_registry.app import build, build_digests
+from webhook_registry.settings import DigestSettings, Settings
 from webhook_registry.webhooks import enabled, stopped_by_operator
 from webhook_store.digests import reseal_tokens
 from webhook_store.indexes import drop_replaced, make_indexes
@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if chosen.command == "serve":
         run("webhook-registry", load(Settings), build)
         return
+    if chosen.command == "digests":
+        run("webhook-digests", load(DigestSettings), build_digests)
+        return
     try:
         with translated_errors():
             failure = asyncio.run(_command(chosen))
@@ -48,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m webhook_registry")
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
+    commands.add_parser("digests", help="send news by e-mail until SIGTERM or SIGINT")
     indexes = commands.add_parser("indexes", help="create the indexes of the webhooks' collections")
     indexes.add_argument(
         "--drop-replaced",

@@ -148,13 +148,13 @@ class DigestOperations:
         in_list = sum(one.watchlist_id == watchlist.id for one in live)
         unconfirmed = sum(one.state is DigestState.UNCONFIRMED for one in live)
         if in_list >= self.limits.in_list:
-            most = counted(self.limits.in_list, "address")
-            raise watchlist_limit_reached(f"a watchlist is sent to at most {most}")
+            most = counted(self.limits.in_list, "recipient")
+            raise watchlist_limit_reached(f"a watchlist has at most {most}; remove one first")
         if len(live) >= self.limits.of_owner:
-            most = counted(self.limits.of_owner, "address")
-            raise watchlist_limit_reached(f"your watchlists are sent to at most {most} together")
+            most = counted(self.limits.of_owner, "recipient")
+            raise watchlist_limit_reached(f"your watchlists have at most {most} together")
         if unconfirmed >= self.limits.unconfirmed:
-            most = counted(self.limits.unconfirmed, "address")
+            most = counted(self.limits.unconfirmed, "recipient")
             raise watchlist_limit_reached(
                 f"{most} have yet to confirm, which is the maximum; wait for them or remove some"
             )
