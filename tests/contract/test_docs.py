@@ -5,7 +5,7 @@ import importlib
 import re
 import subprocess
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import time, timedelta
 from pathlib import Path
 
 import pytest
@@ -64,6 +64,8 @@ def shown(field: FieldInfo) -> str:
             return str(value).lower()
         case float(value):
             return f"{value:g}"
+        case time() as value:
+            return f"{value:%H:%M}"
         case timedelta() as value:
             return TypeAdapter(timedelta).dump_json(value).decode().strip('"')
         case Rate(count, window):

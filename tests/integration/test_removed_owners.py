@@ -70,6 +70,8 @@ async def a_customer(webhooks: Database, owner: str, *, deliveries: int = 6) -> 
     await Watchlists(webhooks).create(watchlist)
     companies = [CompanyKey.parse(f"dk:1000000{number}") for number in range(3)]
     await Members(webhooks).add(watchlist.id, companies)
+    digest = {"_id": f"dg_{owner}", "owner": owner, "watchlist_id": watchlist.id}
+    await webhooks["digests"].insert_one({**digest, "address": "news@example.com"})
     await webhooks["recoveries"].insert_one({"_id": f"call-{owner}", "webhook_id": webhook.id})
     await webhooks["watchlist_locks"].insert_one({"_id": owner, "token": "", "until": NOON})
     rows: list[dict[str, Any]] = []
@@ -113,7 +115,7 @@ async def test_a_customer_leaves_nothing_and_another_keeps_everything(
     await a_customer(webhooks, OTHER_OWNER)
     kept = await documents(webhooks)
     gone = await a_customer(webhooks, OWNER)
-    counts = "1 webhook, 1 watchlist with 3 companies, 4 attempts"
+    counts = "1 webhook, 1 watchlist with 3 companies, 1 digest, 4 attempts"
 
     counted = run("webhook_registry", "owners", "remove", OWNER, "--dry-run")
     before = await documents(webhooks)
@@ -123,7 +125,7 @@ async def test_a_customer_leaves_nothing_and_another_keeps_everything(
     assert counted[:2] == (0, f"{counts} found\n")
     assert len(before["deliveries"]) == 12
     assert done[:2] == (0, f"{counts} deleted\n")
-    assert again[1] == "0 webhooks, 0 watchlists with 0 companies, 0 attempts deleted\n"
+    assert again[1] == "0 webhooks, 0 watchlists with 0 companies, 0 digests, 0 attempts deleted\n"
     shared = {f"event-{OWNER}-1", f"event-{OWNER}-2"}
     after = await documents(webhooks)
     after["events"] = sorted({*after["events"]} - shared)

@@ -30,6 +30,8 @@ SHOWN_ENDED: Final = timedelta(days=30)
 BETWEEN_REQUESTS: Final = timedelta(days=1)
 
 _LIVE: Final = {"$in": [DigestState.UNCONFIRMED.value, DigestState.CONFIRMED.value]}
+#: Fields about the message that is being sent.
+_TRYING: Final = ("claim", "sending", "failures", "refusals", "failing_since")
 _UNCONFIRMED: Final = DigestState.UNCONFIRMED.value
 _CONFIRMED: Final = DigestState.CONFIRMED.value
 
@@ -161,7 +163,7 @@ class Digests:
                         "due_at": at,
                         "last_error": None,
                     },
-                    "$unset": {"expires_at": "", "failures": "", "claim": "", "sending": ""},
+                    "$unset": dict.fromkeys(("expires_at", *_TRYING), ""),
                 },
             )
 
@@ -182,7 +184,7 @@ def _ended(reason: DigestEnd, at: datetime, error: str | None = None) -> Documen
             "last_error": error,
             "expires_at": at + SHOWN_ENDED,
         },
-        "$unset": {"due_at": "", "claim": "", "sending": ""},
+        "$unset": dict.fromkeys(("due_at", *_TRYING), ""),
     }
 
 
@@ -265,8 +267,7 @@ class DueDigests:
     ) -> bool:
         """Moves to a position up to which nothing remains to be sent."""
         moved = {"position": position, "checked_at": at, "due_at": due_at, **(fields or {})}
-        gone = {"sending": "", "claim": "", "failures": "", "refusals": ""}
-        return await self._write(claimed, {"$set": moved, "$unset": gone})
+        return await self._write(claimed, {"$set": moved, "$unset": dict.fromkeys(_TRYING, "")})
 
     async def put_off(
         self,
@@ -278,22 +279,29 @@ class DueDigests:
         update: Document = {"$set": {"due_at": due_at}, "$unset": {"claim": ""}}
         return await self._write(claimed, update)
 
-    async def failed(
+    async def failed(  # noqa: PLR0913 (the outcome of a try)
         self,
         claimed: Claimed,
         *,
+        at: datetime,
         due_at: datetime,
         error: str,
         is_refusal: bool = False,
         is_unknown: bool = False,
     ) -> bool:
-        """Counts a failed try, and tries again later; what was certainly not accepted anew."""
+        """Counts a failed try, which is repeated later.
+
+        A message that was certainly not accepted is composed anew then. A refusal of the address
+        for good is no fault of the service.
+        """
         gone = {"claim": ""} if is_unknown else {"claim": "", "sending": ""}
         update: Document = {
             "$set": {"due_at": due_at, "last_error": error},
             "$unset": gone,
             "$inc": {"failures": 1, "refusals": int(is_refusal)},
         }
+        if not is_refusal:
+            update["$min"] = {"failing_since": at}
         return await self._write(claimed, update)
 
     async def refused(self, claimed: Claimed, *, at: datetime, error: str) -> bool:
@@ -340,17 +348,20 @@ class DueDigests:
                 },
                 {
                     "$set": {"expires_at": at + CONFIRMABLE, "sent_at": at, "last_error": None},
-                    "$unset": {"due_at": "", "claim": "", "sending": "", "failures": ""},
+                    "$unset": dict.fromkeys(("due_at", *_TRYING), ""),
                 },
             )
 
     async def oldest_due(self) -> datetime | None:
-        """Returns since when a digest has been due; None if none is."""
-        with translated_errors():
-            found = await self._digests.find_one(
-                {"due_at": {"$exists": True}}, {"due_at": 1}, sort=[("due_at", ASCENDING)]
-            )
-        return None if found is None else found["due_at"]
+        """Returns since when a digest has been due or has failed to be sent; None if none is."""
+        oldest: list[datetime] = []
+        for name in ("due_at", "failing_since"):
+            with translated_errors():
+                found = await self._digests.find_one(
+                    {name: {"$exists": True}}, {name: 1}, sort=[(name, ASCENDING)]
+                )
+            oldest += [] if found is None else [found[name]]
+        return min(oldest, default=None)
 
     async def _write(self, claimed: Claimed, update: Document) -> bool:
         query = {

@@ -125,13 +125,18 @@ INDEXES = {
     DIGESTS: [
         IndexModel([("owner", ASCENDING), ("address_key", ASCENDING)], name="owner"),
         IndexModel([("watchlist_id", ASCENDING)], name="watchlist"),
-        # Ended digests, and those that wait for a confirmation, lack this field.
+        # Ended digests, and those to be confirmed, lack this field.
         IndexModel(
             [("due_at", ASCENDING)],
             name="due_at",
             partialFilterExpression={"due_at": {"$exists": True}},
         ),
-        # Only they have this one.
+        IndexModel(
+            [("failing_since", ASCENDING)],
+            name="failing_since",
+            partialFilterExpression={"failing_since": {"$exists": True}},
+        ),
+        # Ended digests, and those to be confirmed, have this field.
         IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
     ],
     ASKED_ADDRESSES: [

@@ -57,7 +57,7 @@ _FAILED = Counter("digests_failed_total", "Messages that it did not accept", ["r
 _REPEATED = Counter(
     "digests_repeated_total", "Messages sent again since an acceptance may not have been recorded"
 )
-_OLDEST_DUE = Gauge("digests_oldest_due_seconds", "Age of the oldest digest that is due")
+_OLDEST_DUE = Gauge("digests_oldest_due_seconds", "Age of the oldest digest that is due or fails")
 
 CONFIRMATION: Final = "confirmation"
 #: The reason of a failure without the mail server: no key opens the token of a link.
@@ -262,7 +262,7 @@ class SendDigests:
             log.exception("digest.failed", digest_id=digest.id, reason=_NO_KEY)
             again = now + retry_delay(claimed.failures)
             error = "the service cannot make the links of the message now"
-            await self.due.failed(claimed, due_at=again, error=error, is_unknown=True)
+            await self.due.failed(claimed, at=now, due_at=again, error=error, is_unknown=True)
             return True
         if digest.state is DigestState.UNCONFIRMED:
             return await self._ask(claimed, token, now)
@@ -357,6 +357,7 @@ class SendDigests:
         delay = _AFTER_REFUSAL if is_refusal else retry_delay(claimed.failures)
         await self.due.failed(
             claimed,
+            at=now,
             due_at=now + delay,
             error=error,
             is_refusal=is_refusal,
