@@ -76,7 +76,7 @@ def scenario(name: str, series: Series, *, fires: bool) -> dict[str, Any]:
 def written(folder: Path, name: str, rules: Sequence[Rule]) -> str:
     """A test file of promtool for one alert, beside the only rules that it needs."""
     [alert] = [rule for rule in rules if rule.get("alert") == name]
-    recorded = [rule for rule in rules if rule.get("record", "-") in alert["expr"].split()]
+    recorded = [rule for rule in rules if rule.get("record") in alert["expr"].split()]
     groups = {"groups": [{"name": name, "rules": [*recorded, alert]}]}
     (folder / f"{name}.rules").write_text(yaml.safe_dump(groups))
     fires, quiet = cases(name, "fires"), cases(name, "quiet")
