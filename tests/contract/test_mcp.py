@@ -268,8 +268,9 @@ async def test_a_service_that_is_not_there_is_named(api: Service) -> None:
     assert "The service cannot be reached (could not connect to 127.0.0.1:1)" in text_of(result)
 
 
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize(
+    "transport,mode", [("http", "auto"), ("stdio", "auto"), ("stdio", "legacy")]
+)
 async def test_a_cancelled_call_ends_its_request(api: Service, transport: str, mode: str) -> None:
     api.is_held = True
 
@@ -277,13 +278,30 @@ async def test_a_cancelled_call_ends_its_request(api: Service, transport: str, m
         served(api.url) as url,
         agent(url, KEY, mode) if transport == "http" else over_stdio(api.url, mode) as client,
     ):
-        call = asyncio.create_task(client.call_tool("fetch", {"id": "dk:12345674"}))
-        await asyncio.wait_for(api.held.wait(), SOON)
-        call.cancel()
+        await cancel_a_call(api, client)
 
         await asyncio.wait_for(api.abandoned.wait(), SOON)
         api.is_held = False
         assert not (await client.call_tool("fetch", {"id": "dk:12345674"})).is_error
+
+
+async def test_an_older_client_cancels_nothing_over_http_and_the_deadline_ends_its_request(
+    api: Service,
+) -> None:
+    # It cancels by another request, which a server without sessions cannot relate to the call.
+    api.is_held = True
+
+    async with served(api.url, deadline=2.0) as url, agent(url, KEY, "legacy") as client:
+        await cancel_a_call(api, client)
+
+        await asyncio.wait_for(api.abandoned.wait(), SOON)
+
+
+async def cancel_a_call(api: Service, client: Client) -> None:
+    """Cancels a call that the service has received."""
+    call = asyncio.create_task(client.call_tool("fetch", {"id": "dk:12345674"}))
+    await asyncio.wait_for(api.held.wait(), SOON)
+    call.cancel()
 
 
 async def test_fifty_clients_at_once_get_the_answers_to_their_own_calls(api: Service) -> None:
