@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, FilePayload, expect
 
 from tests.browsing import chromium
@@ -13,28 +14,29 @@ from tests.builders.answers import AT, a_found_company, a_page, a_webhook
 from tests.fakes.portal import KEY, ME, Portal
 from tests.fakes.portal import portal as a_portal
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     async with chromium() as browser:
         yield browser
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def portal() -> AsyncIterator[Portal]:
     async with a_portal() as portal:
         yield portal
 
 
-@pytest.fixture
-async def window(browser: Browser, portal: Portal) -> Window:
-    """A signed-in browser."""
+@pytest_asyncio.fixture(loop_scope="module")
+async def window(browser: Browser, portal: Portal) -> AsyncIterator[Window]:
+    """A signed-in window of the browser that these tests share."""
     window = await opened(browser, str(portal.client.make_url("/")).rstrip("/"))
     await window.sign_in(KEY)
     await window.heading("Find a company").wait_for()
-    return window
+    yield window
+    await window.page.context.close()
 
 
 #: A company whose name and industry take more than a line.
