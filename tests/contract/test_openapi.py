@@ -112,6 +112,16 @@ def test_every_operation_has_an_id_of_its_own() -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_ids_of_events_and_deliveries_are_uuids() -> None:
+    """A generated client has a type for them."""
+    properties = [pair for each in SCHEMAS.values() for pair in each.get("properties", {}).items()]
+    ids = [node for name, node in properties if name in ("event_id", "delivery_id")]
+
+    formats = {node.get("format") for node in (*ids, SCHEMAS["Event"]["properties"]["id"])}
+
+    assert formats == {"uuid"}
+
+
 def test_operations_with_formats_describe_both_with_one_schema() -> None:
     """A generated client then returns a company, whatever the format, and knows each media type."""
     for _, _, operation in operations():

@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 from common.mongo import Database
+from ingest.following.passes import FAILURES
 from local_stack.ports import free_ports
 from register_samples.server import Failure, Registers, Served, serving
 from tests.commanding import run_main
@@ -157,6 +158,10 @@ async def test_a_followed_register_is_synchronised_and_measured_until_stopped(
     assert float(ages["no-enheter"]) < SOON
     assert await database["outbox"].count_documents({}) == 1
     assert 'register_requests_total{register="brreg",result="200"}' in metrics
+    # Prometheus sees no increase in a counter's first value.
+    for cause in (failure.value for failure in FAILURES):
+        none_yet = f'sync_pass_failures_total{{cause="{cause}",source="no-enheter"}} 0.0'
+        assert none_yet in metrics
     assert process.returncode == 0
     assert err == b""
 
