@@ -457,6 +457,7 @@ PAGES = [
     *("/webhooks", "/webhooks/new", "/webhooks/wh_1", "/webhooks/wh_1/edit"),
     *("/webhooks/wh_1/deliveries", "/webhooks/wh_1/deliveries/d1", "/events", "/key"),
     *("/watchlists", "/watchlists/wl_1", "/watchlists/wl_1?numbers=all", "/watchlists/wl_1/delete"),
+    "/watchlists/wl_1/feed",
 ]
 
 

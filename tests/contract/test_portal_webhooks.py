@@ -391,12 +391,21 @@ async def test_a_watchlist_is_created_changed_and_deleted(portal: Portal) -> Non
 async def test_the_address_of_a_feed_is_shown_once(portal: Portal) -> None:
     portal.api.give(f"{LISTED}/feed", {"url": "https://api.example.com/feed.atom?token=t1"})
 
+    portal.api.give(LISTED, {**LIST, "has_feed": False})
+    without = await portal.shown("/watchlists/wl_1")
     answer = await portal.post("/watchlists/wl_1/feed")
+    portal.api.give(LISTED, {**LIST, "has_feed": True})
+    asked = await portal.shown("/watchlists/wl_1/feed")
     shown, later = await answer.text(), await portal.shown("/watchlists/wl_1")
     ended = await portal.post("/watchlists/wl_1/feed/end")
 
     assert '<code id="address">https://api.example.com/feed.atom?token=t1</code>' in shown
     assert "token=t1" not in later
+    assert "Get an address" in without
+    assert "End the feed" not in without
+    assert "Give the feed a new address?" in asked
+    assert 'href="/watchlists/wl_1/feed">New address …</a>' in later
+    assert "Get an address" not in later
     assert ended.headers["Location"] == "/watchlists/wl_1"
     assert "The feed is ended" in await portal.shown("/watchlists/wl_1")
 

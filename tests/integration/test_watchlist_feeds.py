@@ -221,6 +221,21 @@ async def test_a_renewed_or_ended_address_and_a_deleted_list_are_not_found(
     assert "feed" not in str(await service.world.stored(WATCHLISTS))
 
 
+async def test_a_list_says_whether_its_feed_has_an_address(service: Service) -> None:
+    watchlist_id = await service.watchlist(COMPANY)
+
+    async def has_feed() -> bool:
+        shown = await service.world.do(Operation.GET_WATCHLIST, watchlist_id=watchlist_id)
+        return bool(orjson.loads(shown.body)["has_feed"])
+
+    seen = [await has_feed()]
+    await service.feed(watchlist_id)
+    seen.append(await has_feed())
+    await service.world.do(Operation.END_FEED, watchlist_id=watchlist_id)
+
+    assert [*seen, await has_feed()] == [False, True, False]
+
+
 async def test_a_redelivered_renewal_keeps_the_address_that_the_client_has(
     service: Service,
 ) -> None:

@@ -69,6 +69,7 @@ async def test_creation_returns_the_empty_list_and_its_location(world: World) ->
         "name": "Customers",
         "description": None,
         "size": 0,
+        "has_feed": False,
         "created_at": "2026-03-02T12:00:00.000Z",
         "updated_at": "2026-03-02T12:00:00.000Z",
     }

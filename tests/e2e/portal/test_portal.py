@@ -119,7 +119,7 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     download = await page.request.get(f"{watchlist}/companies.csv?q=nye")
     assert number in await download.text()
     await expect(page.get_by_role("link", name="Of the list")).to_be_visible()
-    await portal.press("New address")
+    await portal.press("Get an address")
     address = await page.locator("#address").inner_text()
     feed = await page.request.get(address)
     assert feedparser.parse(await feed.body()).entries[0].title == "NYE PRØVELISTEN AS has changed"
@@ -127,6 +127,9 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     assert token
     assert not [name for name in running.system.services if token in running.system.log_of(name)]
     await page.goto(watchlist)
+    await portal.press("New address …")
+    await expect(portal.heading("Give the feed a new address?")).to_be_visible()
+    await portal.press("Keep the old one")
     await portal.press("End the feed")
     assert (await page.request.get(address)).status == 404
     await portal.press("Delete …")

@@ -15,6 +15,8 @@ class Watchlist(Model):
     description: str | None = None
     #: The number of its companies.
     size: int = 0
+    #: Whether its Atom feed has an address; None from an earlier release of the service.
+    has_feed: bool | None = None
     created_at: str
     updated_at: str
 

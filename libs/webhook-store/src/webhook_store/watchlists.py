@@ -41,13 +41,14 @@ _BETWEEN = "/"
 
 def watchlist_document(watchlist: Watchlist) -> Document:
     """Returns the document of a new watchlist."""
-    fields = watchlist.model_dump(exclude={"id"})
+    fields = watchlist.model_dump(exclude={"id", "has_feed"})
     return {"_id": watchlist.id, **fields, "owner": watchlist.owner}
 
 
 def watchlist_of(document: Document) -> Watchlist:
     """Returns the watchlist of a stored document."""
-    return Watchlist.model_validate({**document, "id": document["_id"]})
+    known = {"id": document["_id"], "has_feed": "feed" in document}
+    return Watchlist.model_validate({**document, **known})
 
 
 def member_id(company: CompanyKey, watchlist_id: str) -> str:

@@ -30,6 +30,8 @@ class Watchlist(Contract):
     description: str | None
     #: The number of its companies.
     size: int = 0
+    #: True if its Atom feed has an address.
+    has_feed: bool = False
     created_at: Timestamp
     updated_at: Timestamp
 

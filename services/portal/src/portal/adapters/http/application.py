@@ -63,6 +63,7 @@ ROUTES: Final = (
     web.post("/watchlists/{id}", watchlists.change),
     web.post("/watchlists/{id}/companies", watchlists.change_companies),
     web.get("/watchlists/{id}/companies.{format:csv|xlsx}", companies.download),
+    web.get("/watchlists/{id}/feed", watchlists.confirm_renewal),
     web.post("/watchlists/{id}/feed", watchlists.renew_feed),
     web.post("/watchlists/{id}/feed/end", watchlists.end_feed),
     web.get("/watchlists/{id}/delete", watchlists.confirm_delete),

@@ -113,6 +113,12 @@ async def change_companies(request: web.Request) -> web.Response:
     return redirect(back if is_own(back) else f"{HERE}/{watchlist_id}")
 
 
+async def confirm_renewal(request: web.Request) -> web.Response:
+    """Shows the question before the address of a feed is replaced."""
+    watchlist = await registry_of(request).get_watchlist(request.match_info["id"])
+    return await page(request, "watchlist_renew.html", watchlist=watchlist)
+
+
 async def renew_feed(request: web.Request) -> web.Response:
     """Gives the list's Atom feed a new address, shown on the answer to this form alone."""
     registry, watchlist_id = registry_of(request), request.match_info["id"]
