@@ -137,6 +137,30 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     await expect(page.get_by_text("Not deleted.")).to_be_visible()
 
 
+async def test_companies_are_added_to_a_watchlist_where_they_are_seen(portal: Portal) -> None:
+    page = portal.page
+    await portal.go("/companies/dk/12345674")
+    await page.locator("summary", has_text="Add to watchlist").press("Enter")
+    await page.get_by_label("Watchlist", exact=True).select_option("New list …")
+    await page.get_by_label("Name of the new list").fill(HOSTILE[:60])
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_text("1 added.")).to_be_visible()
+
+    await portal.go("/companies?q=prøvefabrikken&country=no")
+    await page.get_by_label("Tick").first.check()
+    await page.get_by_label("Add to watchlist").select_option(HOSTILE[:60])
+    await portal.press("Add ticked")
+    await expect(page.get_by_text("1 added.")).to_be_visible()
+    await portal.press("Show it")
+
+    await expect(page.locator("#list tbody tr")).to_have_count(2)
+    await expect(page.locator(".tiles li").first).to_have_text("2 companies")
+    await page.get_by_label("Tick").first.check()
+    await portal.press("Remove ticked")
+    await expect(page.get_by_text("1 removed.")).to_be_visible()
+    await expect(page.locator("#list tbody tr")).to_have_count(1)
+
+
 async def test_a_company_is_a_page_and_a_document(portal: Portal) -> None:
     await portal.go("/companies/dk/12345674")
 

@@ -23,6 +23,7 @@ from portal.adapters.http.middleware import (
 from portal.adapters.http.pages import static_files, templates
 from portal.adapters.http.sessions import session_storage
 from portal.adapters.http.views import (
+    adding,
     companies,
     customers,
     deliveries,
@@ -32,6 +33,7 @@ from portal.adapters.http.views import (
     watchlists,
     webhooks,
 )
+from portal.adapters.http.views.adding import ADD_PATH
 
 #: Bytes of a form.
 _MAX_FORM: Final = 64 * 1024
@@ -59,6 +61,7 @@ ROUTES: Final = (
     web.post("/customers/watchlist", customers.save),
     web.get("/watchlists", watchlists.listing),
     web.post("/watchlists", watchlists.create),
+    web.post(ADD_PATH, adding.add),
     web.get("/watchlists/{id}", watchlists.show),
     web.post("/watchlists/{id}", watchlists.change),
     web.post("/watchlists/{id}/companies", watchlists.change_companies),

@@ -22,6 +22,7 @@ from portal.adapters.http.ended_sessions import EndedSessions
 
 _ID, _KEY, _NAME, _SCOPES, _SINCE = "id", "key", "name", "scopes", "since"
 _CSRF, _SEEN, _NOTES, _UPLOAD = "csrf", "seen", "notes", "upload"
+_LINKS = "note_links"
 
 #: The form field of the token.
 CSRF_FIELD: Final = "csrf"
@@ -188,16 +189,22 @@ async def remember_upload(request: web.Request, upload_id: str) -> None:
     (await aiohttp_session.get_session(request))[_UPLOAD] = upload_id
 
 
-async def add_note(request: web.Request, text: str, *, is_error: bool = False) -> None:
-    """Adds a message for the next page."""
+async def add_note(
+    request: web.Request, text: str, *, is_error: bool = False, link: str = ""
+) -> None:
+    """Adds a message for the next page, maybe with a link to what it is about."""
     session = await aiohttp_session.get_session(request)
     session[_NOTES] = [*session.get(_NOTES, []), [text, is_error]]
+    if link:
+        # Apart from the notes, whose form portals of the release before read, too.
+        session[_LINKS] = {**session.get(_LINKS, {}), text: link}
 
 
-async def take_notes(request: web.Request) -> list[tuple[str, bool]]:
-    """Returns the messages for this page; each is shown once."""
+async def take_notes(request: web.Request) -> list[tuple[str, bool, str]]:
+    """Returns the messages for this page, each with its link or none; each is shown once."""
     session = await aiohttp_session.get_session(request)
-    return [(text, is_error) for text, is_error in session.pop(_NOTES, [])]
+    links = session.pop(_LINKS, {})
+    return [(text, is_error, links.get(text, "")) for text, is_error in session.pop(_NOTES, [])]
 
 
 def forwarded_for(request: web.Request) -> str:

@@ -13,6 +13,7 @@ from company_registry.models import CompanyFilter, CompanyPage, Country, History
 from company_registry.models import Format as DocumentFormat
 from portal.adapters.http.context import DEPENDENCIES, registry_of
 from portal.adapters.http.pages import page
+from portal.adapters.http.views.adding import adding_to_watchlist
 from portal.adapters.http.views.search import COUNTRIES
 from portal.adapters.spreadsheets import Format
 from portal.domain.company_lists import (
@@ -69,6 +70,7 @@ async def show(request: web.Request) -> web.Response:
         history=history,
         history_after=history_after,
         history_fault=history_fault,
+        adding=await adding_to_watchlist(request, [(f"{country}:{vat}", company.name)]),
     )
 
 
@@ -84,6 +86,9 @@ async def group(request: web.Request) -> web.Response:
         group=found,
         picture=picture(found),
         deeper=_MAX_LEVELS if found.truncated and levels < _MAX_LEVELS else None,
+        adding=await adding_to_watchlist(
+            request, [(f"{country}:{one.vat}", one.name) for one in found.companies]
+        ),
     )
 
 
@@ -143,9 +148,10 @@ class Listed:
         return HTTPStatus.BAD_REQUEST if self.faults else HTTPStatus.OK
 
     @property
-    def keys(self) -> list[str]:
-        """The companies, each as country and number."""
-        return [f"{one.country}:{one.vat}" for one in self.found.companies] if self.found else []
+    def companies(self) -> list[tuple[str, str]]:
+        """Country and number, and name, of each company."""
+        found = self.found.companies if self.found else ()
+        return [(f"{one.country}:{one.vat}", one.name) for one in found]
 
     def context(self, *, default_status: str, columns: Sequence[str]) -> dict[str, Any]:
         """Returns the variables of `_company_filters.html` and `_company_list.html`.
@@ -202,13 +208,15 @@ def filter_of(form: CompanyForm, watchlist_id: str | None) -> CompanyFilter:
 async def listing(request: web.Request) -> web.Response:
     """Shows the form, and a page of the companies that fit it."""
     listed = await find_listed(request)
+    adding = await adding_to_watchlist(request, listed.companies, in_table=True)
     return await page(
         request,
         "companies.html",
         status=listed.status,
         here="/companies",
         downloads="/companies",
-        tick=None,
+        adding=adding,
+        tick=adding and {"name": "company", "form": "adding", "label": "Tick"},
         **listed.context(default_status="active", columns=("founded",)),
     )
 

@@ -24,6 +24,7 @@ from company_registry.models import Country
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import PASSING, company_path, page, redirect
 from portal.adapters.http.sessions import add_note
+from portal.adapters.http.views.adding import adding_to_watchlist
 from portal.domain.pasted import (
     REGISTERS,
     countries_of,
@@ -72,6 +73,13 @@ class Found:
     fault: str = ""
 
     @property
+    def named(self) -> list[tuple[str, str]]:
+        """Country and number, and name, of each company."""
+        best = [] if self.best is None else [(self.best.vat, self.best.name)]
+        others = [(each.vat, each.name) for each in self.others]
+        return [(f"{self.country}:{vat}", name) for vat, name in [*best, *others]]
+
+    @property
     def is_empty(self) -> bool:
         """True if no company was found."""
         return self.best is None and not self.others
@@ -111,6 +119,7 @@ async def search(request: web.Request) -> web.Response:
         found=[one for one in found if not one.is_empty],
         understood=" and as ".join([_READINGS[each] for each in types] or readings_of(text)),
         fault=next((one.fault for one in found if one.fault), ""),
+        adding=await adding_to_watchlist(request, [each for one in found for each in one.named]),
     )
 
 

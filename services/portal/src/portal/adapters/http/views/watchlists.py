@@ -227,7 +227,8 @@ async def _portfolio(request: web.Request, watchlist: Watchlist) -> dict[str, An
         "gone": watchlist.size - total,
         "status_counts": status_counts(counts.get("status", ())),
         "bars": bars(counts.get("municipality", ())),
-        "changed": await _last_changes(request, listed.keys),
+        "changed": await _last_changes(request, [key for key, _ in listed.companies]),
+        "adding": None,
         "tick": {"name": "remove", "form": "members", "label": "Tick"},
     }
 
