@@ -280,7 +280,10 @@ async def test_a_cancelled_call_ends_its_request(api: Service, transport: str, m
     ):
         await cancel_a_call(api, client)
 
-        await asyncio.wait_for(api.abandoned.wait(), SOON)
+        # By the older protocol a call over HTTP is cancelled in another request, which a server
+        # without sessions cannot connect with it: it lasts until its deadline, 20 s.
+        is_deaf = (transport, mode) == ("http", "legacy")
+        await asyncio.wait_for(api.abandoned.wait(), SOON if is_deaf else 15)
         api.is_held = False
         assert not (await client.call_tool("fetch", {"id": "dk:12345674"})).is_error
 

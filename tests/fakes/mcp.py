@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx
 import uvicorn
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -16,7 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from company_registry.mcp import Api, http_app, mcp_server
+from company_registry.mcp import Api, connections, http_app, mcp_server
 from tests.builders.answers import a_found_company, a_page, a_problem, a_summary, an_event
 
 DK = a_found_company(match={"type": "name", "score": 95.5})
@@ -180,8 +179,8 @@ async def service() -> AsyncIterator[Service]:
 @asynccontextmanager
 async def served(url: str, hosts: tuple[str, ...] = (), **options: Any) -> AsyncIterator[str]:
     """Yields the URL of an MCP server over HTTP for an API."""
-    async with httpx.AsyncClient() as connections:
-        app = http_app(mcp_server(Api(url, connections, **options)), hosts)
+    async with connections(url) as shared:
+        app = http_app(mcp_server(Api(url, shared, **options)), hosts)
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
         # asyncio sends at once only where it knows that the protocol is TCP.
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, Generic, TypeVar
 
 import httpx
@@ -91,6 +92,7 @@ class Sender(Generic[Http]):
         return Unanswered(f"the connection to {host} broke before it responded", sent=True)
 
 
+@lru_cache(maxsize=64)
 def is_http_url(text: str) -> bool:
     """Returns whether a text is an HTTP or HTTPS URL with a host."""
     try:

@@ -1,9 +1,9 @@
 """`mcp`: the tools of the MCP server, for AI agents."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated
 
-import httpx
 import typer
 
 from company_registry.cli.session import Exit, Session
@@ -33,16 +33,16 @@ def mcp(  # noqa: PLR0913 (the options)
     each request brings its own in Authorization; the server's is never used.
     """
     try:
-        from company_registry.mcp import Api, http_app, mcp_server
+        from company_registry.mcp import Api, connections, http_app, mcp_server
     except ImportError:
         session.fail("the extra mcp is needed: pip install 'company-registry[mcp]'", Exit.USAGE)
     with session.failing():
         service = session.service()
 
     async def serve() -> None:
-        async with httpx.AsyncClient() as connections:
+        async with connections(service.url) as shared:
             key = None if http else service.key
-            server = mcp_server(Api(service.url, connections, key=key, public_url=public_url))
+            server = mcp_server(Api(service.url, shared, key=key, public_url=public_url))
             if not http:
                 await server.run_stdio_async()
                 return
@@ -53,9 +53,20 @@ def mcp(  # noqa: PLR0913 (the options)
                 host=host,
                 port=port,
                 log_level="warning",
+                access_log=False,
                 server_header=False,
             )
             session.note(f"MCP server for {service.url}: http://{host}:{port}/mcp")
             await uvicorn.Server(config).serve()
 
-    asyncio.run(serve())
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(serve())
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Returns the faster event loop, which Windows does not have."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

@@ -5,6 +5,7 @@ like any other: each call is made with the agent's own key.
 """
 
 from company_registry.mcp.api import Api
+from company_registry.mcp.connections import connections
 from company_registry.mcp.server import http_app, mcp_server
 
-__all__ = ["Api", "http_app", "mcp_server"]
+__all__ = ["Api", "connections", "http_app", "mcp_server"]

@@ -163,7 +163,11 @@ def clean(value: Any, longest: int | None = None) -> Any:
         text = " ".join(shown.split())
         return f"{text[: longest - 1]}…" if longest and len(text) > longest else text
     if isinstance(value, dict):
-        return {clean(name): clean(each, longest) for name, each in value.items()}
+        return {
+            # The names of fields are clean.
+            name if name.isidentifier() else clean(name): clean(each, longest)
+            for name, each in value.items()
+        }
     if isinstance(value, list | tuple):
         return [clean(each, longest) for each in value]
     return value

@@ -222,7 +222,9 @@ async def _found(
     client: AsyncClient, term: str, countries: Sequence[Country], include: Sequence[Include]
 ) -> list[Company]:
     """Returns the company of each register that has one, the surest first. Raises ApiError."""
-    outcomes = await asyncio.gather(*(_tried(client, one, term, include) for one in countries))
+    searches = [_tried(client, one, term, include) for one in countries]
+    # A task of its own is for several.
+    outcomes = [await searches[0]] if len(searches) == 1 else await asyncio.gather(*searches)
     found = [one for one in outcomes if isinstance(one, Company)]
     if not found:
         raise _fault(outcomes)
