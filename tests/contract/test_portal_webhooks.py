@@ -22,6 +22,15 @@ from tests.fakes.portal import ME, Portal
 from tests.fakes.portal import portal as a_portal
 
 LIST = {"id": "wl_1", "name": "Kunder", "size": 2, "created_at": AT, "updated_at": AT}
+DIGEST: dict[str, Any] = {
+    "id": "dg_1",
+    "address": "officer@example.com",
+    "period": "daily",
+    "state": "ended",
+    "created_at": AT,
+    "ended_reason": "refused",
+    "last_error": "550 <no> such mailbox",
+}
 HOOK, LISTED = "/api/webhooks/wh_1", "/api/watchlists/wl_1"
 OF_DELIVERY, COMPANIES = f"{HOOK}/deliveries/d1", f"{LISTED}/companies"
 WEBHOOK = a_webhook(events=["company.*", "owners.changed"], secret="whsec_1")
@@ -57,6 +66,7 @@ async def portal(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Portal]:
             "/api/event-types": TYPES,
             "/api/watchlists": {"watchlists": [LIST]},
             LISTED: LIST,
+            f"{LISTED}/digests": {"digests": [DIGEST], "enabled": True},
             COMPANIES: {"companies": ["dk:12345674", "no:1"], "cursor": "no:1"},
             "/api/companies": {"companies": [company], "total": 1, "cursor": None},
             "/api/batch": {"results": [{"company": company}, MISSING]},
@@ -408,6 +418,25 @@ async def test_the_address_of_a_feed_is_shown_once(portal: Portal) -> None:
     assert "Get an address" not in later
     assert ended.headers["Location"] == "/watchlists/wl_1"
     assert "The feed is ended" in await portal.shown("/watchlists/wl_1")
+
+
+async def test_a_watchlist_is_sent_to_addresses(portal: Portal) -> None:
+    shown = await portal.shown("/watchlists/wl_1")
+    added = {**DIGEST, "state": "unconfirmed", "address": "new@example.com"}
+    portal.api.give(f"{LISTED}/digests", added, 201)
+    portal.api.give(f"{LISTED}/digests/dg_1", {})
+    done = await portal.post(
+        "/watchlists/wl_1/digests", {"mail": " new@example.com ", "period": "immediate"}
+    )
+    said = await portal.shown("/key")
+    removed = await portal.post("/watchlists/wl_1/digests/remove", {"digest": "dg_1"})
+
+    assert "officer@example.com" in shown
+    assert "refused: 550 &lt;no&gt; such mailbox" in shown
+    assert portal.api.bodies == [{"address": "new@example.com", "period": "immediate"}]
+    assert done.headers["Location"] == removed.headers["Location"] == "/watchlists/wl_1#email"
+    assert "new@example.com is asked to confirm." in said
+    assert "The address is removed." in await portal.shown("/key")
 
 
 @pytest.mark.parametrize("chosen, created", [("", True), ("wl_1", False)], ids=["new", "existing"])

@@ -69,6 +69,8 @@ ROUTES: Final = (
     web.get("/watchlists/{id}/feed", watchlists.confirm_renewal),
     web.post("/watchlists/{id}/feed", watchlists.renew_feed),
     web.post("/watchlists/{id}/feed/end", watchlists.end_feed),
+    web.post("/watchlists/{id}/digests", watchlists.add_digest),
+    web.post("/watchlists/{id}/digests/remove", watchlists.remove_digest),
     web.get("/watchlists/{id}/delete", watchlists.confirm_delete),
     web.post("/watchlists/{id}/delete", watchlists.delete),
     web.get("/webhooks", webhooks.listing),

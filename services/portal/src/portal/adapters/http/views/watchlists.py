@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, cast
 from urllib.parse import quote
 
 from aiohttp import web
@@ -18,6 +18,9 @@ from company_registry import (
     CompanyFilter,
     CompanyNotFound,
     CursorExpired,
+    DigestNotFound,
+    Digests,
+    DigestsDisabled,
     Event,
     InvalidBody,
     Lookup,
@@ -135,6 +138,33 @@ async def end_feed(request: web.Request) -> web.Response:
     return redirect(f"{HERE}/{watchlist_id}")
 
 
+async def add_digest(request: web.Request) -> web.Response:
+    """Sends the list's changes to an address, or shows why it was refused."""
+    posted, watchlist_id = await request.post(), request.match_info["id"]
+    given = {"mail": str(posted.get("mail", "")).strip(), "period": str(posted.get("period", ""))}
+    period: Literal["daily", "immediate"] = (
+        "immediate" if given["period"] == "immediate" else "daily"
+    )
+    try:
+        digest = await registry_of(request).add_digest(watchlist_id, given["mail"], period=period)
+    except (InvalidBody, WatchlistLimitReached, DigestsDisabled) as error:
+        told = {"mail": faults(error.errors, {}).get("address") or detail(error)}
+        return await _page(request, given, told, error.status)
+    is_asked = digest.state == "unconfirmed"
+    note = "is asked to confirm" if is_asked else "receives the changes"
+    await add_note(request, f"{digest.address} {note}.")
+    return redirect(f"{HERE}/{watchlist_id}#email")
+
+
+async def remove_digest(request: web.Request) -> web.Response:
+    """Removes an address that the list's changes are sent to."""
+    posted, watchlist_id = await request.post(), request.match_info["id"]
+    with suppress(DigestNotFound):
+        await registry_of(request).delete_digest(watchlist_id, str(posted.get("digest", "")))
+    await add_note(request, "The address is removed.")
+    return redirect(f"{HERE}/{watchlist_id}#email")
+
+
 async def confirm_delete(request: web.Request) -> web.Response:
     """Shows the question before a watchlist is deleted."""
     watchlist = await registry_of(request).get_watchlist(request.match_info["id"])
@@ -179,10 +209,11 @@ async def _page(
     registry, scopes = registry_of(request), request[SIGNED_IN].scopes
     watchlist = await registry.get_watchlist(request.match_info["id"])
     is_plain = "lookup" not in scopes or "numbers" in request.query
-    context, changes, subscribed = await asyncio.gather(
+    context, changes, subscribed, digests = await asyncio.gather(
         _numbers(request, watchlist) if is_plain else _portfolio(request, watchlist),
         _changes(request, watchlist),
         _subscribed(request, watchlist),
+        _digests(request, watchlist),
     )
     return await page(
         request,
@@ -197,6 +228,7 @@ async def _page(
         here=f"{HERE}/{quote(watchlist.id, safe='')}",
         is_plain=is_plain,
         subscribed=subscribed,
+        digests=digests,
         given={"name": watchlist.name, "description": watchlist.description or "", **given},
     )
 
@@ -255,6 +287,19 @@ async def _numbers(request: web.Request, watchlist: Watchlist) -> dict[str, Any]
 async def _subscribed(request: web.Request, watchlist: Watchlist) -> list[Webhook]:
     webhooks = await registry_of(request).list_webhooks()
     return [each for each in webhooks if each.filter and watchlist.id in each.filter.watchlists]
+
+
+async def _digests(request: web.Request, watchlist: Watchlist) -> Digests | None:
+    """The addresses that the changes are sent to; none for a script, which shows none."""
+    if is_scripted(request):
+        return None
+    try:
+        return await registry_of(request).list_digests(watchlist.id)
+    except ApiError as error:
+        # Of an earlier release, or while the registry is unavailable: the page has more to show.
+        if error.status not in PASSING and error.status != HTTPStatus.NOT_FOUND:
+            raise
+        return None
 
 
 async def _named(registry: AsyncClient, keys: Sequence[str]) -> tuple[dict[str, Company], set[str]]:
