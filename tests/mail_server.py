@@ -33,6 +33,8 @@ class MailServer:
     refused: dict[str, str] = field(default_factory=dict)
     #: Awaited after a message is accepted, before the reply.
     on_accepted: Callable[[], Any] | None = None
+    #: Awaited before the server lets a client send the text.
+    on_data: Callable[[], Any] | None = None
     sessions: int = 0
     password: str = PASSWORD
 
@@ -100,6 +102,8 @@ class _Session(SMTP):
         )
 
     async def smtp_DATA(self, arg: str) -> None:  # noqa: N802
+        if self._given.on_data is not None:
+            await self._given.on_data()
         reply = self._given.reply("DATA")
         if reply is None:
             await super().smtp_DATA(arg)

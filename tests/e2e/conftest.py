@@ -55,6 +55,7 @@ SETTINGS = {
     # A post that hangs on purpose still hangs when a busy machine has taken a test's next steps.
     "WEBHOOK_POST_TIMEOUT": "PT60S",
     "WEBHOOK_LEASE": "PT90S",
+    "EMAIL_DIGESTS": "true",
     # Ingest reads the dispatcher's receipts within the tests.
     "EVENT_RECEIPT_TIMEOUT": "PT2S",
     # Milliseconds between two exports of spans.
