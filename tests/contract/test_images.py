@@ -382,7 +382,10 @@ def test_a_container_runs_this_version_with_the_settings_of_its_service(
     if image in ("receiver", "mcp") or "entrypoint" in container:
         return
 
-    service, values = service_of(container["image"]), container["environment"]
+    service, values = (
+        service_of(container["image"], container.get("command", ())),
+        container["environment"],
+    )
     serves = "stop_grace_period" in container
     assert service.faults(values, command=not serves) == []
     if serves:

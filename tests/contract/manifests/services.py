@@ -3,7 +3,7 @@
 import importlib.util
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
@@ -34,6 +34,8 @@ EXAMPLES = {
     "AMQP_URL": "amqps://user:password@rabbitmq.example:5671/",
     "MONGO_URL": "mongodb://mongodb.example:27017/?replicaSet=rs0",
     "SESSION_KEY": "dHJpYWwtb25seS1ub3QtYS1zZWNyZXQtMzItYnl0ZXM=",
+    "SMTP_USERNAME": "example",
+    "SMTP_PASSWORD": "example",
     "CVR_USER": "example",
     "CVR_PASSWORD": "example",
     "WEBHOOK_SECRET_KEYS": "example:dHJpYWwtb25seS1ub3QtYS1zZWNyZXQtMzItYnl0ZXM=",
@@ -132,13 +134,18 @@ SERVICES = {
     )
 }
 
+#: The sender of digests, a command of the registry that serves.
+DIGESTS = Service("webhook-registry", webhook_registry.settings.DigestSettings, WebhookSettings)
+
 _IMAGE = re.compile(r"company-registry/(?P<name>[a-z-]+?)(?P<samples>-samples)?:(?P<tag>[^:]+)")
 
 
-def service_of(image: str) -> Service:
-    """The service whose image this is; the image of the samples is ingest's."""
+def service_of(image: str, command: Sequence[str] = ()) -> Service:
+    """The service that an image runs with a command; the image of the samples is ingest's."""
     match = _IMAGE.fullmatch(image)
     assert match is not None, image
+    if list(command) == ["digests"]:
+        return DIGESTS
     return SERVICES[match["name"]]
 
 
