@@ -1,6 +1,9 @@
 """`python -m gateway <command>`: `serve`, or a one-shot command."""
 
-from gateway.commands import main
+from common.starting import uncollected
+
+with uncollected():
+    from gateway.commands import main
 
 if __name__ == "__main__":
     main()

@@ -3,6 +3,9 @@
 if __name__ == "__main__":
     # Imported here, because worker processes import this module too and need nothing of the
     # service.
-    from ingest.commands import main
+    from common.starting import uncollected
+
+    with uncollected():
+        from ingest.commands import main
 
     main()

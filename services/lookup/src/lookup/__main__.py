@@ -1,6 +1,9 @@
 """`python -m lookup serve` answers lookups until SIGTERM or SIGINT."""
 
-from lookup.commands import main
+from common.starting import uncollected
+
+with uncollected():
+    from lookup.commands import main
 
 if __name__ == "__main__":
     main()

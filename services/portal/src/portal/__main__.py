@@ -2,10 +2,13 @@
 
 import argparse
 
-from common.runtime.service import chosen_command, run
-from common.runtime.settings import load
-from portal.app import build
-from portal.settings import Settings
+from common.starting import uncollected
+
+with uncollected():
+    from common.runtime.service import chosen_command, run
+    from common.runtime.settings import load
+    from portal.app import build
+    from portal.settings import Settings
 
 
 def main() -> None:
