@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from datetime import timedelta
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -95,6 +96,16 @@ def test_the_cookie_and_the_backups_are_those_of_the_deployment() -> None:
     assert rows("elsewhere").keys() >= {session_storage(policy).cookie_name}
     assert f"{days} days with `components/operators`" in SECTION
     assert f"{days} days with the CronJob" in TEXT
+
+
+def test_what_a_browser_keeps_is_listed() -> None:
+    scripts = (files("portal.adapters.http") / "static").iterdir()
+    text = "".join(each.read_text() for each in scripts if each.name.endswith(".js"))
+    named = dict(re.findall(r'export const (\w+) = "(\w+)";', text))
+    kept = re.findall(r"(?:local|session)Storage\.\w+\((\w+)", text)
+
+    assert kept
+    assert {named[each] for each in kept} <= rows("elsewhere").keys()
 
 
 def test_no_metric_has_a_label_of_a_person_or_a_customer() -> None:

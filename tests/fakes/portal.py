@@ -1,11 +1,12 @@
 """A portal over an API whose responses a test sets."""
 
+import asyncio
 import io
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import httpx
@@ -36,6 +37,9 @@ SESSION_KEY: Final = "c2Vzc2lvbi1rZXktb2YtMzItYnl0ZXMtZm9yLXRlc3Q="
 _NOW: Final = {"Retry-After": "0"}
 _TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 
+#: The time of the pages: five minutes after that of the documents.
+NOW: Final = datetime(2026, 3, 2, 12, 5, tzinfo=UTC)
+
 ME: Final = {
     "key_id": "id",
     "name": "tests",
@@ -57,6 +61,8 @@ class Api:
     queries: list[str] = field(default_factory=list)
     #: Paths whose next request is beyond the rate limit of a window that has just ended.
     limited: set[str] = field(default_factory=set)
+    #: Paths that are not answered.
+    held: set[str] = field(default_factory=set)
     #: Headers of the answers to a path.
     headers: dict[str, dict[str, str]] = field(default_factory=dict)
     #: Bodies of the requests that had one.
@@ -69,6 +75,8 @@ class Api:
             self.bodies.append(await request.json())
         if request.headers.get("Authorization") not in (f"Bearer {KEY}", f"Bearer {OTHER_KEY}"):
             return _problem(401, "unauthorized")
+        if request.path in self.held:
+            await asyncio.Event().wait()
         if request.path in self.limited:
             self.limited.remove(request.path)
             return web.json_response({"code": "rate_limited"}, status=429, headers=_NOW)
@@ -156,6 +164,7 @@ async def portal(
     *,
     lifetime: timedelta = timedelta(hours=1),
     is_secure: bool = False,
+    timeout: float = 5,
     live_readers: int = 5,
     live_readers_per_key: int = 5,
     session_keys: str = SESSION_KEY,
@@ -166,6 +175,8 @@ async def portal(
 ) -> AsyncIterator[Portal]:
     api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
     api.give("/api/watchlists", {"watchlists": []})
+    api.give("/api/webhooks", {"webhooks": []})
+    api.give("/api/registers", {"sources": []})
     upstream = web.Application()
     upstream.router.add_route("*", "/{path:.*}", api.handle)
     metrics = HttpMetrics(CollectorRegistry())
@@ -178,7 +189,7 @@ async def portal(
         )
         ended = ended_sessions(sessions, now=lambda: 0.0)
         dependencies = Dependencies(
-            registries=Registries(str(server.make_url("")).rstrip("/"), http, timeout=5),
+            registries=Registries(str(server.make_url("")).rstrip("/"), http, timeout=timeout),
             sessions=sessions,
             ended=ended,
             replicas=Replicas(ended, http, peers),
@@ -191,6 +202,7 @@ async def portal(
             metrics=metrics,
             links=links,
             clock=lambda: 0.0,
+            now=lambda: NOW,
             new_id=lambda: "request-1",
         )
         # The jar takes cookies of an address, and sends none that need HTTPS.

@@ -1,14 +1,16 @@
 """Looks at every page of the portal, in windows of two sizes, and without scripts."""
 
 import os
+import re
 from pathlib import Path
 from typing import Literal
 
 import pytest
 from playwright.async_api import Browser, ViewportSize, expect
 
-from tests.browsing.portal import DESKTOP, PHONE, opened
+from tests.browsing.portal import DESKTOP, PHONE, Portal, opened
 from tests.delivery.receiver import Receiver
+from tests.delivery.waiting import eventually
 from tests.e2e.register import Register, an_entity
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio(loop_scope="session")]
@@ -55,6 +57,42 @@ async def test_all_pages_except_the_live_ones_work_without_scripts(
     await expect(portal.heading("Sign in")).to_be_visible()
 
 
+async def a_busy_day(portal: Portal, register: Register, receiver: Receiver) -> None:
+    """Opens a home page with everything that can be on it: searches, changes, failing webhooks."""
+    page, first = portal.page, an_entity("310987005", "PRØVEBRYGGERIET AS")
+    await register.load("no-enheter", first, an_entity("310987006", "PRØVEBAKERIET AS"))
+    await portal.go("/watchlists")
+    await page.get_by_label("Name").fill("Suppliers")
+    await page.keyboard.press("Enter")
+    await page.get_by_label("Numbers").fill("no:310987005 no:310987006")
+    await portal.press("Add")
+    await portal.press("Subscribe to changes")
+    receiver.answer("/orders", 500)
+    await portal.create_webhook(receiver.url("/orders"), description="Orders")
+    await portal.go("/webhooks/new")
+    await portal.create_webhook(receiver.url("/old"), description="The old intranet")
+    await portal.press("Go to the webhook")
+    await portal.press("Disable")
+    await register.load(
+        "no-enheter",
+        {**first, "navn": "NYE PRØVEBRYGGERIET AS"},
+        an_entity("310987006", "PRØVEBAKERIET AS", konkurs=True),
+    )
+    for text in ("Prøvebryggeriet", "NO 310 345 679", "prøvefabrikken"):
+        await portal.go("/")
+        await portal.search_box.fill(text)
+        await portal.search_box.press("Enter")
+        await page.wait_for_url(re.compile(r"q=|/companies/"))
+
+    async def is_complete() -> bool:
+        await portal.go("/")
+        failed = page.get_by_text("All attempts of a delivery failed")
+        return await failed.count() > 0 and await page.get_by_text("Status changed:").count() > 0
+
+    await eventually(is_complete, bool)
+    await expect(page.locator("#recent a")).to_have_count(3)
+
+
 #: Colours depend on the scheme and the layout on the window: two of four looks show every fault.
 LOOKS: list[tuple[ViewportSize, Literal["dark", "light"]]] = [(DESKTOP, "light"), (PHONE, "dark")]
 if PICTURES:
@@ -84,6 +122,8 @@ async def test_pages_are_accessible_and_fit_their_window(
     await portal.go("/sign-in")
     await look("sign-in")
     await portal.sign_in(key)
+    await expect(portal.page.get_by_role("link", name="Create a watchlist")).to_be_visible()
+    await look("home-of-a-new-key")
     await portal.search_box.press_sequentially("prøvefab")
     await expect(portal.page.get_by_role("option")).not_to_have_count(0)
     await look("search")
@@ -147,5 +187,7 @@ async def test_pages_are_accessible_and_fit_their_window(
     await look("events")
     await portal.go("/nothing")
     await look("error")
+    await a_busy_day(portal, register, receiver)
+    await look("home")
 
     assert faults == {}

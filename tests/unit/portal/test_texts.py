@@ -1,5 +1,6 @@
 """Texts of pages: languages, pasted texts, links, filters, forms, and sentences for people."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -97,6 +98,29 @@ def test_codes_are_in_words_and_unknown_ones_as_they_are() -> None:
         "se",
         "",
     ]
+
+
+@pytest.mark.parametrize(
+    "moment, age",
+    [
+        ("2026-03-02T12:00:30Z", "just now"),
+        ("2026-03-02T11:59:01Z", "just now"),
+        ("2026-03-02T11:59:00.000Z", "1 minute ago"),
+        ("2026-03-02T11:00:01Z", "59 minutes ago"),
+        ("2026-03-02T12:00:00+01:00", "1 hour ago"),
+        ("2026-03-01T12:00:01Z", "23 hours ago"),
+        ("2026-03-01T12:00:00Z", "1 Mar 2026"),
+        ("2026-02-28T23:30:00Z", "1 Mar 2026"),
+        (datetime(2026, 3, 2, 10, tzinfo=UTC), "2 hours ago"),
+        ("2026-03-02", "2026-03-02"),
+        ("soon", "soon"),
+        ("0001-01-01T00:00:00+01:00", "0001-01-01T00:00:00+01:00"),
+    ],
+)
+def test_a_moment_of_the_last_day_is_an_age(moment: str | datetime, age: str) -> None:
+    formats = formats_for("en-GB", "Europe/Copenhagen")
+
+    assert formats.ago(moment, datetime(2026, 3, 2, 12, tzinfo=UTC)) == age
 
 
 def test_dates_and_numbers_are_the_languages() -> None:

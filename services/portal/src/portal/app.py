@@ -2,6 +2,7 @@
 
 import time
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from uuid import uuid4
 
 import httpx
@@ -90,5 +91,6 @@ def _dependencies(settings: Settings, http: httpx.AsyncClient) -> Dependencies:
         metrics=metrics,
         links=Links(settings.api_reference_url, settings.key_request_url),
         clock=time.monotonic,
+        now=lambda: datetime.now(UTC),
         new_id=lambda: uuid4().hex,
     )

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -72,6 +72,23 @@ class Formats:
             return "–"
         shown = format_datetime(moment, "medium", tzinfo=self.zone, locale=self.locale)
         return f"{shown} {moment.tzname()}"
+
+    def ago(self, moment: str | datetime, now: datetime) -> str:
+        """RFC 3339 as an age, such as `5 minutes ago`; after a day, the date."""
+        try:
+            at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
+            age = now - at
+            local = at.astimezone(self.zone)
+        except (ValueError, TypeError, OverflowError):
+            return str(moment)
+        if age < timedelta(minutes=1):
+            return "just now"
+        if age < timedelta(days=1):
+            # Whole units: nothing is said to be older than it is.
+            hours, minutes = divmod(age // timedelta(minutes=1), 60)
+            count, unit = (hours, "hour") if hours else (minutes, "minute")
+            return f"{count} {unit}{'s'[: count > 1]} ago"
+        return str(format_date(local, "medium", self.locale))
 
     def read(self, text: str) -> datetime:
         """Returns a value of `datetime-local`; raises ValueError for another form."""

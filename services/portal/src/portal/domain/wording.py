@@ -9,6 +9,9 @@ from company_registry.models import Change
 from company_registry.watchlist_models import WatchlistChange
 
 NO_RESPONSE: Final = "The company registry does not respond. Try again in a moment."
+NOT_UNDERSTOOD: Final = (
+    "The company registry answered in a way that this portal does not understand."
+)
 
 #: By problem code; the others have a detail that can be shown.
 _DETAILS: Final = {

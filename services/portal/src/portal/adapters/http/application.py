@@ -28,6 +28,7 @@ from portal.adapters.http.views import (
     customers,
     deliveries,
     events,
+    home,
     search,
     signing_in,
     watchlists,
@@ -39,7 +40,7 @@ from portal.adapters.http.views.adding import ADD_PATH
 _MAX_FORM: Final = 64 * 1024
 
 ROUTES: Final = (
-    web.get("/", search.search),
+    web.get("/", home.show),
     web.get("/suggest", search.suggest),
     web.get("/sign-in", signing_in.show),
     web.post("/sign-in", signing_in.enter),

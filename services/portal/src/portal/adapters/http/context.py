@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import IO, Any, Final
 
 import httpx
@@ -160,6 +161,8 @@ class Dependencies:
     links: Links
     #: Monotonic, in seconds.
     clock: Callable[[], float]
+    #: In UTC, to which ages on pages refer.
+    now: Callable[[], datetime]
     new_id: Callable[[], str]
 
 

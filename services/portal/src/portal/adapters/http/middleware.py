@@ -39,7 +39,7 @@ from portal.adapters.http.sessions import (
     signed_in,
 )
 from portal.adapters.reading import MAX_FILE
-from portal.domain.wording import NO_RESPONSE, LimitReached, detail
+from portal.domain.wording import NO_RESPONSE, NOT_UNDERSTOOD, LimitReached, detail
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -154,8 +154,8 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         return await error_page(request, limit.status, limit.title, limit.detail)
     except CompanyRegistryError as error:
         log.error("registry.invalid_response", request_id=request[REQUEST_ID], exc_info=error)
-        text = "The company registry answered in a way that this portal does not understand."
-        return await error_page(request, HTTPStatus.BAD_GATEWAY, "Unexpected answer", text)
+        status = HTTPStatus.BAD_GATEWAY
+        return await error_page(request, status, "Unexpected answer", NOT_UNDERSTOOD)
     except web.HTTPException as error:
         if error.status < HTTPStatus.BAD_REQUEST:
             raise

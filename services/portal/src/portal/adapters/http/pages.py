@@ -25,7 +25,7 @@ _PACKAGE: Final = "portal.adapters.http"
 
 #: The pages of the menu, and the scope that each needs.
 _MENU: Final = (
-    ("/", "Search", "lookup"),
+    ("/", "Home", None),
     ("/companies", "Companies", "lookup"),
     ("/customers", "Customers", "lookup"),
     ("/webhooks", "Webhooks", "webhooks"),

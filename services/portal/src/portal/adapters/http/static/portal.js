@@ -1,4 +1,5 @@
-// On every page: the time zone, in which the portal writes times, buttons that copy, and the menu.
+// On every page: the time zone, in which the portal writes times, buttons that copy, the menu, and
+// the end of what this browser keeps.
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
 const secure = location.protocol === "https:" ? "; Secure" : "";
@@ -30,3 +31,9 @@ offerCopies(document);
 const menu = document.querySelector(".top nav ul");
 const current = menu?.querySelector("[aria-current]");
 if (current) menu.scrollLeft = current.offsetLeft - (menu.clientWidth - current.offsetWidth) / 2;
+
+// The searches of this browser, which may be names of persons, end with the session.
+export const SEARCHES = "searches";
+document.querySelector('form[action="/sign-out"]')?.addEventListener("submit", () => {
+  try { localStorage.removeItem(SEARCHES); } catch { /* Nothing is kept where nothing may be. */ }
+});

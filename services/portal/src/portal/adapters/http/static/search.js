@@ -1,5 +1,7 @@
 // Suggestions under the search box: a combobox with a list box, as WAI-ARIA describes it.
 
+import { remember } from "./recent.js";
+
 const DELAY = 150;
 
 const form = document.querySelector("form[data-suggest]");
@@ -79,6 +81,18 @@ function choose(index) {
   input.setAttribute("aria-activedescendant", options[chosen].id);
 }
 
+function visit(item) {
+  remember(form.dataset.who, item.querySelector("strong").textContent, item.dataset.path);
+  location.assign(item.dataset.path);
+}
+
+form.addEventListener("submit", () => {
+  const text = input.value.trim();
+  const query = new URLSearchParams({ q: text, ...(country.value && { country: country.value }) });
+  const where = country.value ? `, ${country.selectedOptions[0].text}` : "";
+  if (text) remember(form.dataset.who, text + where, `/?${query}`);
+});
+
 input.addEventListener("input", () => {
   clearTimeout(timer);
   timer = setTimeout(ask, DELAY);
@@ -98,14 +112,14 @@ input.addEventListener("keydown", (event) => {
     choose(chosen < 0 ? -1 : chosen - 1);
   } else if (event.key === "Enter" && chosen >= 0) {
     event.preventDefault();
-    location.assign(list.children[chosen].dataset.path);
+    visit(list.children[chosen]);
   }
 });
 
 list.addEventListener("mousedown", (event) => event.preventDefault());
 list.addEventListener("click", (event) => {
   const item = event.target.closest("li");
-  if (item) location.assign(item.dataset.path);
+  if (item) visit(item);
 });
 input.addEventListener("blur", close);
 country.addEventListener("change", close);

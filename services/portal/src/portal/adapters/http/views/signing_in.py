@@ -6,7 +6,7 @@ from aiohttp import web
 
 from company_registry import AsyncClient, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of, registry_with
-from portal.adapters.http.pages import is_own, menu, page, redirect
+from portal.adapters.http.pages import is_own, page, redirect
 from portal.adapters.http.sessions import SignedIn, add_note, sign_in, sign_out, uploaded
 
 _KEY_ENDED: Final = "Your key is no longer valid: it was revoked or has expired."
@@ -33,8 +33,7 @@ async def enter(request: web.Request) -> web.Response:
         return await _form(request, next_=next_, error=error, status=401)
     metrics.signed_in(accepted=True)
     await sign_in(request, user)
-    home = menu(user)[0][0]
-    return redirect(next_ if next_ != "/" and is_own(next_) else home)
+    return redirect(next_ if is_own(next_) else "/")
 
 
 async def leave(request: web.Request) -> web.Response:
