@@ -217,7 +217,7 @@ BAD: Final = [
     ("match_companies", {"records": [{"nme": "x"}]}, "nme"),
     ("company_group", {"company": "Alfa ApS"}, "it must be like dk:12345674"),
     ("company_changes", {"since": "yesterday"}, "since"),
-    ("company_changes", {"watchlist": "nope"}, "Those that exist: Customers (wl_1)."),
+    ("company_changes", {"watchlist": "nope"}, "Your watchlists: Customers (wl_1)."),
     ("watchlist_remove", {"watchlist": "nope", "companies": ["dk:1"]}, "There is no watchlist"),
     ("validate_identifiers", {"identifiers": ["1"] * 101}, "at most 100 items"),
     ("fetch", {"id": "../secrets"}, "is no id of a company"),

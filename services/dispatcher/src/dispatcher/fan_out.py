@@ -109,8 +109,8 @@ def _delivery_of(event: AddressedEvent, match: Match) -> NewDelivery:
 
 #: Rows written per batch: an event's first deliveries do not wait for its last rows.
 CHUNK = 200
-#: Seconds for which an attempt is new. One that takes longer waits for its receiver, and no event
-#: waits for it.
+#: Seconds for which an attempt is new. An attempt that takes longer waits for its receiver, and no
+#: event waits for it.
 NEW = 2.0
 
 

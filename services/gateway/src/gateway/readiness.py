@@ -2,8 +2,8 @@
 
 A gateway that is cut off from the broker cannot know by itself whether the broker is down for all
 of them. So each gateway records, in its row of the collection `gateways`, the time at which a
-server of a country last answered it. One that is cut off from the database knows by its servers'
-answers that others read it: a server without a database does not answer.
+server of a country last answered it. A gateway that is cut off from the database knows by its
+servers' answers that others read it: a server without a database does not answer.
 """
 
 import asyncio

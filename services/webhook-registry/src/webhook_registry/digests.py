@@ -81,7 +81,7 @@ class DigestLimits:
 
     in_list: int
     of_owner: int
-    #: Those of an owner whose addresses have not confirmed yet.
+    #: Of an owner, to addresses that have not confirmed yet.
     unconfirmed: int
 
 

@@ -281,7 +281,7 @@ async def _watchlist(client: AsyncClient, id_or_name: str) -> Watchlist:
     found = _named(listed, id_or_name)
     if found is None:
         names = ", ".join(f"{one.name} ({one.id})" for one in listed[:20]) or "none"
-        raise ToolError(f"There is no watchlist {id_or_name!r}. Those that exist: {names}.")
+        raise ToolError(f"There is no watchlist {id_or_name!r}. Your watchlists: {names}.")
     return found
 
 

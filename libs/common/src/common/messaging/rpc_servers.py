@@ -2,7 +2,7 @@
 
 Each server has a queue of its own at each node of the broker that it is connected to (ADR 0037).
 A client asks for these queues through the exchange of the request queue, which has the request
-queue's name and routes to all of them, over each of its links. What answers first is used: the
+queue's name and routes to all of them, over each of its links. The first answer is used: the
 link, and of each server the queue. So messages avoid a node that hangs or is far away.
 """
 

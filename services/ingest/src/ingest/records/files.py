@@ -325,7 +325,7 @@ class JsonRecords:
         return text
 
     def _more(self) -> bool:
-        """Reads on; False at the end. What a record takes is read in steps that double."""
+        """Reads on; False at the end. A record is read in steps that double."""
         if self._end is not None:
             return False
         texts, wanted = [self._text[self._at :]], max(len(self._text) - self._at, 1)

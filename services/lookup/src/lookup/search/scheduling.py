@@ -72,8 +72,8 @@ class FairQueue:
         #: Clients with waiting searches; none is empty.
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         self._running: Counter[str] = Counter()
-        #: The time that each client has used. One that comes, or comes back, starts at `_now`, the
-        #: time of the client that was served last: quiet clients save nothing up.
+        #: The time that each client has used. A client that comes, or comes back, starts at `_now`,
+        #: the time of the client that was served last: quiet clients save nothing up.
         self._used: dict[str, float] = {}
         self._now = 0.0
 
