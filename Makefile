@@ -36,13 +36,14 @@ stop: install ## stop a `make run` in the background
 # Bytecode is kept even where the environment says not to: each process would compile the tests and
 # plugins anew.
 export PYTHONDONTWRITEBYTECODE :=
-# A process for each core. Tests in files that share a running system stay in one process. The
-# folders with the longest tests are named first, and the many short files of the last one fill both.
+# A process for each core. Tests of a file stay in one process, and so do those of all files that
+# share the whole system (tests/conftest.py), which starts first: the other process has the rest,
+# and the many short files of the last folder fill both.
 PYTEST := $(BIN)/pytest -n auto --durations=10 --durations-min=2
 WITH_SERVERS := $(STACK) with-servers $(PYTEST) --dist loadfile --no-loadscope-reorder
 
 test: unit-and-contract ## every test, on a real RabbitMQ and a real MongoDB
-	@$(WITH_SERVERS) tests/chaos tests/e2e tests/integration
+	@$(WITH_SERVERS) tests/e2e tests/chaos tests/integration
 
 unit-and-contract: install .tools/kubernetes/helm
 	@$(PYTEST) --dist worksteal tests/unit tests/contract

@@ -20,6 +20,8 @@ import hypothesis
 import pymongo
 import pytest
 import structlog
+import trustme
+from xdist.scheduler import LoadFileScheduling
 
 import common.mongo
 from common.mongo import Client, Database, connected
@@ -91,6 +93,24 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"{folder}: {sum_:.0f} s")
 
 
+#: Files of end-to-end tests that start a system of their own.
+_OWN_SYSTEMS = {"tests/e2e/test_lookup_faults.py", "tests/e2e/test_make_run.py"}
+
+
+class _BySystem(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
+    """Keeps the tests of a file in one process, and all of those that share the whole system."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return "tests/e2e" if file.startswith("tests/e2e/") and file not in _OWN_SYSTEMS else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _BySystem | None:
+    """Used where files stay together."""
+    return _BySystem(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 SHARD_KEYS = ShardKeys()
 # With every client that is made from now on.
 pymongo.monitoring.register(SHARD_KEYS)
@@ -102,6 +122,16 @@ def _filters_have_the_shard_key() -> Iterator[None]:
     SHARD_KEYS.lacking.clear()
     yield
     assert SHARD_KEYS.lacking == []
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_authorities(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Each client and service reads all that its machine trusts; one of no use is read faster."""
+    file = tmp_path_factory.mktemp("authorities") / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(str(file))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(file))
+        yield
 
 
 @dataclass(frozen=True, slots=True)
