@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
 from email.headerregistry import Address
 from itertools import count
@@ -468,9 +469,7 @@ async def test_a_digest_that_ends_before_the_end_of_its_message_is_not_sent(news
             await news.database[DIGESTS].delete_many({})
             return await super().offer(*args, **fields)
 
-    news.sender = news.new_sender()
-    object.__setattr__(news.sender, "due", Ending(news.database))
-    await news.sender.work()
+    await replace(news.new_sender(), due=Ending(news.database)).work()
 
     assert news.server.accepted == []
 
@@ -626,6 +625,51 @@ async def test_a_message_whose_acceptance_is_not_known_is_repeated_under_its_id(
     assert text_of(first) == text_of(second)
     assert "Nyt 2" in text_of(third)
     assert "Nyt 1" not in text_of(third)
+
+
+async def test_an_acceptance_is_recorded_after_the_election_of_a_primary(news: News) -> None:
+    await news.confirmed()
+    await news.happened()
+    news.later(minutes=1)
+
+    class Electing(DueDigests):
+        tries = 0
+
+        async def accepted(self, *args: Any, **fields: Any) -> bool:
+            self.tries += 1
+            if self.tries < 4:
+                raise Unavailable("no primary")
+            return await super().accepted(*args, **fields)
+
+    sender = replace(news.new_sender(), due=Electing(news.database), between_records=0)
+    await sender.work()
+    news.later(minutes=20)
+    await news.sender.work()
+
+    assert len(news.server.accepted) == 1
+
+
+async def test_a_message_whose_acceptance_cannot_be_recorded_is_repeated_under_its_id(
+    news: News,
+) -> None:
+    await news.confirmed()
+    await news.happened()
+    news.later(minutes=1)
+
+    class Lost(DueDigests):
+        async def accepted(self, *_args: Any, **_fields: Any) -> bool:
+            raise Unavailable("no primary")
+
+    sender = replace(news.new_sender(), due=Lost(news.database), between_records=0)
+    with pytest.raises(Unavailable):
+        await sender.work()
+    await news.happened()
+    news.later(minutes=20)
+    await news.sender.work()
+
+    first, second = news.server.messages
+    assert first["Message-ID"] == second["Message-ID"]
+    assert text_of(first) == text_of(second)
 
 
 async def test_a_deleted_list_ends_its_digests_and_deletes_the_addresses(news: News) -> None:

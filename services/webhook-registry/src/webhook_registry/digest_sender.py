@@ -34,9 +34,8 @@ from webhook_store.watchlists import Members, Watchlists
 _CLAIM: Final = timedelta(minutes=10)
 #: Time to record an acceptance, after which another process may send.
 _RECORDING: Final = timedelta(minutes=1)
-#: Tries to record it, and seconds between them.
+#: Tries to record it.
 _RECORDS: Final = 10
-_BETWEEN_RECORDS: Final = 3.0
 #: Seconds for reading the changes of a digest.
 _MAX_READING: Final = 120.0
 #: Changes that are counted exactly.
@@ -229,6 +228,8 @@ class SendDigests:
     schedule: Schedule
     now: Clock
     new_claim: Callable[[], str]
+    #: Seconds between two tries to record an acceptance.
+    between_records: float = 3.0
 
     async def work(self) -> None:
         """Handles all that is due, until the mail server cannot be used. Raises `Unavailable`."""
@@ -315,7 +316,7 @@ class SendDigests:
                 return
             except Unavailable as outage:
                 log.warning("digest.unrecorded", reason=str(outage))
-                await asyncio.sleep(_BETWEEN_RECORDS)
+                await asyncio.sleep(self.between_records)
         await record()
 
     async def _send(

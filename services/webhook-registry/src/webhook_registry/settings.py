@@ -55,7 +55,7 @@ def _zone(value: object) -> object:
         return value
     try:
         return ZoneInfo(value)
-    except (OSError, ValueError):
+    except (OSError, ValueError, KeyError):
         raise ValueError("write it as in the tz database, such as Europe/Copenhagen") from None
 
 

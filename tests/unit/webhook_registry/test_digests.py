@@ -1,0 +1,108 @@
+"""When digests are sent, and whose fault a refusal is."""
+
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from common.contracts.digests import Period
+from webhook_registry.digest_sender import Schedule, retry_delay
+from webhook_registry.mailer import FailureReason, Step, reason_of
+from webhook_registry.settings import DigestSettings
+from webhook_store.digests import address_key
+
+SCHEDULE = Schedule(time(6), ZoneInfo("Europe/Copenhagen"), timedelta(seconds=30))
+REQUIRED: dict[str, Any] = {
+    "amqp_url": "amqp://broker.example:5672/",
+    "mongo_url": "mongodb://database.example:27017/?replicaSet=rs0",
+    "webhook_secret_keys": "k1:" + "A" * 43 + "=",
+    "smtp_host": "mail.example.com",
+    "mail_from": "News <news@example.com>",
+    "public_url": "https://registry.example.com/",
+}
+
+
+@pytest.mark.parametrize("after, due", [
+    ("2026-01-10T04:59:59", "2026-01-10T05:00:00"),
+    ("2026-01-10T05:00:00", "2026-01-11T05:00:00"),
+    ("2026-01-10T23:30:00", "2026-01-11T05:00:00"),
+    # Summer time begins on the 29th of March, and ends on the 25th of October.
+    ("2026-03-28T05:00:00", "2026-03-29T04:00:00"),
+    ("2026-10-24T04:00:00", "2026-10-25T05:00:00"),
+])  # fmt: skip
+def test_a_daily_digest_is_due_at_its_time_in_its_zone(after: str, due: str) -> None:
+    moment = datetime.fromisoformat(after).replace(tzinfo=UTC)
+
+    assert SCHEDULE.next(Period.DAILY, moment) == datetime.fromisoformat(due).replace(tzinfo=UTC)
+
+
+def test_a_time_that_summer_time_skips_is_due_once() -> None:
+    skipped = Schedule(time(2, 30), ZoneInfo("Europe/Copenhagen"), timedelta(seconds=30))
+    first = skipped.next(Period.DAILY, datetime(2026, 3, 28, 12, tzinfo=UTC))
+
+    assert first == datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+    assert skipped.next(Period.DAILY, first) == datetime(2026, 3, 30, 0, 30, tzinfo=UTC)
+
+
+def test_an_immediate_digest_is_due_after_its_interval() -> None:
+    now = datetime(2026, 1, 10, tzinfo=UTC)
+
+    assert SCHEDULE.next(Period.IMMEDIATE, now) == now + timedelta(seconds=30)
+
+
+def test_delays_between_tries_double_up_to_an_hour() -> None:
+    delays = [retry_delay(failures) // timedelta(minutes=1) for failures in (0, 1, 2, 5, 6, 10**9)]
+
+    assert delays == [1, 2, 4, 32, 60, 60]
+
+
+@pytest.mark.parametrize("step, code, reply, reason", [
+    (Step.RCPT, 550, "5.1.1 no such user", FailureReason.RECIPIENT),
+    (Step.RCPT, 550, "no such user", FailureReason.RECIPIENT),
+    (Step.RCPT, 552, "5.2.2 mailbox full", FailureReason.RECIPIENT),
+    (Step.RCPT, 550, "5.7.1 relaying denied", FailureReason.SENDER),
+    (Step.RCPT, 550, "5.1.8 bad sender's system", FailureReason.SENDER),
+    (Step.RCPT, 450, "4.2.0 greylisted", FailureReason.TEMPORARY),
+    (Step.MAIL, 550, "5.1.0 sender rejected", FailureReason.SENDER),
+    (Step.DATA, 554, "5.1.1 no valid recipients", FailureReason.SENDER),
+    (Step.END, 550, "5.1.1 no such user", FailureReason.RECIPIENT),
+    (Step.END, 554, "looks like spam", FailureReason.SENDER),
+    (Step.END, 421, "4.3.2 shutting down", FailureReason.TEMPORARY),
+])  # fmt: skip
+def test_a_refusal_has_a_reason(step: Step, code: int, reply: str, reason: FailureReason) -> None:
+    assert reason_of(step, code, reply) is reason
+
+
+def test_a_mailbox_is_the_same_whatever_its_case_and_tag() -> None:
+    keys = {
+        address_key(one) for one in ("a.b@example.com", "A.B+x@Example.com", "a.b+@example.com")
+    }
+
+    assert len(keys) == 1
+    assert address_key("b@example.com") not in keys
+
+
+@pytest.mark.parametrize("name, value", [
+    ("mail_from", "News"),
+    ("mail_from", "a@b.example\r\nBcc: c@d.example"),
+    ("public_url", "registry.example.com"),
+    ("public_url", ""),
+    ("digest_time", "6"),
+    ("digest_time", "24:00"),
+    ("digest_time_zone", "Copenhagen"),
+    ("digest_time_zone", "../etc/passwd"),
+    ("smtp_tls", "none"),
+    ("smtp_host", ""),
+    ("digest_interval", "30"),
+])  # fmt: skip
+def test_an_invalid_setting_is_refused(name: str, value: str) -> None:
+    with pytest.raises(ValueError, match=name.upper() if name == "smtp_tls" else name):
+        DigestSettings(**{**REQUIRED, name: value})
+
+
+def test_valid_settings_are_read() -> None:
+    settings = DigestSettings(**{**REQUIRED, "smtp_host": "127.0.0.1", "smtp_tls": "none"})
+
+    assert settings.mail_from.addr_spec == "news@example.com"
+    assert settings.public_url == "https://registry.example.com"
