@@ -21,7 +21,7 @@ _ALWAYS: Final = ("active", "bankrupt", "ended")
 _STATUSES: Final = ("active", "under_liquidation", "under_reconstruction", "bankrupt", "ended")
 
 #: Municipalities that have a bar.
-_MAX_BARS: Final = 8
+_MAX_BARS: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
