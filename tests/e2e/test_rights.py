@@ -115,16 +115,25 @@ async def test_a_customer_is_removed_with_the_documented_rights(
         # An event of the owner's own webhook is in the register's database.
         await leaving.until_webhook(webhook, status="disabled")
         async with leaving.session.post("/api/watchlists", json={"name": "Kunder"}) as created:
-            watched = f"/api/watchlists/{(await created.json())['id']}/companies"
-        async with leaving.session.patch(watched, json={"add": ["dk:12345674"]}) as added:
+            watchlist = f"/api/watchlists/{(await created.json())['id']}"
+        news = {"address": f"{name}@example.com"}
+        async with leaving.session.post(f"{watchlist}/digests", json=news) as answer:
+            assert answer.status == 201
+        async with leaving.session.patch(
+            f"{watchlist}/companies", json={"add": ["dk:12345674"]}
+        ) as added:
             assert (await added.json())["added"] == 1
 
     def counts(*options: str) -> list[str]:
         modules = ("gateway", "webhook_registry", "ingest")
         return [commanded(running, each, "owners", "remove", *options, name) for each in modules]
 
-    stored = ["1 key", "1 webhook, 1 watchlist with 1 company, 1 attempt", "1 event"]
-    none = ["0 keys", "0 webhooks, 0 watchlists with 0 companies, 0 attempts", "0 events"]
+    stored = ["1 key", "1 webhook, 1 watchlist with 1 company, 1 digest, 1 attempt", "1 event"]
+    none = [
+        "0 keys",
+        "0 webhooks, 0 watchlists with 0 companies, 0 digests, 0 attempts",
+        "0 events",
+    ]
     await eventually(
         lambda: asyncio.to_thread(counts, "--dry-run"),
         lambda found: found == [f"{each} found\n" for each in stored],
