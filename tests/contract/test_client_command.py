@@ -595,7 +595,7 @@ async def test_found_companies_are_written_as_csv_page_by_page(shell: Shell) -> 
 
     done = await shell.run(
         *("find", "--industry", "62", "--municipality", "Oslo", "--employees-min", "50"),
-        *("--no-advertising-protected", "--country", "no", "--csv"),
+        *("--no-advertising-protected", "--country", "no", "--watchlist", "wl_1", "--csv"),
     )
 
     first, second = (dict(request.query) for request in shell.requests)
@@ -605,6 +605,7 @@ async def test_found_companies_are_written_as_csv_page_by_page(shell: Shell) -> 
         "employees_min": "50",
         "country": "no",
         "advertising_protected": "false",
+        "watchlist": "wl_1",
         "limit": "100",
     }
     assert second == {**first, "after": "next"}

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from common.contracts.company import Country, OwnerRole, RoleCode, Status
 from common.contracts.find import CodeText, Facet, FindPosition, FindReply, FindSort
 from common.contracts.lookup import TYPED_SEARCHES, LookupReply, LookupRequest, SearchType
+from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
 from common.domain.known_values import is_known
 from gateway.access.clients import Caller
@@ -287,3 +288,25 @@ def test_a_batch_has_at_most_a_hundred_lookups() -> None:
     assert len(whole) == 100
     [error] = refused.value.errors
     assert (error.parameter, "1 to 100" in error.message) == ("lookups", True)
+
+
+class _EarlierRegistry:
+    """A registry of a release that knows no numbers: it ignores the field."""
+
+    async def watched(
+        self,
+        request: WatchedRequest,  # noqa: ARG002
+        *,
+        caller: Caller,  # noqa: ARG002
+    ) -> WatchedReply:
+        return WatchedReply(companies=())
+
+
+async def test_a_list_of_a_watchlist_is_refused_by_a_registry_of_an_earlier_release() -> None:
+    async with a_gateway(ports={"watchlists": _EarlierRegistry()}) as gateway:
+        answer = await gateway.get(
+            f"/api/companies?watchlist=wl_{'0' * 32}", headers=gateway.issue()
+        )
+
+        assert answer.status == 503
+        assert gateway.finds.asked == []

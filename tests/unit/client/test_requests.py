@@ -45,7 +45,11 @@ OK = answer({})
 
 
 FOUND = CompanyFilter(
-    country=("dk", "no"), industry=("62", "70"), employees_min=0, advertising_protected=False
+    country=("dk", "no"),
+    industry=("62", "70"),
+    employees_min=0,
+    advertising_protected=False,
+    watchlist="wl_1",
 )
 EMPTIED = WebhookFilter(forms=("AS",), municipalities=())
 #: The path of an operation, and its query or the named members of its body.
@@ -68,6 +72,7 @@ REQUESTS: list[tuple[Operation[Any], str, dict[str, Any]]] = [
             "industry": "62,70",
             "employees_min": "0",
             "advertising_protected": "false",
+            "watchlist": "wl_1",
             "sort": "-founded",
             "facets": "form",
             "limit": "5",
