@@ -143,6 +143,8 @@ class Mailer:
         client = aiosmtplib.SMTP(
             hostname=server.host,
             port=server.port,
+            # By default the name is looked up for each message, which can take seconds.
+            local_hostname=self.sender.rpartition("@")[2],
             use_tls=server.tls is TlsMode.TLS,
             start_tls=server.tls is TlsMode.STARTTLS,
             tls_context=self.trust,

@@ -73,6 +73,8 @@ class DigestPages:
         context.quota = self.authenticator.count_token(request, token_hash)
         if not context.quota.allowed:
             raise too_many(context.quota)
+        if not token:
+            return None
         use = LinkRequest(
             digest_id=request.match_info["digest_id"], token_hash=token_hash, action=action
         )
