@@ -93,7 +93,7 @@ def _build(revision: str) -> None:
             subprocess.run(["git", *command], check=True, timeout=_COMMAND, umask=0o022)
         scripts = Path("deploy", "images")
         # The scripts of an older revision may not support VERSION, or be missing.
-        for script in ("build", "base", "version"):
+        for script in ("build", "base", "version", "source"):
             shutil.copy(root / scripts / script, folder / scripts / script)
         subprocess.run(
             [folder / scripts / "build", *images],

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import httpx
 import jsonschema
 import pytest
@@ -294,10 +295,13 @@ async def test_an_older_client_cancels_nothing_over_http_and_the_deadline_ends_i
     # It cancels by another request, which a server without sessions cannot relate to the call.
     api.is_held = True
 
-    async with served(api.url, deadline=2.0) as url, agent(url, KEY, "legacy") as client:
-        await cancel_a_call(api, client)
+    try:
+        async with served(api.url, deadline=2.0) as url, agent(url, KEY, "legacy") as client:
+            await cancel_a_call(api, client)
 
-        await asyncio.wait_for(api.abandoned.wait(), SOON)
+            await asyncio.wait_for(api.abandoned.wait(), SOON)
+    except* anyio.BrokenResourceError:
+        pass  # the SDK's client, when the answer arrives while it closes
 
 
 async def cancel_a_call(api: Service, client: Client) -> None:
