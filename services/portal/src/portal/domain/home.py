@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from company_registry import Event, RegisterSource
-from company_registry.models import Change
+from company_registry.models import Change, Event, RegisterSource
 from company_registry.watchlist_models import Watchlist
 from company_registry.webhook_models import Webhook
 
