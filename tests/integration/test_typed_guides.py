@@ -35,7 +35,7 @@ pytestmark = pytest.mark.integration
 
 OURS = re.compile(r"python -m (gateway|lookup|ingest|webhook_registry|dispatcher) .+")
 #: They run until they are stopped; every test of a whole system starts them.
-ENDLESS = re.compile(r"python -m \w+ serve")
+ENDLESS = re.compile(r"python -m (\w+ serve|webhook_registry digests)")
 LETTER = "11111111-1111-1111-1111-111111111111"
 COMPANIES = 20
 
