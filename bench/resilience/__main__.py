@@ -81,7 +81,7 @@ def _circumstances(servers: str, load: Load) -> str:
 def _build(revision: str) -> None:
     """Builds the images of another revision, with the tag `_PREVIOUS`, unless they are there."""
     root = REPORT.parents[2]
-    images = [*SERVICES, "ingest-samples"]
+    images = [*SERVICES, "ingest-samples", "receiver"]
     if _built(images) == {_output("git", "-C", str(root), "rev-parse", f"{revision}^{{commit}}")}:
         return
     with tempfile.TemporaryDirectory(prefix="revision-") as folder:

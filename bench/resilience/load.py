@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 
 import aiohttp
@@ -21,10 +20,11 @@ from register_samples.server.serving import listening
 
 #: Seconds until a client gives up, and for the first event.
 _CLIENT_TIMEOUT, _FIRST_EVENT = 10.0, 180.0
-_IMAGE = f"company-registry/lookup:{version('lookup')}"
 _SOURCE = Path(__file__).with_name("source.py")
 _MONGO_URL = "mongodb://mongodb-1:27017,mongodb-2:27017,mongodb-3:27017/?replicaSet=rs0"
 _CONTAINER = f"{PROJECT}_events"
+#: The containers whose image has the driver of MongoDB, and the contracts.
+_LOOKUP = (f"project={PROJECT}", "service=lookup")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,9 @@ async def storing_events(rate: float) -> AsyncIterator[Events]:
     """A container of the cluster puts `rate` events a second into the outbox."""
     container = ("--rm", f"--name={_CONTAINER}", f"--network={PROJECT}_database")
     options = (f"--env=MONGO_URL={_MONGO_URL}", f"--volume={_SOURCE}:/source.py:ro")
-    command = ("--entrypoint=python", _IMAGE, "/source.py", str(rate))
+    labels = [f"--filter=label=com.docker.compose.{each}" for each in _LOOKUP]
+    image, *_ = (await run("docker", "ps", *labels, "--format={{.Image}}")).split()
+    command = ("--entrypoint=python", image, "/source.py", str(rate))
     process = await asyncio.create_subprocess_exec(
         "docker", "run", *container, *options, *command, stdout=asyncio.subprocess.PIPE
     )
