@@ -250,6 +250,18 @@ async def test_a_link_is_shown_without_an_effect_and_confirms_once_posted(news: 
     assert [each["state"] for each in await news.shown(third)] == ["confirmed"]
 
 
+async def test_an_address_with_a_tag_confirms_for_itself(news: News) -> None:
+    # To some mail servers it is another mailbox.
+    watchlist_id = await news.confirmed()
+    tagged = ADDRESS.replace("@", "+sales@")
+    await news.add(watchlist_id, address=tagged)
+    await news.sender.work()
+
+    shown = {each["address"]: each["state"] for each in await news.shown(watchlist_id)}
+    assert shown == {ADDRESS: "confirmed", tagged: "unconfirmed"}
+    assert news.server.messages == []
+
+
 async def test_another_token_is_no_link(news: News) -> None:
     await news.add(await news.watchlist())
     await news.sender.work()
@@ -597,11 +609,17 @@ async def test_a_feed_that_cannot_be_read_delays_a_message(news: News) -> None:
     news.feed.fault = Unavailable("no answer")
     with pytest.raises(Unavailable):
         await news.sender.work()
-    news.feed.fault = None
+    since = news.now
     news.later(seconds=30)
+    with pytest.raises(Unavailable):
+        await news.sender.work()
+    news.later(hours=1)
+    assert await news.sender.due.oldest_due() == since  # for the alert
+    news.feed.fault = None
     await news.sender.work()
 
     assert len(news.server.accepted) == 1
+    assert await news.sender.due.oldest_due() == news.now + timedelta(seconds=30)
 
 
 @pytest.mark.parametrize("end", [HANG_UP, HANG])

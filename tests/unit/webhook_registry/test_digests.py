@@ -10,7 +10,7 @@ from common.contracts.digests import Period
 from webhook_registry.digest_sender import Schedule, retry_delay
 from webhook_registry.mailer import FailureReason, Step, reason_of
 from webhook_registry.settings import DigestSettings
-from webhook_store.digests import address_key
+from webhook_store.digests import address_key, mailbox_key
 
 SCHEDULE = Schedule(time(6), ZoneInfo("Europe/Copenhagen"), timedelta(seconds=30))
 REQUIRED: dict[str, Any] = {
@@ -76,11 +76,16 @@ def test_a_refusal_has_a_reason(step: Step, code: int, reply: str, reason: Failu
 
 def test_a_mailbox_is_the_same_whatever_its_case_and_tag() -> None:
     keys = {
-        address_key(one) for one in ("a.b@example.com", "A.B+x@Example.com", "a.b+@example.com")
+        mailbox_key(one) for one in ("a.b@example.com", "A.B+x@Example.com", "a.b+@example.com")
     }
 
     assert len(keys) == 1
-    assert address_key("b@example.com") not in keys
+    assert mailbox_key("b@example.com") not in keys
+
+
+def test_an_address_is_the_same_whatever_its_case_but_not_its_tag() -> None:
+    assert address_key("A.B@Example.com") == address_key("a.b@example.com")
+    assert address_key("a.b+x@example.com") != address_key("a.b@example.com")
 
 
 @pytest.mark.parametrize("name, value", [

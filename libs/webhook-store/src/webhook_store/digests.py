@@ -37,9 +37,17 @@ _CONFIRMED: Final = DigestState.CONFIRMED.value
 
 
 def address_key(address: str) -> str:
-    """Returns the hash of a mailbox: without its case, and without a tag such as `+news`."""
-    local, _, domain = address.lower().rpartition("@")
-    return sha256(f"{local.partition('+')[0] or local}@{domain}".encode()).hexdigest()
+    """Returns the hash of an address without its case: each confirms for itself alone."""
+    return sha256(address.lower().encode()).hexdigest()
+
+
+def mailbox_key(address: str) -> str:
+    """Returns the hash of the mailbox that is likely an address's: without a tag such as `+news`.
+
+    A mail server may give such an address to somebody else, so it only bounds how much is sent.
+    """
+    local, _, domain = address.partition("@")
+    return address_key(f"{local.partition('+')[0] or local}@{domain}")
 
 
 def token_hash(token: str) -> str:
@@ -269,14 +277,18 @@ class DueDigests:
         moved = {"position": position, "checked_at": at, "due_at": due_at, **(fields or {})}
         return await self._write(claimed, {"$set": moved, "$unset": dict.fromkeys(_TRYING, "")})
 
-    async def put_off(
-        self,
-        claimed: Claimed,
-        *,
-        due_at: datetime,
-    ) -> bool:
+    async def put_off(self, claimed: Claimed, *, due_at: datetime) -> bool:
         """Leaves a digest for which there is nothing to do yet."""
         update: Document = {"$set": {"due_at": due_at}, "$unset": {"claim": ""}}
+        return await self._write(claimed, update)
+
+    async def unread(self, claimed: Claimed, *, at: datetime, due_at: datetime) -> bool:
+        """Leaves a digest whose changes cannot be read now; it has waited since the first time."""
+        update: Document = {
+            "$set": {"due_at": due_at},
+            "$min": {"failing_since": at},
+            "$unset": {"claim": ""},
+        }
         return await self._write(claimed, update)
 
     async def failed(  # noqa: PLR0913 (the outcome of a try)
@@ -314,12 +326,12 @@ class DueDigests:
             await self._digests.delete_one({"_id": claimed.digest.id, "claim.id": claimed.claim})
 
     async def may_ask(self, digest: Digest, *, at: datetime) -> datetime | None:
-        """Reserves the address for this digest's request to confirm.
+        """Reserves the mailbox for this digest's request to confirm.
 
-        Returns None if it may be sent, or the time from which on. An address receives one a day,
+        Returns None if it may be sent, or the time from which on. A mailbox receives one a day,
         over all owners.
         """
-        key = address_key(digest.address)
+        key = mailbox_key(digest.address)
         with translated_errors():
             try:
                 await self._asked.update_one(

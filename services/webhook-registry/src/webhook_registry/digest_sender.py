@@ -47,6 +47,8 @@ _MEASURE: Final = 15.0
 
 #: Delays after failures that are not the recipient's: 1, 2, 4 … 60 minutes.
 _FIRST_DELAY, _MAX_DELAY = timedelta(minutes=1), timedelta(hours=1)
+#: Delay after changes that could not be read.
+_UNREAD: Final = timedelta(seconds=30)
 #: Tries on different days after which a refused address is no longer sent to.
 MAX_REFUSALS: Final = 3
 _AFTER_REFUSAL: Final = timedelta(days=1)
@@ -247,7 +249,7 @@ class SendDigests:
         except Unavailable:
             # The lookup service may be away for longer than the claim.
             with suppress(Unavailable):
-                await self.due.put_off(claimed, due_at=now + timedelta(seconds=30))
+                await self.due.unread(claimed, at=now, due_at=now + _UNREAD)
             raise
 
     async def _handle(self, claimed: Claimed, now: datetime) -> bool:
