@@ -105,60 +105,38 @@ class Messages:
         """Returns the message about the changes of the list that is called `name`."""
         name = _line(name)
         number = f"over {changes.total:,} changes" if changes.is_more else _changes(changes.total)
-        message = self._message(digest, f"{name}: {number}", at)
+        heading = f"{name}: {number}"
+        message = self._message(digest, heading, at)
         message["Message-ID"] = self._message_id(digest, f"{sending.after}-{sending.until}")
         end = self._link(UNSUBSCRIBE_PATH, digest, token)
         message["List-Id"] = f"<{digest.watchlist_id}.{self.sender.domain}>"
         message["List-Unsubscribe"] = f"<{end}>"
         message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-        whole = f"{self.portal_url}/watchlists/{digest.watchlist_id}" if self.portal_url else ""
-        notes = _notes(changes)
+        links = {"Unsubscribe": end}
+        if self.portal_url:
+            links = {"The list": f"{self.portal_url}/watchlists/{digest.watchlist_id}", **links}
         return _with_texts(
-            message,
-            self._text(name, number, changes, notes, whole=whole, end=end),
-            self._page(name, number, changes, notes, whole=whole, end=end),
+            message, self._text(heading, changes, links), self._page(heading, changes, links)
         )
 
-    def _text(  # noqa: PLR0913
-        self,
-        name: str,
-        number: str,
-        changes: Changes,
-        notes: Sequence[str],
-        *,
-        whole: str,
-        end: str,
-    ) -> str:
-        lines = [f"{name}: {number}", "", *notes]
+    def _text(self, heading: str, changes: Changes, links: Mapping[str, str]) -> str:
+        lines = [heading, ""]
+        for note in _notes(changes):
+            lines += [note, ""]
         for event in changes.listed:
             lines += [_line(title_of(event)), *(f"  {_line(one)}" for one in lines_of(event))]
             lines += [f"  {self._company(event)}", ""]
-        lines += [f"The list: {whole}"] if whole else []
-        lines += [f"Unsubscribe: {end}"]
+        lines += [f"{label}: {link}" for label, link in links.items()]
         return "\n".join(lines) + "\n"
 
-    def _page(  # noqa: PLR0913
-        self,
-        name: str,
-        number: str,
-        changes: Changes,
-        notes: Sequence[str],
-        *,
-        whole: str,
-        end: str,
-    ) -> str:
-        parts = [
-            f"<h1>{escape(name)}: {number}</h1>",
-            *(f"<p>{note}</p>" for note in notes if note),
-        ]
+    def _page(self, heading: str, changes: Changes, links: Mapping[str, str]) -> str:
+        parts = [f"<h1>{escape(heading)}</h1>", *(f"<p>{note}</p>" for note in _notes(changes))]
         for event in changes.listed:
             link = escape(self._company(event))
             lines = "<br>".join(escape(_line(one)) for one in lines_of(event))
             title = escape(_line(title_of(event)))
             parts.append(f'<p><a href="{link}"><b>{title}</b></a><br>{lines}</p>')
-        if whole:
-            parts.append(f'<p><a href="{escape(whole)}">The list</a></p>')
-        parts.append(f'<p><a href="{escape(end)}">Unsubscribe</a></p>')
+        parts += [f'<p><a href="{escape(link)}">{label}</a></p>' for label, link in links.items()]
         return "".join(parts)
 
     def _company(self, event: Mapping[str, Any]) -> str:
@@ -191,19 +169,17 @@ def _changes(number: int) -> str:
 def _notes(changes: Changes) -> list[str]:
     notes = []
     if changes.is_incomplete:
-        notes += [
+        notes.append(
             "Earlier changes are not listed: messages were delayed until the service did not "
-            "keep them any more. Look the companies up to see them as they are.",
-            "",
-        ]
+            "keep them any more. Look the companies up to see them as they are."
+        )
     more = changes.total - len(changes.listed)
     if more > 0:
         least = "more than " if changes.is_more else ""
-        notes += [
+        notes.append(
             f"The first {counted(len(changes.listed), 'change')}, and {least}{more:,} more: "
-            "the list shows the latest ones.",
-            "",
-        ]
+            "the list shows the latest ones."
+        )
     return notes
 
 
