@@ -257,7 +257,7 @@ async def test_lists_without_companies_or_changes_say_so(portal: Portal) -> None
     quiet = await portal.shown("/")
 
     assert '<a class="button secondary" href="/watchlists/wl_1">Add companies to List 1' in empty
-    assert "None of these companies has changed recently." in quiet
+    assert "No company in them has changed recently." in quiet
 
 
 # Webhooks
