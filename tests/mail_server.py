@@ -87,7 +87,9 @@ class MailServer:
 class _Session(SMTP):
     """A session that can also fail at DATA, before the text is sent."""
 
-    def __init__(self, server: MailServer, context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, server: MailServer, context: ssl.SSLContext | None, *, needs_login: bool
+    ) -> None:
         self._given = server
         server.sessions += 1
         super().__init__(
@@ -96,7 +98,7 @@ class _Session(SMTP):
             tls_context=context,
             require_starttls=context is not None,
             authenticator=server.authenticate,
-            auth_required=context is not None,
+            auth_required=needs_login,
             auth_require_tls=context is not None,
             loop=asyncio.get_running_loop(),
         )
@@ -153,11 +155,21 @@ def certificate_in(folder: Path) -> tuple[ssl.SSLContext, Path]:
 
 
 @asynccontextmanager
-async def mail_server(context: ssl.SSLContext | None, port: int = 0) -> AsyncIterator[MailServer]:
-    """A server on 127.0.0.1; without a context it needs neither TLS nor a login."""
+async def mail_server(
+    context: ssl.SSLContext | None,
+    port: int = 0,
+    *,
+    is_implicit: bool = False,
+    needs_login: bool = True,
+) -> AsyncIterator[MailServer]:
+    """A server on 127.0.0.1: with STARTTLS, with TLS from the first byte, or without a context."""
     server = MailServer()
+    upgrade = None if is_implicit else context
     listening = await asyncio.get_running_loop().create_server(
-        lambda: _Session(server, context), "127.0.0.1", port
+        lambda: _Session(server, upgrade, needs_login=needs_login),
+        "127.0.0.1",
+        port,
+        ssl=context if is_implicit else None,
     )
     server.port = listening.sockets[0].getsockname()[1]
     try:

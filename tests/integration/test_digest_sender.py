@@ -549,6 +549,24 @@ async def test_a_failure_delays_the_next_try_more_each_time(news: News) -> None:
     assert delays == [1, 2, 4, 8, 16, 32, 60, 60]
 
 
+@pytest.mark.parametrize("needs_login", [True, False], ids=["login", "no login"])
+@pytest.mark.parametrize("tls", TlsMode)
+@pytest.mark.filterwarnings("ignore:Requiring AUTH while not requiring TLS")
+async def test_a_server_takes_messages_over_each_connection(
+    news: News, certificate: tuple[Any, Path], *, tls: TlsMode, needs_login: bool
+) -> None:
+    context = None if tls is TlsMode.NONE else certificate[0]
+    async with mail_server(
+        context, is_implicit=tls is TlsMode.TLS, needs_login=needs_login
+    ) as server:
+        login = {} if needs_login else {"username": "", "password": SecretStr("")}
+        sender = news.new_sender(port=server.port, tls=tls, **login)
+        await news.add(await news.watchlist())
+        await sender.work()
+
+    assert [one["To"] for one in server.messages] == [ADDRESS]
+
+
 @pytest.mark.parametrize("settings", [
     {"port": 1},
     {"ca_file": ""},

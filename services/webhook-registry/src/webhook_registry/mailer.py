@@ -153,6 +153,8 @@ class Mailer:
         try:
             with _translated(FailureReason.CONNECTION):
                 await client.connect()
+                # Not a part of connecting, nor of a session without a login.
+                await client.ehlo()
             if server.username:
                 with _translated(FailureReason.LOGIN):
                     await client.login(server.username, server.password.get_secret_value())
