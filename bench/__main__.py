@@ -10,12 +10,10 @@ from bench import (
     deliveries,
     events,
     export,
-    fairness,
     find,
     footprint,
     ingestion,
     lookups,
-    quotas,
     search,
 )
 from bench.figures import Figure, table, write
@@ -30,8 +28,6 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "find companies": find.measure,
     "imports": ingestion.measure_imports,
     "lookups": lookups.measure,
-    "quotas": quotas.measure,
-    "fairness": fairness.measure,
     "lasting load": lookups.measure_lasting_load,
     "deliveries": deliveries.measure,
     "publishing": events.measure_publishing,

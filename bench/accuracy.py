@@ -26,6 +26,7 @@ from bench.edits import EDITS, ONE_EDIT, Edit
 from bench.figures import Figure, at_least
 from bench.scale import SEED, Scale
 from bench.scan import Scan
+from bench.search import search_name
 from bench.typed_names import (
     FORMER_NAME,
     OTHER_REGISTER,
@@ -38,14 +39,15 @@ from bench.typed_names import (
 from common.contracts.company import CompanyKey, Country, Status
 from lookup.search.folding import fold_name
 from lookup.search.index import SearchIndex
+from lookup.search.index.documents import batch_of
 from lookup.search.indexed_company import (
     AddressType,
     IndexedAddress,
     IndexedCompany,
     NameType,
+    SearchHit,
     facts_of,
 )
-from lookup.search.results import SearchHit
 from register_samples import companies_no
 from register_store.documents import Rank
 
@@ -157,7 +159,7 @@ class Comparison:
         self._keys = frozenset(_key(text) for each in register.companies for text, _ in each.names)
         scan = Scan(register.companies, Country.DK)
         self._searches: dict[str, Search] = {
-            INDEX: lambda query: self._name(index.search_name(query)),
+            INDEX: lambda query: self._name(search_name(index, query)),
             SCAN: lambda query: self._name(scan.search_name(query)),
         }
 
@@ -224,5 +226,5 @@ def compared(names: Sequence[str], random: Random) -> Iterator[Comparison]:
         TemporaryDirectory(prefix="bench-accuracy-") as folder,
         closing(SearchIndex.open(Path(folder), Country.DK)) as index,
     ):
-        index.rebuild(register.companies, b"")
+        index.rebuild([batch_of(register.companies, Country.DK)], b"")
         yield Comparison(register, index, random)

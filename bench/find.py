@@ -1,4 +1,4 @@
-"""Companies by filters: pages, their part of an index, and the whole path over HTTP.
+"""Companies by filters: pages, and the whole path over HTTP.
 
 Seeded filters are answered one after the other, with the numbers of a page and the total; then with
 the counts of four fields, and with words of a name.
@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from datetime import date
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -18,8 +17,6 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
-import orjson
-
 from bench.figures import Figure, at_most, latencies
 from bench.processes import Used
 from bench.scale import Scale
@@ -27,10 +24,9 @@ from bench.setup import loaded_system, sample_companies
 from common.contracts.company import CompanyKey, Country, Status
 from common.contracts.find import Between, Facet, FindPosition, FindRequest, FindSort, Has
 from common.domain.known_values import _industries, _municipalities
-from ingest.registers.brreg.entities import company_record
 from lookup.search.find.columns import Segment, Segments, joined, save
 from lookup.search.find.pages import FindPage, find
-from lookup.search.index.documents import Batch, StoredParts, stored_batch, written
+from lookup.search.index.documents import Batch, written
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed_company import (
     FIELDS,
@@ -38,7 +34,6 @@ from lookup.search.indexed_company import (
     IndexedCompany,
     NameType,
     employees_text,
-    facts_of,
     name_key,
 )
 from register_store.documents import Rank
@@ -161,12 +156,11 @@ def _latencies(name: str, timed: Timed, *, p50: float | None, p99: float) -> Ite
 
 
 def measure(scale: Scale) -> Iterator[Figure]:
-    """Yields the figures at each size, those of building an index, and over HTTP."""
+    """Yields the figures at each size, and over HTTP."""
     for count in scale.listed:
         with TemporaryDirectory(prefix="bench-find-") as folder:
             path = Path(folder)
             yield from _measured(count, path)
-    yield from measure_build(scale)
     yield from measure_http(scale)
     yield Figure("processes that wanted to run, 15 minutes", os.getloadavg()[2], "")
 
@@ -239,7 +233,7 @@ def _later(segments: Segments, asked: Sequence[FindRequest]) -> list[FindRequest
     return later
 
 
-# --- Building an index, and HTTP
+# --- An index of names, and HTTP
 
 T = TypeVar("T")
 
@@ -261,7 +255,7 @@ def named_index(folder: Path, different: Sequence[Facts], times: int) -> SearchI
                 documents = [each for one in facts for each in written(_named(one), Country.NO)]
                 yield Batch(documents, Segment.of(facts))
 
-    index.rebuild_from(batches(), b"")
+    index.rebuild(batches(), b"")
     return index
 
 
@@ -269,38 +263,6 @@ def _named(facts: Facts) -> IndexedCompany:
     rank = Rank(Status(facts.values[_STATUS]), 0, None, facts.number)
     name = (facts.name.decode(), NameType.CURRENT)
     return IndexedCompany(CompanyKey(Country.NO, str(facts.number)), (name,), (), rank, facts)
-
-
-def measure_build(scale: Scale) -> Iterator[Figure]:
-    """Yields the processor time of an index, and the share of it that the columns take."""
-    documents = sample_companies(scale.companies * 10, scale.built)
-    records = (company_record(each, date(2026, 11, 2)) for each in documents)
-    stored = [StoredParts(record.core, b"null") for record in records]
-    size = f", {len(stored):,} companies"
-    with TemporaryDirectory(prefix="bench-find-") as folder:
-        started = time.process_time()
-        with closing(SearchIndex.open(Path(folder), Country.NO)) as index:
-            index.rebuild_from((stored_batch(some, Country.NO) for some in _batched(stored)), b"")
-        whole = time.process_time() - started
-        sizes = {
-            kind: sum(path.stat().st_size for path in paths if path.is_file())
-            for kind, paths in (
-                ("columns", list(Path(folder).rglob("find/*"))),
-                ("all", list(Path(folder).rglob("*"))),
-            )
-        }
-    companies = [orjson.loads(each.core) for each in stored]
-    with TemporaryDirectory(prefix="bench-find-") as folder:
-        started = time.process_time()
-        batches = [Segment.of([facts_of(one) for one in some]) for some in _batched(companies)]
-        save(Path(folder) / "find", joined(batches))
-        columns = time.process_time() - started
-    rest = sizes["all"] - sizes["columns"]
-    yield Figure(f"index built, processor time{size}", whole, "s")
-    yield Figure(f"of it for the columns{size}", columns, "s")
-    over = whole / (whole - columns)
-    yield Figure(f"time to build over that without columns{size}", over, "×")
-    yield at_most(f"size over that without columns{size}", sizes["all"] / rest, "×", 4 / 3)
 
 
 def _batched(values: Sequence[T]) -> Iterator[Sequence[T]]:

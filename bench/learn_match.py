@@ -2,7 +2,7 @@
 
 Needs the folder SHARED_DATA. The weights are those of a conditional logit: of a record's candidates
 in both registers, or none, one is right. They are learnt from half of the companies, printed, and
-measured on the other half; `lookup/search/match/evidence.py` has a copy.
+measured on the other half; `lookup/search/match.py` has a copy.
 """
 
 import argparse
@@ -24,9 +24,10 @@ from bench.match_records import Labelled, of_country, records, world
 from common.contracts.company import CompanyKey, Country
 from gateway.lookups.match import MATCHED
 from lookup.search.index import SearchIndex
+from lookup.search.index.candidates import match_candidates
+from lookup.search.index.documents import batch_of
 from lookup.search.indexed_company import indexed_core
-from lookup.search.match.evidence import WEIGHTS, Features, NumberMatches, compare
-from lookup.search.match.record import read_record
+from lookup.search.match import WEIGHTS, Features, NumberMatches, compare, read_record
 
 Array = npt.NDArray[Any]
 
@@ -58,10 +59,10 @@ class Register:
         """Yields the candidates that the lookup service compares, without its database."""
         record = read_record(labelled.record, self.country)
         of_phone = [key for phone in record.phones for key in self.phones.get(phone, ())]
-        keys = [*of_phone, *self.index.match_candidates(record)]
+        keys = [*of_phone, *match_candidates(self.index.view(), record)]
         if record.number:
             keys.append(CompanyKey(self.country, record.number))
-        weigh = self.index.words_weigh()
+        weigh = self.index.view().weigh
         for key in dict.fromkeys(keys):
             if (core := self.cores.get(key)) is not None:
                 known = NumberMatches(has_phone=key in of_phone)
@@ -71,7 +72,7 @@ class Register:
 def register(country: Country, cores: dict[CompanyKey, bytes], folder: Path) -> Register:
     """Returns an index over a country's companies."""
     index = SearchIndex.open(folder, country)
-    index.rebuild((indexed_core(core) for core in cores.values()), b"")
+    index.rebuild([batch_of(map(indexed_core, cores.values()), country)], b"")
     phones: defaultdict[str, list[CompanyKey]] = defaultdict(list)
     for key, core in cores.items():
         if phone := orjson.loads(core).get("phone"):

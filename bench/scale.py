@@ -23,9 +23,8 @@ class Scale:
     row_queries: int = 150
     #: Companies in the registers that are searched, smallest first.
     registers: tuple[int, ...] = (30_000, 300_000, 3_000_000)
-    #: Companies in the registers that are listed by filters, and in the index that is built.
+    #: Companies in the registers that are listed by filters.
     listed: tuple[int, ...] = (300_000, 3_000_000)
-    built: int = 100_000
     #: Queries of each type, and how many of them are compared with the exhaustive scan.
     queries: int = 2_000
     scanned_queries: int = 300
@@ -47,8 +46,6 @@ class Scale:
     feed_entries: int = 20_000
     #: Entities in a register's whole file.
     file_entities: int = 1_050_000
-    #: Addresses without a key that request something, for the quotas' cost.
-    quota_clients: int = 100_000
     #: Clients that wait for an event, and seconds without one.
     waiting_clients: int = 1_000
     waiting_seconds: int = 30
@@ -65,7 +62,6 @@ QUICK = Scale(
     row_queries=20,
     registers=(1_000, 3_000),
     listed=(3_000,),
-    built=1_000,
     queries=60,
     scanned_queries=20,
     deliveries=1_000,
@@ -79,7 +75,6 @@ QUICK = Scale(
     publishing_seconds=1,
     feed_entries=300,
     file_entities=2_000,
-    quota_clients=1_000,
     waiting_clients=50,
     waiting_seconds=2,
 )

@@ -16,8 +16,7 @@ from rapidfuzz.distance import OSA
 from common.contracts.company import CompanyKey, Country
 from lookup.search.folding import collapsed, fold_name, one_line, refolded
 from lookup.search.index.documents import place_words
-from lookup.search.indexed_company import IndexedCompany, NameType, order_of, rank_order
-from lookup.search.results import SearchHit
+from lookup.search.indexed_company import IndexedCompany, NameType, SearchHit, order_of, rank_order
 from lookup.search.scoring import (
     ACCEPTED_SCORE,
     MAX_WHOLE_EDITS,

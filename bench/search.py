@@ -36,8 +36,9 @@ from bench.setup import (
 from common.contracts.company import Country
 from local_stack.system import System
 from lookup.search.index import SearchIndex
-from lookup.search.indexed_company import IndexedCompany, indexed_core
-from lookup.search.results import SearchHit
+from lookup.search.index.addresses import search_addresses
+from lookup.search.index.names import search_names
+from lookup.search.indexed_company import IndexedCompany, SearchHit, indexed_core
 from register_store.documents import COMPANIES
 
 #: Seconds to build the largest index.
@@ -98,7 +99,17 @@ class QueryType:
     exact: float | None = None
 
 
-_NAME, _ADDRESS = SearchIndex.search_name, SearchIndex.search_address
+def search_name(index: SearchIndex, name: str) -> SearchHit | None:
+    """Returns the company with the best matching name, if any is accepted."""
+    hits = search_names(index.view(), name, 1)
+    return next((hit for hit in hits if not hit.is_other), None)
+
+
+def _search_address(index: SearchIndex, address: str) -> SearchHit | None:
+    return next(iter(search_addresses(index.view(), address, 1)), None)
+
+
+_NAME, _ADDRESS = search_name, _search_address
 _ONE_TYPO = "search by name, one typo"
 _QUERY_TYPES = (
     QueryType("search by name as it is", _NAME, _unchanged, 3, 25),
@@ -230,7 +241,7 @@ def _exactness(
     ):
         # The index counts documents, of which some have an address and no name: in a small
         # register that moves a score by 0.1.
-        scan = Scan(_stored_companies(client), Country.NO, weigh=index.words_weigh())
+        scan = Scan(_stored_companies(client), Country.NO, weigh=index.view().weigh)
         for each in _QUERY_TYPES:
             if each.exact is not None:
                 pairs = zip(queries[each.label][:count], results[each.label].hits, strict=False)

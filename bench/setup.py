@@ -101,11 +101,10 @@ def sample_companies(companies: int, count: int) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Beside:
-    """Requests of another client, while a load is measured."""
+    """Requests over another connection, while a load is measured."""
 
     paths: Sequence[str]
     key: str
-    connections: int = 1
     #: wrk's figures of each.
     loads: list[Load] = field(default_factory=list)
 
@@ -138,7 +137,7 @@ class LoadedSystem:
                 url,
                 beside.paths,
                 key=beside.key,
-                connections=beside.connections,
+                connections=1,
                 seconds=seconds + 1,
             )
             measured = measure(seconds=seconds)

@@ -24,6 +24,7 @@ import trustme
 from xdist.scheduler import LoadFileScheduling
 
 import common.mongo
+from common import mongo_commands
 from common.mongo import Client, Database, connected
 from common.mongo import database as named_database
 from local_stack import servers
@@ -87,7 +88,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Says how long the tests of each folder took, in all processes together."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for report in (one for each in terminalreporter.stats.values() for one in each):
-        if isinstance(report, pytest.TestReport):
+        # The time of a subtest is also its test's.
+        if isinstance(report, pytest.TestReport) and not isinstance(report, pytest.SubtestReport):
             seconds["/".join(report.nodeid.split("/")[:2])] += report.duration
     for folder, sum_ in sorted(seconds.items()):
         terminalreporter.write_line(f"{folder}: {sum_:.0f} s")
@@ -251,7 +253,7 @@ def mongo_url(own_servers: OwnServers) -> str:
 def services_selection_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unavailable database is given up as early as a service does it, not after a minute."""
     monkeypatch.setattr(common.mongo, "SELECTION_TIMEOUT", _SELECTION_TIMEOUT)
-    monkeypatch.setattr(common.mongo, "COMMAND_TIMEOUT", _SELECTION_TIMEOUT)
+    monkeypatch.setattr(mongo_commands, "COMMAND_TIMEOUT", _SELECTION_TIMEOUT)
 
 
 @pytest.fixture(scope="session")

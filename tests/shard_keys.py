@@ -27,7 +27,7 @@ SHARD_KEY: Final = "webhook_id"
 FOR_ALL: Final = frozenset(
     {
         frozenset({"state", "retries"}),
-        frozenset({"state", "retries", "due_at"}),
+        frozenset({"state", "retries", "wake_at", "due_at"}),
         frozenset({"state", "retries", "wake_at", "lease_until"}),
         frozenset({"event_id"}),
         frozenset({"event_id", "expires_at"}),

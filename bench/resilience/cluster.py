@@ -67,6 +67,31 @@ class Network:
     gateway: str
 
 
+@dataclass(frozen=True)
+class Container:
+    """A container of the project, stopped ones included."""
+
+    name: str
+    service: str
+    networks: Sequence[Network]
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> "Container":
+        """Reads what `docker inspect` prints of a container."""
+        networks = [
+            Network(name, each["Aliases"] or (), each["IPAddress"], each["Gateway"])
+            for name, each in found["NetworkSettings"]["Networks"].items()
+        ]
+        service = found["Config"]["Labels"]["com.docker.compose.service"]
+        return cls(found["Name"].removeprefix("/"), service, networks)
+
+    def address(self, network: str | None = None) -> str | None:
+        """The address in the network with this name in the file, or in any; None without one."""
+        wanted = None if network is None else f"{PROJECT}_{network}"
+        found = (each.address for each in self.networks if wanted in (None, each.name))
+        return next(filter(None, found), None)
+
+
 @dataclass
 class Cluster:
     """The containers of one project."""
@@ -85,11 +110,17 @@ class Cluster:
         }
         return await run(str(COMPOSE), *words, environment=given, timeout=_START)
 
+    async def everything(self) -> list[Container]:
+        """Every container by name. It takes two calls: a call for each would load the machine."""
+        labels = [f"project={PROJECT}", "oneoff=False"]
+        filters = [f"--filter=label=com.docker.compose.{label}" for label in labels]
+        ids = (await run("docker", "ps", "--all", "--quiet", *filters)).split()
+        found = json.loads(await run("docker", "inspect", *ids)) if ids else []
+        return sorted(map(Container.of, found), key=lambda each: each.name)
+
     async def containers(self, service: str) -> list[str]:
         """The names of a service's containers, stopped ones included."""
-        labels = [f"project={PROJECT}", f"service={service}", "oneoff=False"]
-        filters = [f"--filter=label=com.docker.compose.{label}" for label in labels]
-        return sorted((await run("docker", "ps", "--all", *filters, "--format={{.Names}}")).split())
+        return [each.name for each in await self.everything() if each.service == service]
 
     async def kill(self, container: str) -> None:
         await run("docker", "kill", "--signal=KILL", container)
@@ -111,7 +142,7 @@ class Cluster:
 
     async def step_down(self, container: str) -> None:
         """Makes a primary of MongoDB give way to another member."""
-        host = await self._mongodb_host(container)
+        host = f"{(await self.network(container, 'database')).address}:27017"
         waits = {"secondaryCatchUpPeriodSecs": 5}
         await asyncio.to_thread(command, host, "replSetStepDown", _STEPPED_DOWN, **waits)
 
@@ -128,14 +159,9 @@ class Cluster:
             await self.stop(old)
             await run("docker", "rm", "--volumes", old)
 
-    async def networks(self, container: str) -> list[Network]:
-        found = json.loads(
-            await run("docker", "inspect", "--format={{json .NetworkSettings.Networks}}", container)
-        )
-        return [
-            Network(name, each["Aliases"] or (), each["IPAddress"], each["Gateway"])
-            for name, each in found.items()
-        ]
+    async def networks(self, container: str) -> Sequence[Network]:
+        [found] = json.loads(await run("docker", "inspect", container))
+        return Container.of(found).networks
 
     async def network(self, container: str, suffix: str) -> Network:
         """The network of a container with this name in the file."""
@@ -164,83 +190,93 @@ class Cluster:
 
     async def _missing(self) -> list[str]:
         """Nodes and members that the others do not see, and services that are not ready."""
-        nodes = [node for node in await self._read_management_api("nodes") if node["running"]]
+        found = await self.everything()
+        nodes = [node for node in await _read_management_api(found, "nodes") if node["running"]]
         missing = ["a RabbitMQ node"] if len(nodes) < 3 else []
-        if not await self._has_every_member():
+        if not await _has_every_member(found):
             missing.append("a MongoDB member")
-        for service, port in SERVICES.items():
-            for container in await self.containers(service):
-                if await self._get(container, f":{port}/readyz") is None:
-                    missing.append(container)
+        for each in found:
+            port = SERVICES.get(each.service)
+            if port and await _get(each.address(), f":{port}/readyz") is None:
+                missing.append(each.name)
         return missing
-
-    async def _get(self, container: str, path: str, auth: aiohttp.BasicAuth | None = None) -> Any:
-        """The body of a response with status 200, or None."""
-        addresses = [each.address for each in await self.networks(container) if each.address]
-        if not addresses:
-            return None
-        timeout = aiohttp.ClientTimeout(total=_RESPONSE)
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout, auth=auth) as session,
-                session.get(f"http://{addresses[0]}{path}") as response,
-            ):
-                return await response.read() if response.status == 200 else None
-        except (aiohttp.ClientError, TimeoutError):
-            return None
-
-    async def _read_management_api(self, what: Literal["nodes", "queues", "overview"]) -> Any:
-        """The response of the first reachable node; empty if there is none."""
-        trial = aiohttp.BasicAuth("trial", "trial")
-        for container in await self._of_three("rabbitmq"):
-            body = await self._get(container, f":15672/api/{what}", trial)
-            if body is not None:
-                return json.loads(body)
-        return []
-
-    async def _of_three(self, name: str) -> list[str]:
-        return [(await self.containers(f"{name}-{number}"))[0] for number in (1, 2, 3)]
 
     async def rabbitmq_nodes(self) -> list[str]:
         """The containers of the nodes, the leaders of the most queues first."""
+        found = await self.everything()
         led = [
             queue.get("leader") or queue["node"]
-            for queue in await self._read_management_api("queues")
+            for queue in await _read_management_api(found, "queues")
         ]
         counts = [led.count(f"rabbit@rabbitmq-{number}") for number in (1, 2, 3)]
-        ranked = sorted(zip(counts, await self._of_three("rabbitmq"), strict=True), reverse=True)
-        return [container for _, container in ranked]
+        names = [each.name for each in _of_three(found, "rabbitmq")]
+        return [name for _, name in sorted(zip(counts, names, strict=True), reverse=True)]
 
     async def has_alarm(self) -> bool:
         """True if a node of RabbitMQ is short of memory or disk."""
-        nodes = await self._read_management_api("nodes")
+        nodes = await _read_management_api(await self.everything(), "nodes")
         return any(node["mem_alarm"] or node["disk_free_alarm"] for node in nodes)
 
     async def mongodb_members(self) -> list[str]:
         """The containers of the members, the primary first."""
-        names = await self._of_three("mongodb")
-        primary = {name: (await self._hello(name)).get("isWritablePrimary") for name in names}
-        return sorted(names, key=lambda name: not primary[name])
-
-    async def _has_every_member(self) -> bool:
-        """True if every member is up and one of them is the primary."""
-        states = [await self._hello(name) for name in await self._of_three("mongodb")]
-        primaries = sum(state.get("isWritablePrimary", False) for state in states)
-        return (primaries, sum(state.get("secondary", False) for state in states)) == (1, 2)
-
-    async def _hello(self, container: str) -> Mapping[str, Any]:
-        """How a member describes itself; empty if it does not answer."""
-        host = await self._mongodb_host(container)
-        if not await asyncio.to_thread(answers, host):
-            return {}
-        return await asyncio.to_thread(command, host, "hello")
-
-    async def _mongodb_host(self, container: str) -> str:
-        return f"{(await self.network(container, 'database')).address}:27017"
+        members = _of_three(await self.everything(), "mongodb")
+        primary = {each.name: (await _hello(each)).get("isWritablePrimary") for each in members}
+        return sorted(primary, key=lambda name: not primary[name])
 
     async def versions(self) -> str:
         """The versions of RabbitMQ and MongoDB."""
-        overview = await self._read_management_api("overview")
-        [first, *_] = await self._of_three("mongodb")
-        built = await asyncio.to_thread(command, await self._mongodb_host(first), "buildInfo")
+        found = await self.everything()
+        overview = await _read_management_api(found, "overview")
+        host = _mongodb_host(_of_three(found, "mongodb")[0])
+        built = await asyncio.to_thread(command, host, "buildInfo")
         return f"RabbitMQ {overview['rabbitmq_version']} and MongoDB {built['version']}"
+
+
+def _of_three(found: Sequence[Container], name: str) -> list[Container]:
+    return [each for each in found if each.service in (f"{name}-{n}" for n in (1, 2, 3))]
+
+
+async def _get(address: str | None, path: str, auth: aiohttp.BasicAuth | None = None) -> Any:
+    """The body of a response with status 200, or None."""
+    if address is None:
+        return None
+    timeout = aiohttp.ClientTimeout(total=_RESPONSE)
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=timeout, auth=auth) as session,
+            session.get(f"http://{address}{path}") as response,
+        ):
+            return await response.read() if response.status == 200 else None
+    except (aiohttp.ClientError, TimeoutError):
+        return None
+
+
+async def _read_management_api(
+    found: Sequence[Container], what: Literal["nodes", "queues", "overview"]
+) -> Any:
+    """The response of the first reachable node; empty if there is none."""
+    trial = aiohttp.BasicAuth("trial", "trial")
+    for node in _of_three(found, "rabbitmq"):
+        body = await _get(node.address(), f":15672/api/{what}", trial)
+        if body is not None:
+            return json.loads(body)
+    return []
+
+
+async def _has_every_member(found: Sequence[Container]) -> bool:
+    """True if every member is up and one of them is the primary."""
+    states = [await _hello(each) for each in _of_three(found, "mongodb")]
+    primaries = sum(state.get("isWritablePrimary", False) for state in states)
+    return (primaries, sum(state.get("secondary", False) for state in states)) == (1, 2)
+
+
+async def _hello(member: Container) -> Mapping[str, Any]:
+    """How a member describes itself; empty if it does not answer."""
+    host = _mongodb_host(member)
+    if member.address("database") is None or not await asyncio.to_thread(answers, host):
+        return {}
+    return await asyncio.to_thread(command, host, "hello")
+
+
+def _mongodb_host(member: Container) -> str:
+    return f"{member.address('database')}:27017"

@@ -16,10 +16,13 @@ from playwright.async_api import (
 )
 
 #: Rules of WCAG 2.2 at level AA, and only the elements that break one.
-_WCAG: Final = {
+WCAG: Final = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
     "resultTypes": ["violations"],
 }
+
+#: Those of them that depend on the colour scheme and the window.
+WCAG_OF_A_LOOK: Final = {**WCAG, "runOnly": ["color-contrast", "link-in-text-block", "target-size"]}
 
 NARROWEST: Final = ViewportSize(width=320, height=700)
 PHONE: Final = ViewportSize(width=390, height=844)
@@ -86,13 +89,13 @@ class Portal:
     def heading(self, name: str) -> Locator:
         return self.page.get_by_role("heading", name=name)
 
-    async def violations(self) -> list[str]:
-        """Violations of WCAG 2.2 AA, each with the elements that it is about."""
+    async def violations(self, rules: Mapping[str, Any] = WCAG) -> list[str]:
+        """Violations of these rules, each with the elements that it is about."""
         await self.page.wait_for_load_state()  # until its styles are there
         # Axe stays in the page for its next look, which then takes two thirds of the first one's.
         if not await self.page.evaluate("'axe' in window"):
             await self.page.evaluate(AXE_SCRIPT)
-        found: Mapping[str, Any] = await self.page.evaluate("options => axe.run(options)", _WCAG)
+        found: Mapping[str, Any] = await self.page.evaluate("options => axe.run(options)", rules)
         return [
             f"{rule['id']}: {[node['html'] for node in rule['nodes']]}"
             for rule in found["violations"]

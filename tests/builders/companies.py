@@ -19,6 +19,7 @@ from common.contracts.company import (
     Role,
     RoleCode,
     Status,
+    UnitKey,
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
 from ingest.changes.states import Known, Plan
@@ -32,6 +33,7 @@ from ingest.records.records import (
     UnitRecord,
 )
 from ingest.records.source import RegisterSource, parse
+from register_store.documents import dump, dump_all
 
 MONDAY = SourceVersion(datetime(2026, 3, 2, 5, 0, tzinfo=UTC))
 TUESDAY = SourceVersion(datetime(2026, 3, 3, 5, 0, tzinfo=UTC))
@@ -89,7 +91,8 @@ def an_owners_record(
     vat: str = "987654321",
     version: SourceVersion | None = MONDAY,
 ) -> OwnersRecord:
-    return OwnersRecord.of(CompanyKey(Country.NO, vat), owners or None, roles, version=version)
+    owner_list = dump_all(owners) if owners else b"null"
+    return OwnersRecord(CompanyKey(Country.NO, vat), owner_list, dump_all(roles), version)
 
 
 def a_held_role(**fields: Any) -> Role:
@@ -115,7 +118,9 @@ def a_unit_record(
     version: SourceVersion | None = MONDAY,
     phones: tuple[str, ...] = (),
 ) -> UnitRecord:
-    return UnitRecord.of(unit or a_unit(), country, company=company, phones=phones, version=version)
+    unit = unit or a_unit()
+    owner = None if company is None else CompanyKey(country, company)
+    return UnitRecord(UnitKey(country, unit.number), owner, dump(unit), phones, version)
 
 
 def a_participant_record(
@@ -126,7 +131,7 @@ def a_participant_record(
     **fields: Any,
 ) -> ParticipantRecord:
     entry = EinvoicingEntry(identifier=identifier, scheme=identifier.partition(":")[0], **fields)
-    return ParticipantRecord.of(entry, holder, version=version)
+    return ParticipantRecord(identifier, holder, dump(entry), version)
 
 
 def parsed(source: RegisterSource, raw: Raw, today: date = TODAY) -> Record:

@@ -1,18 +1,24 @@
 """Companies as the search index takes them; a test names only what matters to it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 
 from common.contracts.company import CompanyKey, Country, Status
-from common.domain.contacts import read_contacts
+from common.domain.written import read_contacts
+from lookup.search.folding import cut
 from lookup.search.index import SearchIndex
+from lookup.search.index.addresses import search_addresses
+from lookup.search.index.documents import batch_of
+from lookup.search.index.names import search_names
 from lookup.search.indexed_company import (
     AddressType,
     IndexedAddress,
     IndexedCompany,
     NameType,
+    SearchHit,
     facts_of,
 )
+from lookup.search.scheduling import Budget
 from register_store.documents import Rank
 
 
@@ -79,5 +85,20 @@ def a_listed_company(line: str, number: int) -> IndexedCompany:
 def listed(index: SearchIndex, lines: Sequence[str]) -> SearchIndex:
     """Builds an index of the companies in these lines, which are numbered from 1."""
     companies = (a_listed_company(line, number) for number, line in enumerate(lines, 1))
-    index.rebuild(companies, b"here")
+    rebuild(index, companies, b"here")
     return index
+
+
+def rebuild(index: SearchIndex, companies: Iterable[IndexedCompany], save_point: bytes) -> None:
+    """Builds the index from these companies, in a batch each."""
+    country = index.view().country
+    index.rebuild((batch_of([one], country) for one in companies), save_point)
+
+
+def search_name(index: SearchIndex, text: str, budget: Budget | None = None) -> SearchHit | None:
+    hits = search_names(index.view(budget), cut(text), 1)
+    return next((hit for hit in hits if not hit.is_other), None)
+
+
+def search_address(index: SearchIndex, text: str, budget: Budget | None = None) -> SearchHit | None:
+    return next(iter(search_addresses(index.view(budget), cut(text), 1)), None)

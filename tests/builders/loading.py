@@ -11,8 +11,7 @@ import orjson
 
 from common.contracts.company import CompanyKey
 from common.mongo import Database, Reads
-from ingest.loading.load import LoadFile, Summary
-from ingest.loading.read import ReadDocuments
+from ingest.loading.load import LoadFile, ReadDocuments, Tally
 from ingest.loading.stores import FileOrigin, Stores
 from ingest.records.records import Parser, RawDocument, Record, Rejected, Stored
 from ingest.records.source import RegisterSource
@@ -51,7 +50,7 @@ class Loader:
 
     async def load(
         self, *given: Stored | RawDocument, kind: RegisterSource = DK_COMPANIES, force: bool = False
-    ) -> Summary:
+    ) -> Tally:
         documents = (one if isinstance(one, RawDocument) else a_document(one) for one in given)
         return await self.load_file(kind, documents, file_version=MONDAY, force=force)
 
@@ -61,7 +60,7 @@ class Loader:
 
     async def count(self, *given: Stored | RawDocument, verdict: str, **options: Any) -> int:
         """How many of these have this verdict when they are loaded."""
-        return (await self.load(*given, **options)).counts()[verdict]
+        return (await self.load(*given, **options)).of_file()[verdict]
 
     async def remove(self, company: str = "dk:12345674", *, publish_events: bool = False) -> bool:
         """By order of the register; returns whether it was stored."""

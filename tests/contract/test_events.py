@@ -43,7 +43,7 @@ from tests.builders.companies import (
     an_owner,
 )
 from webhook_registry.event_types import DESCRIPTIONS, event_types
-from webhook_store.notices import events_of
+from webhook_store.recording import events_of
 
 #: The test events of the registry.
 FOLDER = Path(str(files("webhook_registry"))) / "examples"

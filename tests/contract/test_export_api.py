@@ -14,9 +14,9 @@ from prometheus_client import REGISTRY
 from common.contracts.company import Country, Include, Status
 from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
+from gateway import exports
 from gateway.access.keys import Scope
-from gateway.exports import exporting
-from gateway.exports.handlers import EXPORT_PATH
+from gateway.exports import EXPORT_PATH
 from gateway.problems import LookupTimeout, ServiceUnavailable
 from tests.builders.keys import NOON
 from tests.builders.openapi import DOCUMENT
@@ -158,7 +158,7 @@ async def test_a_key_has_one_export_at_a_time(gateway: Gateway, key: dict[str, s
 async def test_a_process_has_so_many_exports_at_a_time(
     gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "MAX_EXPORTS", 1)
+    monkeypatch.setattr(exports, "MAX_EXPORTS", 1)
     other = gateway.issue(scopes=frozenset({Scope.EXPORT}))
     first = await begun(gateway, key)
 
@@ -216,7 +216,7 @@ async def assert_broken_off(answer: ClientResponse) -> None:
 async def test_an_export_that_cannot_go_on_is_broken_off(
     gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "PATIENCE", 0.0)
+    monkeypatch.setattr(exports, "PATIENCE", 0.0)
     answer = await begun(gateway, key)
     gateway.exports.faults = [ServiceUnavailable()]
 
@@ -229,7 +229,7 @@ async def test_an_export_that_cannot_go_on_is_broken_off(
 async def test_a_revoked_key_ends_its_export(
     gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "RENEW_EVERY", 0.01)
+    monkeypatch.setattr(exports, "RENEW_EVERY", 0.01)
     answer = await begun(gateway, key)
 
     await gateway.keys.revoke(key["X-API-Key"].partition(".")[0], at=NOON)
@@ -240,7 +240,7 @@ async def test_a_revoked_key_ends_its_export(
 async def test_a_lost_lease_ends_the_export(
     gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "RENEW_EVERY", 0.01)
+    monkeypatch.setattr(exports, "RENEW_EVERY", 0.01)
     answer = await begun(gateway, key)
 
     gateway.leases.held = dict.fromkeys(gateway.leases.held, 99)
@@ -268,6 +268,23 @@ async def test_a_client_that_leaves_ends_its_export(gateway: Gateway, key: dict[
     gateway.exports.gate.set()
 
     await until(lambda: gateway.leases.held == {})
+
+
+async def test_a_client_that_leaves_before_the_first_page_leaves_room_for_others(
+    gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MAX_EXPORTS", 1)
+    gateway.exports.gate.clear()
+    gateway.exports.holds_first = True
+    leaving = asyncio.create_task(exported(gateway, key))
+    await until(lambda: len(gateway.exports.asked) == 1)
+
+    leaving.cancel()
+    await asyncio.wait([leaving])
+    gateway.exports.gate.set()
+
+    await until(lambda: gateway.leases.held == {})
+    assert await rows(await exported(gateway, key)) == NUMBERS
 
 
 async def test_a_client_that_does_not_read_stops_the_reading_of_pages(
@@ -323,7 +340,7 @@ async def test_the_page_ahead_is_given_up_with_its_export(
 async def test_a_page_ahead_that_fails_breaks_off_no_page_that_is_being_written(
     gateway: Gateway, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporting, "PATIENCE", 0.0)
+    monkeypatch.setattr(exports, "PATIENCE", 0.0)
     gateway.exports.padding = 2**24  # more than the buffers of a connection hold
     key["Accept-Encoding"] = "identity"
     answer = await begun(gateway, key)

@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlencode
 
 import orjson
@@ -17,9 +17,8 @@ from common.domain.numbers import parse_registration_number
 from common.domain.written import read_country
 from company_registry.matching import REASONS
 from company_registry.spreadsheets import COUNTRIES
-from lookup.search.match.record import read_record
+from lookup.search.match import read_record
 from portal.domain.pasted import companies_in, countries_of
-from tests.builders.forms import Form, forms
 from tests.contract.test_client_command import Shell, shell
 from tests.fakes.gateway import Gateway
 from tests.fakes.portal import Portal
@@ -28,7 +27,9 @@ from webhook_registry.watchlist_bodies import read_watched_changes
 
 __all__ = ["shell"]
 
-DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "lookups.md"
+DOCUMENT: Final = (Path(__file__).parents[2] / "docs" / "lookups.md").read_text()
+ROW: Final = re.compile(r"\| ([a-zA-Z -]+)(?:, (dk|no))? \| `([^|]+)` \| (`.+`) \|")
+CODE: Final = re.compile("⟨([0-9A-F]+)⟩")
 #: The search type of each kind of value, and the field of a record.
 TYPES: Final = {
     "registration number": "vat",
@@ -46,13 +47,32 @@ FIELDS: Final = {
     "country": "country",
     "name": "name",
 }
+
+
+class Form(NamedTuple):
+    """A value as somebody writes it, and as it is read."""
+
+    kind: str
+    #: The first one for a value of both countries.
+    country: str
+    value: str
+    written: str
+
+
+def forms(*kinds: str) -> list[Form]:
+    """The forms of these kinds of values, as the document lists them for people."""
+    text = DOCUMENT.partition("## How values are read\n")[2].partition("\n## ")[0]
+    return [
+        Form(kind, country or "dk", value, CODE.sub(lambda code: chr(int(code[1], 16)), written))
+        for kind, country, value, listed in ROW.findall(text)
+        if kind in kinds
+        for written in listed.strip("`").split("` · `")
+    ]
+
+
 NUMBERS: Final = forms("registration number")
 SEARCHED: Final = forms(*TYPES)
 RECORDS: Final = forms(*FIELDS)
-
-
-def name_of(form: Form) -> str:
-    return f"{form.kind}-{form.written!a}"
 
 
 def the_record(form: Form) -> dict[str, str]:
@@ -84,76 +104,81 @@ def test_the_table_has_every_kind_and_both_countries() -> None:
     assert {("registration number", each) for each in Country} <= listed
 
 
-@pytest.mark.parametrize("form", SEARCHED, ids=name_of)
-async def test_a_form_is_read_by_lookups_and_batches(gateway: Gateway, form: Form) -> None:
-    type_, headers = TYPES[form.kind], gateway.issue()
-    lookup = {"country": form.country, type_: form.written}
+async def test_a_form_is_read_by_lookups_and_batches(gateway: Gateway) -> None:
+    headers = gateway.issue()
+    for form in SEARCHED:
+        type_ = TYPES[form.kind]
+        lookup = {"country": form.country, type_: form.written}
+        typed = {"country": form.country, "q": form.written}
+        gateway.lookups.asked.clear()
 
-    answers = [
-        await gateway.client.get("/api", params=lookup, headers=headers),
-        await gateway.client.get(
-            f"/api/{type_}", params={"country": form.country, "q": form.written}, headers=headers
-        ),
-        await gateway.client.post("/api/batch", json={"lookups": [lookup]}, headers=headers),
-    ]
+        answers = [
+            await gateway.client.get("/api", params=lookup, headers=headers),
+            await gateway.client.get(f"/api/{type_}", params=typed, headers=headers),
+            await gateway.client.post("/api/batch", json={"lookups": [lookup]}, headers=headers),
+        ]
 
-    assert [answer.status for answer in answers] == [200] * 3
-    assert gateway.lookups.terms() == [[(type_, form.value)]] * 3
+        assert (form, [answer.status for answer in answers]) == (form, [200] * 3)
+        assert (form, gateway.lookups.terms()) == (form, [[(type_, form.value)]] * 3)
 
 
-@pytest.mark.parametrize("form", SEARCHED, ids=name_of)
-async def test_a_form_is_recognised_in_a_search(gateway: Gateway, form: Form) -> None:
-    params = {"country": form.country, "search": form.written}
+async def test_a_form_is_recognised_in_a_search(gateway: Gateway) -> None:
+    headers = gateway.issue()
+    for form in SEARCHED:
+        params = {"country": form.country, "search": form.written}
+        gateway.lookups.asked.clear()
 
-    answer = await gateway.client.get("/api", params=params, headers=gateway.issue())
+        answer = await gateway.client.get("/api", params=params, headers=headers)
 
-    assert answer.status == 200
-    [questions] = gateway.lookups.terms()
-    assert (TYPES[form.kind], form.value) in questions
-    # No other number than the value's, in whatever type.
-    assert {term for type_, term in questions if type_ != "name"} <= {form.value, digits(form)}
+        assert (form, answer.status) == (form, 200)
+        [questions] = gateway.lookups.terms()
+        assert (form, (TYPES[form.kind], form.value) in questions) == (form, True)
+        # No other number than the value's, in whatever type.
+        numbers = {term for type_, term in questions if type_ != "name"}
+        assert (form, numbers - {form.value, digits(form)}) == (form, set())
 
 
 def digits(form: Form) -> str:
     return "".join(filter(str.isdigit, form.written))
 
 
-@pytest.mark.parametrize("form", RECORDS, ids=name_of)
-async def test_a_form_is_read_in_a_record_to_be_matched(gateway: Gateway, form: Form) -> None:
-    body = {"records": [{"id": "1", **the_record(form)}]}
+async def test_a_form_is_read_in_a_record_to_be_matched(gateway: Gateway) -> None:
+    headers = gateway.issue()
+    for form in RECORDS:
+        body = {"records": [{"id": "1", **the_record(form)}]}
+        gateway.matches.asked.clear()
 
-    answer = await gateway.client.post("/api/match", json=body, headers=gateway.issue())
+        answer = await gateway.client.post("/api/match", json=body, headers=headers)
 
-    assert answer.status == 200
-    [asked] = gateway.matches.asked
-    assert asked.country == form.country
-    assert read_value(asked.records[0], form) == form.value
-
-
-@pytest.mark.parametrize("form", [each for each in RECORDS if each.kind != "country"], ids=name_of)
-async def test_a_form_is_read_in_reconciliation(gateway: Gateway, form: Form) -> None:
-    is_query = form.kind in ("registration number", "production unit", "e-mail", "name")
-    field = {"pid": FIELDS[form.kind], "v": form.written}
-    query = {"query": form.written} if is_query else {"query": "P", "properties": [field]}
-    data = {"queries": orjson.dumps({"q": query}).decode()}
-
-    answer = await gateway.client.post(
-        f"/reconcile/{form.country}", data=data, headers=gateway.issue()
-    )
-
-    assert answer.status == 200
-    [asked] = gateway.matches.asked
-    assert read_value(asked.records[0], form) == form.value
+        assert (form, answer.status) == (form, 200)
+        [asked] = gateway.matches.asked
+        assert (form, asked.country) == (form, form.country)
+        assert (form, read_value(asked.records[0], form)) == (form, form.value)
 
 
-@pytest.mark.parametrize("form", NUMBERS, ids=name_of)
-def test_a_form_is_read_in_a_watchlist(form: Form) -> None:
-    key = f"{form.country}:{form.value}"
-    for written in (form.written, f"{form.country}:{form.written}"):
-        body = orjson.dumps({"add": [written]})
-        assert read_watched_changes(body).add == (key,)
-    [pasted] = companies_in(form.written) if "," not in form.written else [form.written]
-    assert read_watched_changes(orjson.dumps({"add": [pasted]})).add == (key,)
+async def test_a_form_is_read_in_reconciliation(gateway: Gateway) -> None:
+    headers = gateway.issue()
+    for form in (each for each in RECORDS if each.kind != "country"):
+        is_query = form.kind in ("registration number", "production unit", "e-mail", "name")
+        field = {"pid": FIELDS[form.kind], "v": form.written}
+        query = {"query": form.written} if is_query else {"query": "P", "properties": [field]}
+        data = {"queries": orjson.dumps({"q": query}).decode()}
+        path = f"/reconcile/{form.country}"
+        gateway.matches.asked.clear()
+
+        answer = await gateway.client.post(path, data=data, headers=headers)
+
+        assert (form, answer.status) == (form, 200)
+        [asked] = gateway.matches.asked
+        assert (form, read_value(asked.records[0], form)) == (form, form.value)
+
+
+def test_a_form_is_read_in_a_watchlist() -> None:
+    for form in NUMBERS:
+        [pasted] = companies_in(form.written) if "," not in form.written else [form.written]
+        for written in (form.written, f"{form.country}:{form.written}", pasted):
+            added = read_watched_changes(orjson.dumps({"add": [written]})).add
+            assert (form, added) == (form, (f"{form.country}:{form.value}",))
 
 
 async def test_the_command_line_sends_the_forms_that_the_service_reads(shell: Shell) -> None:
@@ -211,17 +236,15 @@ async def test_the_portal_sends_the_forms_that_the_service_reads(portal: Portal)
     assert asked == {f"search={form.written.strip()}" for form in numbers}
 
 
-@pytest.mark.parametrize("form", forms("country"), ids=name_of)
-def test_the_client_knows_the_countries_that_the_service_reads(form: Form) -> None:
-    assert COUNTRIES[form.written.lower()] == read_country(form.written) == form.value
+def test_the_client_knows_the_countries_that_the_service_reads_and_no_others() -> None:
+    known = {form.written: COUNTRIES.get(form.written.lower()) for form in forms("country")}
 
-
-def test_the_client_knows_no_country_that_the_service_does_not_read() -> None:
+    assert known == {form.written: form.value for form in forms("country")}
     assert {name: read_country(name) for name in COUNTRIES} == COUNTRIES
 
 
 def test_every_reason_is_explained_and_has_words() -> None:
-    text = DOCUMENT.read_text().partition("## Why a row has no company\n")[2].partition("\n## ")[0]
+    text = DOCUMENT.partition("## Why a row has no company\n")[2].partition("\n## ")[0]
     explained = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
 
     assert sorted(explained) == sorted(MatchReason) == sorted(REASONS)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from common.mongo import Client, database
-from common.mongo_indexes import create_indexes
+from common.mongo_commands import create_indexes
 from gateway.access.keys import KEY_INDEXES, MongoKeys, Rate, Scope
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.conftest import DatabaseNames

@@ -3,7 +3,7 @@
 import pytest
 
 from common.contracts.company import Country
-from common.domain.known_values import is_known, municipality_key, sharing
+from common.domain.known_values import forms_named, is_known, municipality_key, sharing
 from register_samples.registers import REGISTERS
 
 
@@ -19,6 +19,24 @@ def test_the_values_of_a_register_are_known(country: Country) -> None:
 
     assert values
     assert [value for value in values if not is_known(*value, (country,))] == []
+
+
+@pytest.mark.parametrize(
+    "name,code",
+    [
+        ("A.M.B.A.", "140"),
+        ("amba", "140"),
+        ("ABA", "140"),
+        ("smba", "151"),
+        ("F.M.B.A.", "152"),
+        ("KAS", "70"),
+        ("P/S", "70"),
+        ("E/S", "290"),
+        ("SE", "290"),
+    ],
+)
+def test_a_danish_form_has_each_of_its_short_names(name: str, code: str) -> None:
+    assert forms_named(name, (Country.DK,)) == (code,)
 
 
 def test_a_name_that_municipalities_share_is_one_of_norways() -> None:

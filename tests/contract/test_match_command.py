@@ -95,6 +95,23 @@ async def test_a_row_says_why_it_has_no_company_and_the_summary_counts_the_reaso
     assert (written[2]["unread"], written[2]["assumed"]) == ("phone", "number=05501431")
 
 
+async def test_a_row_whose_cells_are_shifted_is_not_sent(shell: Shell) -> None:
+    rows = ["Navn;CVR;Adresse", "Hansen; Sønner;12345674;Vej 1", "Nordlys;12345674;Vej 1"]
+    (shell.home / "k.csv").write_text("\n".join(rows))
+    shell.answers[MATCH] = [{"results": [MATCHED]}]
+
+    done = await shell.run("match", "k.csv", "-o", "ud.csv")
+
+    assert [each["name"] for each in shell.bodies[0]["records"]] == ["Nordlys"]
+    assert "1 match, 0 review, 0 none, 1 error (1 invalid parameter)" in done.stderr
+    shifted, matched = rows_of(shell.home / "ud.csv", ";")
+    assert (shifted["error"], shifted["error_detail"]) == (
+        "invalid_parameter",
+        "the row has more cells than the header",
+    )
+    assert (shifted["decision"], matched["decision"], done.exit_code) == ("error", "match", 1)
+
+
 async def test_without_rows_for_review_the_exit_status_is_0(shell: Shell) -> None:
     (shell.home / "k.csv").write_text("id,name\n1,Nordlys\n2,Ingen\n")
     shell.answers[MATCH] = [{"results": [MATCHED, NONE]}]

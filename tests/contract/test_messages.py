@@ -12,7 +12,6 @@ import pytest
 from pydantic import ValidationError
 
 from common.contracts.contract import Contract
-from common.contracts.digests import LinkReply, LinkRequest
 from common.contracts.events import (
     EventReply,
     EventRequest,
@@ -28,14 +27,22 @@ from common.contracts.lookup import (
     LookupRequest,
     PartReply,
     PartRequest,
+    SourcesReply,
+    SourcesRequest,
     SuggestionList,
     SuggestReply,
     SuggestRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest
-from common.contracts.registers import SourcesReply, SourcesRequest
 from common.contracts.topology import DeliveryTasks
-from common.contracts.watchlists import KnownReply, KnownRequest, WatchedReply, WatchedRequest
+from common.contracts.watchlists import (
+    KnownReply,
+    KnownRequest,
+    LinkReply,
+    LinkRequest,
+    WatchedReply,
+    WatchedRequest,
+)
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.contracts.webhooks import (
     Attempt,

@@ -10,7 +10,7 @@ import yaml
 from openapi_spec_validator import validate
 from pydantic import BaseModel
 
-from common.contracts import digests, watchlists, webhooks
+from common.contracts import watchlists, webhooks
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.find import MAX_FOUND, CodeList, Codes, CompanyList, FindSort
@@ -26,6 +26,7 @@ from common.contracts.lookup import (
     ListedPart,
     OwnerPage,
     RolePage,
+    SourcesReply,
     SuggestionList,
     UnitPage,
 )
@@ -37,7 +38,6 @@ from common.contracts.match import (
     MatchDecision,
     MatchReason,
 )
-from common.contracts.registers import SourcesReply
 from gateway.access.keys import Scope
 from gateway.http.parameters import Format
 from gateway.lookups.batch import FIELDS, MAX_LOOKUPS
@@ -272,8 +272,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "Watchlist": watchlists.Watchlist,
     "WatchlistList": watchlists.WatchlistList,
     "WatchlistFeed": watchlists.WatchlistFeed,
-    "Digest": digests.Digest,
-    "DigestList": digests.DigestList,
+    "Digest": watchlists.Digest,
+    "DigestList": watchlists.DigestList,
     "WatchedCompanies": watchlists.WatchedCompanies,
     "WatchlistChange": watchlists.WatchlistChange,
 }

@@ -32,10 +32,9 @@ from ingest.loading.stores import Position
 from ingest.records.records import SourceVersion
 from ingest.registers.brreg.api import (
     FILES,
+    Absent,
     BrregEntities,
-    Gone,
     Present,
-    Unknown,
     Unusable,
     UpdateFeed,
 )
@@ -203,11 +202,11 @@ async def test_numbers_that_a_list_leaves_out_are_fetched_one_by_one(
     answers = await BrregEntities(register.client, NO_ENTITIES, lambda: TODAY).fetch(wanted)
 
     assert isinstance(answers["310345679"], Present)
-    assert answers["310345717"] == Gone()
+    assert answers["310345717"] == Absent.REMOVED
     ended = answers["310345792"]
     assert isinstance(ended, Ended)
     assert ended.on == "2023-11-27"
-    assert answers["987654321"] == Unknown()
+    assert answers["987654321"] == Absent.UNKNOWN
     assert len(register.served.requests) == 4
 
 

@@ -6,18 +6,16 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.builders.openapi import operations
 from tests.contract.manifests.reading import KUBERNETES, ROOT, of_kind, rendered
 from tests.contract.test_manifests import with_kubectl
 
 HAPROXY = (ROOT / "deploy" / "compose" / "haproxy.cfg").read_text()
 COMPONENTS = KUBERNETES / "components"
-DESCRIBED = yaml.safe_load(
-    (ROOT / "services" / "gateway" / "src" / "gateway" / "http" / "openapi.yaml").read_text()
-)["paths"]
 LOOKUPS = {
     path
-    for path, operations in DESCRIBED.items()
-    if operations.get("get", {}).get("operationId", "").startswith("lookUp")
+    for path, method, operation in operations()
+    if method == "get" and operation["operationId"].startswith("lookUp")
 }
 
 

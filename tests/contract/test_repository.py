@@ -1,9 +1,11 @@
 """The workflows, templates and tools around the code are valid, pinned, and about what exists."""
 
+import ast
 import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -151,3 +153,30 @@ def test_hooks_before_a_commit_are_the_tools_of_the_check() -> None:
     assert local["repo"] == "local"
     for program, *words in entries:
         assert (ROOT / program).exists() or f"\n{words[0]}:" in makefile
+
+
+def test_a_module_gives_no_constant_a_second_value() -> None:
+    """As it did after two modules were joined, when neither the linter nor mypy saw it."""
+    folders = ("bench", "clients", "deploy", "libs", "services", "tests")
+    modules = [each for folder in folders for each in (ROOT / folder).rglob("*.py")]
+
+    twice = {
+        str(module.relative_to(ROOT)): names
+        for module in modules
+        if (names := [each for each, count in assigned(module).items() if count > 1])
+    }
+
+    assert len(modules) > 200
+    assert twice == {}
+
+
+def assigned(module: Path) -> Counter[str]:
+    """How often the statements at the top of a module assign each name."""
+    statements = ast.parse(module.read_text()).body
+    targets = [
+        target for each in statements if isinstance(each, ast.Assign) for target in each.targets
+    ]
+    targets += [each.target for each in statements if isinstance(each, ast.AnnAssign)]
+    return Counter(
+        node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)
+    )

@@ -16,8 +16,8 @@ from common.contracts.events import EventType, RegistryEvent, encode_event
 from common.contracts.topology import DeliveryTask, DeliveryTasks
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
+from common.runtime.tasks import running
 from dispatcher.attempts import Attempt, Attempts
-from dispatcher.batcher import running
 from dispatcher.fan_out import FanOut, FirstAttempts, NewAttempts
 from dispatcher.outcomes import Post
 from dispatcher.slots import ConcurrencyLimits, LimitKey, Slots

@@ -7,7 +7,7 @@ import base64
 import secrets
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,9 +38,11 @@ from tests.e2e.rights import ADMINISTRATOR, broker_users, database_users
 
 #: Exit status of a command whose database could not be reached.
 UNAVAILABLE = 4
-#: Sample companies per country, the ten of the showcase among them.
-COMPANIES = 300
+#: Sample companies per country, the ten of the showcase among them. Files of fewer than 200
+#: records are read without further processes, each of which takes half a second to start.
+COMPANIES = 150
 
+ALL_SERVICES = tuple(service.module for service in (*SERVICES, INGEST))
 NAMES = DatabaseNames("register", "webhooks", "access")
 #: RabbitMQ's and MongoDB's words for a missing right.
 REFUSALS = ("ACCESS_REFUSED", "not authorized")
@@ -141,13 +143,16 @@ def settings(names: DatabaseNames, collector: Collector | None = None) -> dict[s
 
 @contextmanager
 def running_system(
-    system: System, names: DatabaseNames, sample_registers: dict[str, Path]
+    system: System,
+    names: DatabaseNames,
+    registers: Mapping[str, Path],
+    services: Sequence[str] = ALL_SERVICES,
 ) -> Iterator[Running]:
-    """All services, with loaded registers, until the body ends."""
+    """Services with loaded registers, until the body ends."""
     trusted = certificates(system.folder / "receiver")
     system.environment = {**system.environment, "WEBHOOK_EXTRA_CA_FILE": str(trusted.ca_file)}
     try:
-        yield Running(system, prepared(system, sample_registers), names, trusted)
+        yield Running(system, prepared(system, registers, services), names, trusted)
     finally:
         system.close()
         with pymongo.MongoClient[dict[str, Any]](system.mongo_url, timeoutMS=30_000) as databases:
@@ -165,8 +170,8 @@ def refused(system: System) -> list[str]:
     ]
 
 
-def prepared(system: System, registers: dict[str, Path]) -> str:
-    """Loads the registers and starts every service; a key with every scope."""
+def prepared(system: System, registers: Mapping[str, Path], services: Sequence[str]) -> str:
+    """Loads the registers and starts the services; a key with every scope."""
     for module in ("gateway", "ingest", "webhook_registry"):
         _demand(system, module, "indexes")
     for kind, path in registers.items():
@@ -175,7 +180,7 @@ def prepared(system: System, registers: dict[str, Path]) -> str:
     scopes = [part for scope in Scope for part in ("--scope", scope)]
     issue = ("keys", "issue", "--owner", "e2e", "--name", "tests")
     key = _demand(system, "gateway", *issue, *scopes).strip()
-    for service in [system.start(service.module) for service in (*SERVICES, INGEST)]:
+    for service in [system.start(module) for module in services]:
         service.wait_until_ready()
     return key
 

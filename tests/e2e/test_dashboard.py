@@ -32,7 +32,7 @@ START, SOON = 60.0, 120.0
 
 @asynccontextmanager
 async def prometheus(running: Running, folder: Path) -> AsyncIterator[aiohttp.ClientSession]:
-    """A Prometheus that scrapes all processes every second; a session with its API."""
+    """A Prometheus that scrapes all processes twice a second; a session with its API."""
     if shutil.which("prometheus") is None:
         await asyncio.to_thread(install, ["prometheus"], why="Prometheus is missing.")
     scraped = [
@@ -44,7 +44,7 @@ async def prometheus(running: Running, folder: Path) -> AsyncIterator[aiohttp.Cl
     ]
     configuration = folder / "prometheus.json"
     configuration.write_text(
-        json.dumps({"global": {"scrape_interval": "1s"}, "scrape_configs": scraped})
+        json.dumps({"global": {"scrape_interval": "500ms"}, "scrape_configs": scraped})
     )
     [port] = ports.free_ports(1)
     place = f"127.0.0.1:{port}"

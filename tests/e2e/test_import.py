@@ -256,7 +256,7 @@ def test_refused_and_stale_records_are_named_the_first_of_them_or_all(importer: 
 
     number = entities(1)[0]["organisasjonsnummer"]
     assert status == 1
-    assert f"older.json: no:{number}: stale, a newer version is stored" in short
+    assert f"older.json: no:{number}: stale, the stored version is not older" in short
     assert (short.count(": stale, "), short.count("older.json: record ")) == (20, 20)
     assert (long.count(": stale, "), long.count("older.json: record ")) == (30, 25)
     assert "--verbose lists all" in short

@@ -27,6 +27,8 @@ ANSWERED, RECOVERED = 2.0, 10.0
 GRACE = 20.0
 
 QUERY = {"country": "dk", "vat": "12345674"}
+#: The kind of file that the company is in.
+QUERY_KIND = "dk-virksomhed"
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,7 @@ def _running(
     sample_registers: dict[str, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Running]:
-    """A system on servers that these tests stop and start."""
+    """What answers lookups, on servers that these tests stop and start."""
     broker, replica_set = own_servers.broker, own_servers.replica_set
     assert broker is not None
     assert replica_set is not None
@@ -46,7 +48,8 @@ def _running(
     with a_vhost(address := BrokerAddress(broker.amqp_url, broker.management_url)) as vhost:
         url = address.vhost_url(vhost)
         system = System(folder, url, replica_set.url, settings(names))
-        with running_system(system, names, sample_registers) as running:
+        registers = {QUERY_KIND: sample_registers[QUERY_KIND]}
+        with running_system(system, names, registers, ("lookup", "gateway")) as running:
             yield running
 
 

@@ -50,7 +50,7 @@ class Run:
             "PYTHONPATH": os.pathsep.join(sys.path),
             "RUN_DIR": str(folder),
             "SAMPLE_COMPANIES": "50",
-            "CHANGE_EVERY": "PT0.5S",
+            "CHANGE_EVERY": "PT0.1S",
         }
         self.process: subprocess.Popen[bytes] | None = None
         self._env = folder / "env"

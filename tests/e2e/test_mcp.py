@@ -41,7 +41,10 @@ async def call(agent: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     return dict(result.structured_content)
 
 
-async def test_an_agent_finds_matches_and_walks_companies(running: Running) -> None:
+async def test_an_agent_finds_companies_and_sees_the_change_of_one_that_it_watches(
+    running: Running, register: Register
+) -> None:
+    await register.load("no-enheter", an_entity(NUMBER, "AGENTPRØVEN AS"))
     async with an_agent(running) as agent:
         found = await call(agent, "lookup_company", identifier="NO 310 345 679 MVA")
         listed = await call(agent, "search_companies", words="prøvefabrikken", country="dk")
@@ -50,24 +53,6 @@ async def test_an_agent_finds_matches_and_walks_companies(running: Running) -> N
         )
         checked = await call(agent, "validate_identifiers", identifiers=["DK12345674", "123"])
         group = await call(agent, "company_group", company="dk:12345674")
-
-        assert found["company"]["id"] == "no:310345679"
-        assert "dk:12345674" in {one["id"] for one in listed["companies"]}
-        assert matched["records"][0]["companies"][0]["id"] == "dk:12345674"
-        assert [one["verdict"] for one in checked["identifiers"]] == ["active", "malformed"]
-        owners = [(one["owner"], one["owned"]) for one in group["owners"]]
-        assert ("dk:12345682", "dk:12345674") in owners
-        # The owner's own owner.
-        assert any(owned == "dk:12345682" for _owner, owned in owners)
-        ultimate = {one["name"]: one["share"] for one in group["ultimate_owners"]}
-        assert ultimate["Anna Testesen"] == "66.67–90 %"
-
-
-async def test_an_agent_sees_the_change_of_a_company_that_it_watches(
-    running: Running, register: Register
-) -> None:
-    async with an_agent(running) as agent:
-        await register.load("no-enheter", an_entity(NUMBER, "AGENTPRØVEN AS"))
         watched = {"watchlist": "Customers", "companies": [f"no:{NUMBER}"]}
         added = await call(agent, "watchlist_add", **watched)
         begun = await call(agent, "company_changes", cursor="latest")
@@ -81,4 +66,15 @@ async def test_an_agent_sees_the_change_of_a_company_that_it_watches(
 
         await eventually(names, lambda seen: "AGENTPRØVEN NORD AS" in seen)
         removed = await call(agent, "watchlist_remove", **watched)
-        assert (added["added"], removed["removed"], removed["size"]) == (1, 1, 0)
+
+    assert found["company"]["id"] == "no:310345679"
+    assert "dk:12345674" in {one["id"] for one in listed["companies"]}
+    assert matched["records"][0]["companies"][0]["id"] == "dk:12345674"
+    assert [one["verdict"] for one in checked["identifiers"]] == ["active", "malformed"]
+    owners = [(one["owner"], one["owned"]) for one in group["owners"]]
+    assert ("dk:12345682", "dk:12345674") in owners
+    # The owner's own owner.
+    assert any(owned == "dk:12345682" for _owner, owned in owners)
+    ultimate = {one["name"]: one["share"] for one in group["ultimate_owners"]}
+    assert ultimate["Anna Testesen"] == "66.67–90 %"
+    assert (added["added"], removed["removed"], removed["size"]) == (1, 1, 0)

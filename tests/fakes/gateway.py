@@ -18,7 +18,6 @@ from prometheus_client import CollectorRegistry
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.contract import TraceContext
-from common.contracts.digests import DigestState, LinkReply, LinkRequest, Period
 from common.contracts.events import (
     EventReply,
     EventRequest,
@@ -34,12 +33,21 @@ from common.contracts.lookup import (
     LookupRequest,
     PartReply,
     PartRequest,
+    SourcesReply,
+    SourcesRequest,
     SuggestReply,
     SuggestRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
-from common.contracts.registers import SourcesReply, SourcesRequest
-from common.contracts.watchlists import WatchedReply, WatchedRequest, packed
+from common.contracts.watchlists import (
+    DigestState,
+    LinkReply,
+    LinkRequest,
+    Period,
+    WatchedReply,
+    WatchedRequest,
+    packed,
+)
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
@@ -221,14 +229,15 @@ class FakeExports:
     asked: list[ExportRequest] = field(default_factory=list)
     #: Bytes that make each line longer.
     padding: int = 0
-    #: Cleared, it holds further pages back until it is set.
+    #: Cleared, it holds pages back until it is set: further ones, or the first as well.
     gate: asyncio.Event = field(default_factory=_open_gate)
+    holds_first: bool = False
     #: Requests that it holds back.
     waiting: int = 0
 
     async def export(self, request: ExportRequest, *, caller: Caller) -> ExportPage:  # noqa: ARG002 (of the port)
         self.asked.append(request)
-        if request.after:
+        if request.after or self.holds_first:
             self.waiting += 1
             try:
                 await self.gate.wait()

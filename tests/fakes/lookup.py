@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.find import FindPosition, FindRequest
 from lookup.search.find.pages import FindPage
-from lookup.search.match.record import ReadRecord
-from lookup.search.results import SearchHit
+from lookup.search.indexed_company import SearchHit
+from lookup.search.match import ReadRecord
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
 from register_store.lists import EntryPage, EntryPosition, StoredEntries, StoredUnits, UnitOrder

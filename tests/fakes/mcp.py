@@ -15,6 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from company_registry.cli.agents import KEEP_ALIVE
 from company_registry.mcp import Api, connections, http_app, mcp_server
 from tests.builders.answers import a_found_company, a_page, a_problem, a_summary, an_event
 
@@ -181,7 +182,9 @@ async def served(url: str, hosts: tuple[str, ...] = (), **options: Any) -> Async
     """Yields the URL of an MCP server over HTTP for an API."""
     async with connections(url) as shared:
         app = http_app(mcp_server(Api(url, shared, **options)), hosts)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", timeout_keep_alive=KEEP_ALIVE)
+        )
         # asyncio sends at once only where it knows that the protocol is TCP.
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.bind(("127.0.0.1", 0))

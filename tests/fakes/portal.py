@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import httpx
 from aiohttp import ClientResponse, CookieJar, FormData, web
@@ -97,16 +97,6 @@ def _problem(status: int, code: str) -> web.Response:
     return web.json_response({"code": code, "detail": f"it is {code}"}, status=status)
 
 
-class Shown(NamedTuple):
-    """A page, and what it has to say of the API's answers."""
-
-    answers: dict[str, tuple[int, Any]]
-    path: str
-    status: int
-    has: list[str]
-    lacks: list[str]
-
-
 @dataclass
 class Portal:
     """A browser without scripts in front of the portal."""
@@ -122,17 +112,6 @@ class Portal:
     async def shown(self, path: str) -> str:
         """The text of a page."""
         return await (await self.get(path)).text()
-
-    async def says(self, page: Shown) -> None:
-        """Opens the page with these answers, and compares its text."""
-        self.api.answers |= page.answers
-
-        response = await self.get(page.path)
-
-        text = await response.text()
-        assert response.status == page.status
-        assert [part for part in page.has if part not in text] == []
-        assert [part for part in page.lacks if part in text] == []
 
     async def post(
         self, path: str, fields: Mapping[str, str] | None = None, **options: Any

@@ -1,7 +1,7 @@
 """Attempts over MongoDB: messages, posts, results and backlogs."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from functools import partial
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from common.contracts.failures import Unavailable
-from common.contracts.topology import encode_tasks
+from common.contracts.topology import DeliveryTask, encode_tasks
 from common.contracts.webhooks import DisabledReason, WebhookId
 from common.mongo import Database
 from dispatcher import attempts
@@ -360,6 +360,26 @@ async def test_deliveries_without_messages_are_read_when_a_message_says_so(made:
         [message] = encode_tasks([a_task(1), a_task(2)], more=True)
         await one.attempts.handle(message)
         await one.until_done(40)
+
+
+async def test_a_delivery_that_arrives_while_the_store_is_read_is_attempted(
+    slow: Dispatching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await slow.keep(1)
+    read, arrived = slow.store.due, list[int]()
+
+    async def due(webhook_id: WebhookId, *, limit: int) -> Sequence[DeliveryTask]:
+        found = await read(webhook_id, limit=limit)
+        if not arrived:
+            arrived.append(2)
+            await slow.keep(2)
+            slow.crowd(2)
+        return found
+
+    monkeypatch.setattr(slow.store, "due", due)
+    slow.attempts.scan(LIMIT_KEY)
+
+    await slow.until_done(2)
 
 
 async def test_a_rescan_finds_deliveries_without_messages(slow: Dispatching) -> None:

@@ -26,7 +26,7 @@ from common.messaging.connection import SupervisedConnection
 from common.messaging.consumer import Consumer, attached
 from common.messaging.publisher import Publisher
 from common.messaging.queues import Queue, QueueDepths, Topology, dead_letters, declare
-from dispatcher.batcher import running
+from common.runtime.tasks import running
 from dispatcher.queues import DelayQueues, delivery_topology
 from tests.builders.deliveries import a_task
 from tests.delivery.broker import a_publisher, connections

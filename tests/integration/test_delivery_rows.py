@@ -12,7 +12,7 @@ from pymongo.write_concern import WriteConcern
 from common.contracts.failures import Unavailable
 from common.contracts.webhooks import DisabledReason, WebhookId
 from common.mongo import Database
-from dispatcher.batcher import running
+from common.runtime.tasks import running
 from dispatcher.store import Store
 from tests.builders.deliveries import (
     WEBHOOK,
@@ -264,6 +264,24 @@ async def test_first_attempts_are_due_and_overdue_before_retries_and_then_the_ea
     assert await kept.store.due(WEBHOOK, limit=2) == due[:2]
     assert [one.is_retry for one in await kept.overdue()] == [False, False, False, True]
     assert [one.task for one in await kept.overdue(limit=1)] == [a_task(2)]
+
+
+async def test_the_oldest_due_delivery_is_that_of_all_whenever_it_is_looked_at_again(
+    kept: Kept,
+) -> None:
+    async def oldest() -> datetime | None:
+        now = kept.time.now()
+        return await kept.deliveries.oldest_due(at=now, until=now + MINUTE, retries=0, limit=9)
+
+    none = await oldest()
+    began = kept.time.now()
+    await kept.keep(a_new_delivery(1))
+    kept.time.pass_by(GRACE)
+    now = kept.time.now()
+    await kept.deliveries.postpone([a_task(1)], at=now, until=now + MINUTE)
+    await kept.keep(a_new_delivery(2))
+
+    assert (none, await oldest()) == (None, began)
 
 
 async def test_a_delivery_is_overdue_after_its_grace_or_its_lease_and_then_not_for_a_while(

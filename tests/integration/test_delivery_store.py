@@ -28,9 +28,8 @@ from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_
 from tests.builders.webhooks import NOON, OWNER, a_call, a_registered, a_webhook, secret_keys
 from webhook_store.deliveries import CancelReason, ClaimedDelivery, Deliveries, DeliveryTimes
 from webhook_store.events import EventBody, Events, StoredEvent
-from webhook_store.notices import Notices
 from webhook_store.owned import Health, OwnedDeliveries, RetryRefusal
-from webhook_store.recording import Cancellation, Recorder, Result, WriteEffect
+from webhook_store.recording import Cancellation, Notices, Recorder, Result, WriteEffect
 from webhook_store.recoveries import Recoveries, Recovery
 from webhook_store.sending import Webhooks
 from webhook_store.webhooks import Registrations

@@ -15,9 +15,9 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from common.contracts.digests import DigestEnd, DigestState, LinkAction, LinkReply, LinkRequest
 from common.contracts.events import FeedPage, FeedRequest
 from common.contracts.failures import Failure, FailureCode, Unavailable
+from common.contracts.watchlists import DigestEnd, DigestState, LinkAction, LinkReply, LinkRequest
 from common.contracts.webhook_api import Operation
 from common.mongo import Database
 from tests.builders.outbox import Outbox

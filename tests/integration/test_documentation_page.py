@@ -12,7 +12,6 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from common.mongo import connected, database
-from tests.browsing import chromium
 from tests.builders.openapi import DOCUMENT, example, operations
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
@@ -26,13 +25,13 @@ LEAST_CONTRAST = 3.0
 
 BACKGROUND = "getComputedStyle(document.documentElement).backgroundColor"
 DARK = "rgb(28, 32, 34)"
+#: The id of each operation, what it says of keys, and its locks.
+KEYS = """operations => operations.map(each => [
+  each.id,
+  each.querySelector(".key-note").innerText,
+  each.querySelectorAll(".authorization__btn").length,
+])"""
 PHONE, DESKTOP = ViewportSize(width=390, height=844), ViewportSize(width=1280, height=900)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
-        yield browser
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -133,32 +132,34 @@ async def test_on_a_phone_operations_with_and_without_a_key_can_be_tried(
     await expect(shown.locator(".live-responses-table .response")).to_contain_text(webhook_id)
 
 
-async def test_on_a_desktop_operations_that_need_a_key_have_a_lock_and_the_others_say_so(
+async def test_on_a_desktop_locks_say_which_operations_need_a_key_and_the_dark_can_be_read(
     browser: Browser, gateway: Gateway
 ) -> None:
-    reference = await opened(browser, gateway, DESKTOP)
+    reference = await opened(browser, gateway, DESKTOP, "dark")
     await begins_with_operations(reference)
+    await can_be_read_in_the_dark(reference)
+
+    await reference.page.emulate_media(color_scheme="light")
     await tried(reference, "lookUpByVat")
 
     assert await reference.page.evaluate(BACKGROUND) != DARK
-    for _, _, described in operations():
-        operation = reference.operation(described["operationId"])
-        needs_key = {} not in described.get("security", [{}])
-        note = "key needed" if needs_key else "no key needed"
-        await expect(operation.locator(".key-note")).to_have_text(note)
-        await expect(operation.locator(".authorization__btn")).to_have_count(int(needs_key))
+    shown = await reference.page.locator(".opblock:has(.key-note)").evaluate_all(KEYS)
+    assert {each.rpartition("-")[2]: [note, locks] for each, note, locks in shown} == {
+        described["operationId"]: (
+            ["no key needed", 0] if {} in described.get("security", [{}]) else ["key needed", 1]
+        )
+        for _, _, described in operations()
+    }
 
 
-async def test_the_page_is_dark_where_its_reader_prefers_that_and_can_be_read(
-    browser: Browser, gateway: Gateway
-) -> None:
-    dark = await opened(browser, gateway, DESKTOP, "dark")
-    await dark.operation("createWebhook").locator(".opblock-summary-control").click()
-    await expect(dark.operation("createWebhook").locator(".headers").first).to_be_visible()
+async def can_be_read_in_the_dark(reference: Reference) -> None:
+    operation = reference.operation("createWebhook")
+    await operation.locator(".opblock-summary-control").click()
+    await expect(operation.locator(".headers").first).to_be_visible()
     rules = {"runOnly": {"type": "rule", "values": ["color-contrast"]}}
-    found: Mapping[str, Any] = (await Axe().run(dark.page, options=rules)).response
+    found: Mapping[str, Any] = (await Axe().run(reference.page, options=rules)).response
 
-    assert await dark.page.evaluate(BACKGROUND) == DARK
+    assert await reference.page.evaluate(BACKGROUND) == DARK
     assert [
         node["html"]
         for violation in found["violations"]

@@ -14,7 +14,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.watchlists import WatchlistId
 from common.contracts.webhooks import WebhookFilter, WebhookId, WebhookStatus, encode_for
 from common.mongo import Database
-from dispatcher.batcher import running
+from common.runtime.tasks import running
 from dispatcher.fan_out import NotAnEvent
 from tests.builders.deliveries import VAT, an_event
 from tests.builders.webhooks import NOON

@@ -1,31 +1,39 @@
 """The search index follows MongoDB, across restarts and losses."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partialmethod
+from multiprocessing import active_children
 from pathlib import Path
 from random import Random
 from threading import Event
 from typing import Any
+from unittest import mock
 
 import pytest
+from pymongo.asynchronous.change_stream import AsyncChangeStream
+from pymongo.errors import ExecutionTimeout
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
 from common.mongo import Database
-from common.runtime.processes import Workers, workers
+from common.runtime.processes import Workers
 from common.runtime.tasks import background
 from ingest.changes.company_plans import plan_companies
 from ingest.changes.states import ApplyContext
 from ingest.changes.transaction import StoredRegisterWriter
 from ingest.records.records import SourceVersion
+from lookup.search import follower
 from lookup.search.follower import Follower
 from lookup.search.index import SearchIndex
-from lookup.search.index.documents import Batch
-from register_store.documents import COMPANIES, PARTICIPANTS, UNITS
+from lookup.search.index.documents import stored_batch
+from lookup.search.index.generation import Generation
+from register_store.documents import COMPANIES, PARTICIPANTS, UNITS, Document
 from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
+from tests.builders.indexed import search_name
 from tests.delivery.waiting import SOON
 
 pytestmark = pytest.mark.integration
@@ -48,23 +56,21 @@ class Register:
         known = await self.writer.known(companies=[record.key])
         await self.writer.write(plan_companies([record], known, ApplyContext(MONDAY, NOON)))
 
-    def follower(self, index: SearchIndex, builders: Workers | None = None) -> Follower:
+    def follower(self, index: SearchIndex) -> Follower:
         return Follower(
             self.database,
             index,
             Country.DK,
             interval=0.05,
             random=Random(1),
-            builders=builders or Workers(1),
+            building=asyncio.Lock(),
         )
 
     @asynccontextmanager
-    async def followed(
-        self, builders: Workers | None = None
-    ) -> AsyncIterator[tuple[SearchIndex, Follower]]:
+    async def followed(self) -> AsyncIterator[tuple[SearchIndex, Follower]]:
         """By an index that can answer."""
         index = await asyncio.to_thread(SearchIndex.open, self.folder, Country.DK)
-        follower = self.follower(index, builders)
+        follower = self.follower(index)
         try:
             async with background(follower.run()):
                 await eventually(lambda: follower.can_answer)
@@ -85,7 +91,7 @@ async def eventually(condition: Callable[[], bool]) -> None:
 
 
 def finds(index: SearchIndex, name: str, vat: str = "12345674") -> bool:
-    hit = index.search_name(name)
+    hit = search_name(index, name)
     return hit is not None and hit.key == f"dk:{vat}"
 
 
@@ -97,21 +103,71 @@ async def test_an_index_is_built_from_the_stored_companies_of_its_country(
 
     async with register.followed() as (index, _):
         assert finds(index, "Prøvefabrikken")
-        assert index.search_name("Norsk Prøve") is None
+        assert search_name(index, "Norsk Prøve") is None
         assert index.size.companies == 1
 
 
-async def test_a_large_register_is_indexed_in_worker_processes(
-    register: Register, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("read_here, batches", [(0, 3), (4, 1), (5, 0)])
+async def test_a_large_register_is_indexed_in_processes_that_end_with_the_build(
+    register: Register, monkeypatch: pytest.MonkeyPatch, read_here: int, batches: int
 ) -> None:
-    monkeypatch.setattr("lookup.search.follower._READ", 2)
+    monkeypatch.setattr(follower, "_READ", 2)
+    monkeypatch.setattr(follower, "_READ_HERE", read_here)
+    run = mock.Mock(wraps=Workers.run)
+    monkeypatch.setattr(Workers, "run", partialmethod(run))
     for number in range(5):
         await register.store(vat=f"1000000{number}", name=f"Prøve {number} ApS")
 
-    async with workers(1) as builders, register.followed(builders) as (index, _):
+    async with register.followed() as (index, _):
         found = [finds(index, f"Prøve {number}", f"1000000{number}") for number in range(5)]
+        left = active_children()
 
     assert found == [True] * 5
+    assert (run.call_count, left) == (batches, [])
+
+
+async def test_a_build_that_fails_leaves_nothing_and_is_made_again(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await register.store()
+    outages: list[int] = []
+
+    def fails_once(stored: Any, country: Country) -> Any:
+        if not outages:
+            outages.append(1)
+            raise TimeoutError
+        return stored_batch(stored, country)
+
+    monkeypatch.setattr(follower, "stored_batch", fails_once)
+
+    async with register.followed() as (index, _):
+        assert finds(index, "Prøvefabrikken")
+
+    [folder] = [each for each in (register.folder / "dk").iterdir() if each.is_dir()]
+    # The first is that of an empty index, and the second of the build that failed.
+    assert (outages, folder.name) == ([1], "2")
+
+
+async def test_a_timeout_of_the_database_keeps_the_index(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take, timeouts = Follower._take_changes, list[int]()
+
+    async def times_out_once(follower: Follower, stream: AsyncChangeStream[Document]) -> None:
+        if not timeouts:
+            timeouts.append(1)
+            raise ExecutionTimeout("operation exceeded time limit", 50)
+        await take(follower, stream)
+
+    monkeypatch.setattr(Follower, "_take_changes", times_out_once)
+    await register.store()
+
+    async with register.followed() as (index, _):
+        await register.store(name="Omdøbt Virksomhed A/S", version=TUESDAY)
+        await eventually(lambda: finds(index, "Omdøbt Virksomhed"))
+
+    [folder] = [each for each in (register.folder / "dk").iterdir() if each.is_dir()]
+    assert (timeouts, folder.name) == ([1], "2")
 
 
 async def test_new_changed_and_removed_companies_are_seen_while_it_runs(register: Register) -> None:
@@ -121,10 +177,10 @@ async def test_new_changed_and_removed_companies_are_seen_while_it_runs(register
 
         await register.store(name="Omdøbt Virksomhed A/S", version=TUESDAY)
         await eventually(lambda: finds(index, "Omdøbt Virksomhed"))
-        held = index.search_name("Prøvefabrikken")
+        held = search_name(index, "Prøvefabrikken")
 
         await register.writer.remove(CompanyKey.parse("dk:12345674"), at=NOON, publish_events=False)
-        await eventually(lambda: index.search_name("Omdøbt Virksomhed") is None)
+        await eventually(lambda: search_name(index, "Omdøbt Virksomhed") is None)
 
     assert held is not None
     assert held.matched_name == "Prøvefabrikken ApS", "the name that it had here before"
@@ -171,7 +227,7 @@ async def test_an_index_follows_a_register_that_is_dropped_and_loaded_again(
         await register.store(vat="87654321", name="Efter Nulstilling ApS")
 
         await eventually(lambda: finds(index, "Efter Nulstilling", "87654321"))
-        await eventually(lambda: index.search_name("Prøvefabrikken") is None)
+        await eventually(lambda: search_name(index, "Prøvefabrikken") is None)
 
 
 class HeldIndex(SearchIndex):
@@ -181,11 +237,11 @@ class HeldIndex(SearchIndex):
         super().__init__(*given)  # type: ignore[arg-type]
         self.begun, self.may_go_on, self.ended = Event(), Event(), Event()
 
-    def rebuild_from(self, batches: Iterable[Batch], save_point: bytes) -> None:
+    def new(self) -> Generation:
         self.begun.set()
         self.may_go_on.wait(SOON)
         try:
-            super().rebuild_from(batches, save_point)
+            return super().new()
         finally:
             self.ended.set()
 

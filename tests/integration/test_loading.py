@@ -109,7 +109,7 @@ async def test_a_changed_document_with_an_unchanged_record_is_parsed_once(
 async def test_a_repeated_record_of_a_file_is_compared_with_its_first_version(
     store: Loader,
 ) -> None:
-    counts = (await store.load(a_company_record(), RENAMED, a_company_record())).counts()
+    counts = (await store.load(a_company_record(), RENAMED, a_company_record())).of_file()
 
     assert (counts["new"], counts["changed"], counts["stale"]) == (1, 1, 1)
     assert await store.revision() == 2
@@ -145,7 +145,7 @@ async def test_a_truncated_file_is_loaded_in_part_and_its_source_stays_loading(
     summary = await store.load_file(DK_COMPANIES, truncated(), file_version=MONDAY)
 
     assert summary.broken == BROKEN
-    assert (summary.counts()["new"], summary.counts()["refused"]) == (1, 1)
+    assert (summary.of_file()["new"], summary.of_file()["refused"]) == (1, 1)
     assert [refused.number for refused in store.refused] == [2]
     assert not await store.is_loaded()
 

@@ -68,25 +68,27 @@ PERSON = "Anna Testesen"
 
 
 async def test_commands_of_a_trace_have_spans_without_what_they_ask_for(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    mongo_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     exporter = InMemorySpanExporter()
     provider = otlp.provider_of("measured", exporter, share=1.0)
     monkeypatch.setattr(tracing, "tracer", otlp.OtlpTracer(provider))
-    people = client[NAME]["people"]
+    async with connected(mongo_url, name=NAME) as client:
+        people = client[NAME]["people"]
 
-    await people.find_one({"name": PERSON})
-    parent = TraceContext(f"00-{TRACE}-00f067aa0ba902b7-01")
-    with tracing.span("work", tracing.Kind.INTERNAL, parent, {}):
-        await people.insert_many([{"_id": number, "name": PERSON} for number in range(4)])
-        await people.find({"name": PERSON}, batch_size=3).to_list(None)
-        with pytest.raises(OperationFailure):
-            await people.update_one({"name": PERSON}, {"$nothing": PERSON})
-        with pytest.raises(OperationFailure):
-            await client.admin.command("nothing")
-    provider.force_flush()
+        await people.find_one({"name": PERSON})
+        parent = TraceContext(f"00-{TRACE}-00f067aa0ba902b7-01")
+        with tracing.span("work", tracing.Kind.INTERNAL, parent, {}):
+            await people.insert_many([{"_id": number, "name": PERSON} for number in range(4)])
+            await people.find({"name": PERSON}, batch_size=3).to_list(None)
+            with pytest.raises(OperationFailure):
+                await people.update_one({"name": PERSON}, {"$nothing": PERSON})
+            with pytest.raises(OperationFailure):
+                await client.admin.command("nothing")
+        provider.force_flush()
+        *spans, work = exporter.get_finished_spans()
+        await client.drop_database(NAME)
 
-    *spans, work = exporter.get_finished_spans()
     assert [span.name for span in spans] == [
         "insert people",
         "find people",
@@ -109,4 +111,3 @@ async def test_commands_of_a_trace_have_spans_without_what_they_ask_for(
         "db.collection.name": "people",
     }
     assert (spans[4].attributes or {})[tracing.ERROR] == "CommandNotFound"
-    await client.drop_database(NAME)

@@ -11,7 +11,7 @@ from common.contracts.webhooks import DisabledReason
 from common.mongo import Database
 from dispatcher.notices import NotifyOwners
 from tests.builders.webhooks import NOON, a_call, a_registered, secret_keys
-from webhook_store.notices import Notices
+from webhook_store.recording import Notices
 from webhook_store.sending import Webhooks
 from webhook_store.webhooks import Registrations
 

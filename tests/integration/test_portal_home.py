@@ -5,10 +5,9 @@ from typing import Final
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Locator, expect
+from playwright.async_api import Locator, expect
 
-from tests.browsing import chromium
-from tests.browsing.portal import PHONE, opened
+from tests.browsing.portal import PHONE
 from tests.browsing.portal import Portal as Window
 from tests.builders.answers import a_summary
 from tests.fakes.portal import KEY, ME, OTHER_KEY, Portal
@@ -19,29 +18,12 @@ pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
 SUGGESTION: Final = a_summary(vat="12345674", name="Prøve ApS", city=None, matched_name=None)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
-        yield browser
-
-
 @pytest_asyncio.fixture(loop_scope="module")
 async def portal() -> AsyncIterator[Portal]:
     async with a_portal() as portal:
         portal.api.give("/api/suggest", {"suggestions": [], "cursor": None})
         portal.api.fail("/api", 404, "company_not_found")
         yield portal
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def window(browser: Browser, portal: Portal) -> AsyncIterator[Window]:
-    """A signed-in window of the browser that these tests share, on the home page."""
-    window = await opened(browser, str(portal.client.make_url("/")).rstrip("/"))
-    await window.sign_in(KEY)
-    await window.heading("Find a company").wait_for()
-    yield window
-    await window.page.context.close()
-    assert window.errors == []
 
 
 async def search(window: Window, text: str) -> None:

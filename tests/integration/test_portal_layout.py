@@ -5,10 +5,9 @@ from typing import Any, Final
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, FilePayload, expect
+from playwright.async_api import FilePayload, expect
 
-from tests.browsing import chromium
-from tests.browsing.portal import PHONE, opened
+from tests.browsing.portal import PHONE
 from tests.browsing.portal import Portal as Window
 from tests.builders.answers import AT, a_found_company, a_page, a_webhook
 from tests.fakes.portal import KEY, ME, Portal
@@ -17,26 +16,10 @@ from tests.fakes.portal import portal as a_portal
 pytestmark = [pytest.mark.integration, pytest.mark.asyncio(loop_scope="module")]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
-        yield browser
-
-
 @pytest_asyncio.fixture(loop_scope="module")
 async def portal() -> AsyncIterator[Portal]:
     async with a_portal() as portal:
         yield portal
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def window(browser: Browser, portal: Portal) -> AsyncIterator[Window]:
-    """A signed-in window of the browser that these tests share."""
-    window = await opened(browser, str(portal.client.make_url("/")).rstrip("/"))
-    await window.sign_in(KEY)
-    await window.heading("Find a company").wait_for()
-    yield window
-    await window.page.context.close()
 
 
 #: A company whose name and industry take more than a line.

@@ -36,7 +36,7 @@ async def test_a_loaded_company_is_read_by_its_key(store: Loader) -> None:
 
     row = (await store.register.companies([KEY]))[KEY]
 
-    assert summary.counts()["new"] == 1
+    assert summary.of_file()["new"] == 1
     assert row.revision == 1
     assert b"Pr\xc3\xb8vefabrikken" in row.core
     assert b"Anna Testesen" in row.owners

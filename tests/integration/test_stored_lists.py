@@ -355,9 +355,10 @@ async def test_the_order_is_read_from_an_index_alone(store: Store) -> None:
     plan = await store.database.command(
         "explain",
         {
-            "aggregate": "production_units",
-            "pipeline": store.register.units.pipeline(KEY, None),
-            "cursor": {},
+            "find": "production_units",
+            "filter": {"company": KEY},
+            "projection": {"ended": 1, "started": 1, "place": 1},
+            "sort": {"ended": 1, "_id": 1},
         },
         verbosity="executionStats",
     )

@@ -2,13 +2,13 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import orjson
 import pytest
 
-from common.leases import StoredLeases
+from common.leases import LEASES, StoredLeases
 from ingest.following.passes import Outcome, follow
 from ingest.loading.load import Tally
 from ingest.loading.stores import Cursor
@@ -130,6 +130,20 @@ async def test_an_unavailable_register_is_reported_and_retried_later(world: Worl
     assert (away.outcome, away.wait) == (Outcome.REGISTER_UNAVAILABLE, timedelta(hours=1))
     assert back.outcome is Outcome.DONE
     assert len(await world.events()) == 1
+
+
+async def test_no_other_process_asks_a_register_before_the_wait_that_it_requested(
+    world: World,
+) -> None:
+    world.served.faults.plan("/enheter/lastned", TooManyRequests(retry_after=3600))
+    begun = datetime.now(UTC)
+
+    result = await table.passes(world.wiring, NO_ENTITIES).again(wait=timedelta(seconds=1))
+
+    assert result.wait == timedelta(hours=1)
+    lease = await world.database[LEASES].find_one({"holder": "test"})
+    assert lease is not None
+    assert lease["until"] > begun + timedelta(hours=1)
 
 
 async def test_a_followed_source_is_read_repeatedly_with_the_requested_waits(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from common.contracts.company import Country
-from common.contracts.registers import RegisterSource as ShownSource
-from common.contracts.registers import SourcesRequest
+from common.contracts.lookup import RegisterSource as ShownSource
+from common.contracts.lookup import SourcesRequest
 from common.leases import StoredLeases
 from common.mongo import Database, Reads
 from ingest.changes.states import Conflict
@@ -19,7 +19,7 @@ from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
 from ingest.registers.peppol.sync import PEPPOL
 from register_store.documents import BEGINNING
-from register_store.sources import StoredSources
+from register_store.reads import StoredSources
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
@@ -142,7 +142,7 @@ async def test_the_keys_of_a_source_are_those_of_its_records_that_are_not_newer(
 async def test_a_company_without_owners_has_no_key_among_the_roles(store: Loader) -> None:
     record = an_owners_record(an_owner())
     await store.load(record)
-    await store.load(OwnersRecord.of(record.key, (), version=TUESDAY))
+    await store.load(OwnersRecord(record.key, b"[]", b"[]", TUESDAY))
 
     assert await keys_of(store, NO_ROLES, until=TUESDAY.at) == set()
 

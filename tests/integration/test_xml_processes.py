@@ -14,6 +14,7 @@ from gateway.http.rendering import company_xml
 from gateway.http.xml_processes import INLINE, MAX_PENDING, XmlRenderer
 from gateway.problems import ServiceUnavailable
 from tests.builders.openapi import example
+from tests.delivery.waiting import eventually
 
 pytestmark = pytest.mark.integration
 
@@ -51,6 +52,18 @@ async def test_the_process_ends_with_the_renderer() -> None:
         await XmlRenderer(processes).company(LARGE)
 
     assert active_children() == []
+
+
+async def test_an_idle_process_ends_and_a_later_call_starts_another() -> None:
+    async def none_left() -> bool:
+        return not active_children()
+
+    async with workers(1, idle=0.0) as processes:
+        renderer = XmlRenderer(processes)
+        await renderer.company(LARGE)
+        await eventually(none_left, bool)
+
+        assert await renderer.company(LARGE) == company_xml(LARGE)
 
 
 async def test_a_killed_process_is_a_503_and_then_replaced(renderer: XmlRenderer) -> None:

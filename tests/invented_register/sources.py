@@ -21,7 +21,7 @@ def company_record(raw: Raw, _today: date) -> CompanyRecord:
         raise RecordRejected("number, name: one is missing")
     status = Status.ENDED if raw.get("dissolved") else Status.ACTIVE
     company = Company(country=Country.DK, vat=number, name=name, status=status)
-    return CompanyRecord.of(company, phones=(), units=(), owners=None, version=None)
+    return CompanyRecord.of(company)
 
 
 def key(raw: Raw) -> str | None:

@@ -42,6 +42,9 @@ class Clock:
     def advance(self, span: timedelta) -> None:
         self._now += span
 
+    def set(self, moment: datetime) -> None:
+        self._now = moment
+
 
 @dataclass
 class World:

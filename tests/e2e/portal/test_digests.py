@@ -14,7 +14,7 @@ from playwright.async_api import expect
 from common.mongo import connected, database
 from local_stack.system import Service
 from tests.browsing.portal import Portal
-from tests.delivery.waiting import eventually
+from tests.delivery.waiting import SOON, eventually
 from tests.e2e.conftest import Running
 from tests.e2e.register import Register, an_entity
 from tests.mail_server import (
@@ -55,7 +55,7 @@ class Post:
             smtp_ca_file=str(self.authority),
             mail_from="Registry <news@example.com>",
             public_url=system.base_url,
-            digest_interval="PT1S",
+            digest_interval="PT0.2S",
         )
         try:
             yield sender
@@ -158,40 +158,49 @@ async def test_changes_are_sent_from_confirmation_to_the_end(
     assert PASSWORD not in logs
 
 
-@pytest.mark.parametrize("accepted", [False, True], ids=["before", "after"])
-async def test_a_message_survives_a_process_that_is_killed(
-    portal: Portal, register: Register, post: Post, *, accepted: bool
+async def test_messages_survive_processes_that_are_killed_before_and_after_one_is_accepted(
+    portal: Portal, register: Register, post: Post
 ) -> None:
-    number = f"31098702{int(accepted)}"
+    number, server = "310987020", post.server
     # An address is asked to confirm once a day.
     await watched(portal, register, number, f"{number}@example.com")
-    with post.sender("digests-1"):
+    with post.sender("digests-1") as sender:
         await confirmed(portal, post)
-    killed = asyncio.Event()
-    with post.sender("digests-2") as sender:
-
-        async def kill() -> None:
-            sender.process.kill()
-            killed.set()
-
-        if accepted:
-            post.server.on_accepted = kill
-        else:
-            post.server.on_data = kill
+        server.on_data = kill = Kill(sender)
         await register.load("no-enheter", an_entity(number, "NYE POSTPRØVEN AS"))
-        await asyncio.wait_for(killed.wait(), 60)
-    post.server.on_accepted = post.server.on_data = None
-    before = len(post.server.accepted)
+        await kill.done()
+    server.on_data = None
+    before = list(server.accepted)
+    await post.claims_end()
+    with post.sender("digests-2") as sender:
+        await post.messages(1)
+        server.on_accepted = kill = Kill(sender)
+        await register.load("no-enheter", an_entity(number, "NYERE POSTPRØVEN AS"))
+        await kill.done()
+    server.on_accepted = None
     await post.claims_end()
     with post.sender("digests-3"):
-        await post.messages(1)
-        await register.load("no-enheter", an_entity(number, "NYERE POSTPRØVEN AS"))
-        await post.messages(2)
+        await register.load("no-enheter", an_entity(number, "NYESTE POSTPRØVEN AS"))
+        await post.messages(3)
 
-    messages = post.server.messages
-    assert before == int(accepted)
+    assert before == []
+    first, second, again, third = server.messages
     # A message that was accepted unknown to the process has the id of its repetition.
-    assert len(messages) == 2 + int(accepted)
-    assert len({message["Message-ID"] for message in messages}) == 2
-    assert "NYE POSTPRØVEN AS" in text_of(messages[0])
-    assert text_of(messages[0]) == text_of(messages[-2])
+    assert again["Message-ID"] == second["Message-ID"]
+    assert text_of(again) == text_of(second)
+    for message, name in ((first, "NYE"), (second, "NYERE"), (third, "NYESTE")):
+        assert f"→ {name} POSTPRØVEN AS" in text_of(message)
+
+
+class Kill:
+    """Kills a process when it is called."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._killed = service, asyncio.Event()
+
+    async def __call__(self) -> None:
+        self._service.process.kill()
+        self._killed.set()
+
+    async def done(self) -> None:
+        await asyncio.wait_for(self._killed.wait(), SOON)

@@ -163,6 +163,9 @@ def test_a_column_is_recognised_by_its_header() -> None:
         ("P-nummer;CVR-nr", "1012345670;12345674", {"number": "12345674"}),
         ("P-nummer;CVR-nr", "1012345670;", {"number": "1012345670"}),
         ("Telefon;Mobil", ";20304050", {"phone": "20304050"}),
+        ("CVR;Orgnr", "-;310345679", {"number": "310345679"}),
+        ("CVR;Orgnr", "-;ukendt", {"number": "-"}),
+        ("Telefon;Mobil", "N / A;20304050", {"phone": "20304050"}),
     ],
 )
 def test_columns_that_make_one_value_are_joined_and_the_best_of_others_counts(

@@ -83,6 +83,13 @@ def test_a_cell_of_several_lines_stays_one() -> None:
     assert [row.cells for row in sheet.rows] == [["dk", 'A\nB; "C"'], ["dk", "D"]]
 
 
+def test_a_quote_around_more_lines_than_excel_writes_is_one_without_end() -> None:
+    lines = "A\n" * 300
+
+    assert len(read_sheet(f'navn;land\n"{lines[:-94]}";dk\n'.encode()).rows) == 1
+    assert len(read_sheet(f'navn;land\n"{lines}";dk\n'.encode()).rows) == 301
+
+
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_a_cell_of_any_length_is_a_bad_row_at_most(quote: str) -> None:
     sheet = read_sheet(f"navn;land\n{quote}{'A' * 200_000};dk\nB;dk\n".encode())
@@ -136,7 +143,14 @@ def test_headers_are_known_in_three_languages(type_: str | None, headers: list[s
 
 @pytest.mark.parametrize(
     "text, country",
-    [("DK", "dk"), (" Danmark ", "dk"), ("Norway", "no"), ("NORGE", "no"), ("Sverige", None)],
+    [
+        ("DK", "dk"),
+        (" Danmark ", "dk"),
+        ("\u200bDK.", "dk"),
+        ("Norway", "no"),
+        ("NORGE", "no"),
+        ("Sverige", None),
+    ],
 )
 def test_countries_are_known_by_code_and_name(text: str, country: str | None) -> None:
     assert country_of(text) == country
@@ -196,6 +210,12 @@ def test_a_bad_row_has_its_reason(row: Row, reason: str) -> None:
 
     assert isinstance(refused, InvalidParameter)
     assert refused.detail == reason
+
+
+def test_a_country_may_be_written_as_a_text() -> None:
+    row = Row(["A", '="NO"', "Alfa", "1"])
+
+    assert plan_of(SHEET, country=None, by=None, include=[]).lookup(row) == Lookup("no", "1")
 
 
 def test_a_row_without_a_country_has_the_given_one() -> None:
@@ -307,6 +327,12 @@ def test_a_sheet_that_is_not_there_is_refused(data: bytes, name: str | None, rea
         read_sheet(data, sheet=name)
 
 
+def test_a_note_beside_the_table_of_a_workbook_moves_no_cell() -> None:
+    noted = a_workbook({"A": [["Navn", "By"], ["Prøven ApS", "Aarhus", "ring!"]]})
+
+    assert read_sheet(noted).rows == [Row(["Prøven ApS", "Aarhus"])]
+
+
 def test_a_cell_far_to_the_right_widens_no_row() -> None:
     far = [["Navn", *[""] * 5000, "x"], ["A"]]
 
@@ -321,3 +347,25 @@ def test_an_address_is_looked_up_with_its_house_number_and_town() -> None:
     assert plan.lookup(sheet.rows[0]) == Lookup(
         "dk", "Nørregade 12, 5000 Odense C", "address", ("alternatives",)
     )
+
+
+@pytest.mark.parametrize(
+    "row, term",
+    [
+        ("Oslogata 1;;Oslo", "Oslogata 1, Oslo"),
+        ("Oslo gate 1;0155;Oslo", "Oslo gate 1, 0155 Oslo"),
+        ("Nygade 1000;1000;", "Nygade 1000, 1000"),
+        ("Vej 1, 1000 København;1000;København", "Vej 1, 1000 København"),
+        ("Vej 1 B 1000 København K;1000;København", "Vej 1 B 1000 København K"),
+        ("Vej 1, DK-1000 København;1000;København", "Vej 1, DK-1000 København"),
+        ("Vej 1, Oslo;;Oslo", "Vej 1, Oslo"),
+        ("1000 København;1000;København", "1000 København"),
+    ],
+)
+def test_an_address_that_names_its_town_gets_it_no_second_time(row: str, term: str) -> None:
+    sheet = read_sheet(f"Adresse;Postnr;By\n{row}\n".encode())
+
+    found = plan_of(sheet, country="dk", by=None, include=[]).lookup(sheet.rows[0])
+
+    assert isinstance(found, Lookup)
+    assert found.term == term

@@ -18,6 +18,7 @@ from common.domain.numbers import (
     parse_registration_number,
     parse_unit_number,
     registered_phone,
+    registered_phones,
     registration_number_checks,
     searchable_phones,
 )
@@ -47,23 +48,6 @@ def test_only_ascii_digits_have_a_right_check_digit(text: str, country: Country)
     if registration_number_checks(text, country) or gln_checks(text):
         assert text.isascii()
         assert text.isdecimal()
-
-
-@pytest.mark.parametrize(
-    "text,country,number",
-    [
-        ("12 34 56 74", DK, "12345674"),
-        ("DK-12.34.56.74", DK, "12345674"),
-        ("no310345679", NO, "310345679"),
-        ("NO 310 345 679 MVA", NO, "310345679"),
-        ("310345679mva", NO, "310345679"),
-        ("310\u00a0345\u2013679", NO, "310345679"),
-    ],
-)
-def test_a_registration_number_may_carry_letters_of_its_country(
-    text: str, country: Country, number: str
-) -> None:
-    assert parse_registration_number(text, country) == number
 
 
 @pytest.mark.parametrize(
@@ -114,6 +98,27 @@ def test_a_registers_phone_number_is_reduced_to_digits(
     text: str, country: Country, phone: str
 ) -> None:
     assert registered_phone(text, country) == phone
+
+
+@pytest.mark.parametrize(
+    "text,phones",
+    [
+        ("22334455/22334456", ("22334455", "22334456")),
+        ("2233445522334456", ("22334455", "22334456")),
+        ("2233/4455, 2233 4456", ("22334455", "22334456")),
+        ("22334455;22334456", ("22334455", "22334456")),
+        ("4533369696/401122", ("33369696", "401122")),
+        ("33369696 lok. 12", ("33369696",)),
+        ("33369696 lok. 12, 40112233", ("33369696", "40112233")),
+        ("T: +45 33369696 M: +45 40112233", ("33369696", "40112233")),
+        ("Tlf. nr. +45 33369696 / 40112233", ("33369696", "40112233")),
+        ("-", ()),
+    ],
+)
+def test_a_registers_text_may_have_several_phone_numbers(
+    text: str, phones: tuple[str, ...]
+) -> None:
+    assert registered_phones(text, DK) == phones
 
 
 @given(digits(8), st.sampled_from(Country))

@@ -1,9 +1,10 @@
 """Messages of RPC and of deliveries, calls that wait to be sent, and errors of the libraries."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
-from typing import cast
+from random import Random
+from typing import Any, cast
 
 import ormsgpack
 import pytest
@@ -24,8 +25,10 @@ from common.contracts.topology import (
     delay_queue,
     encode_tasks,
 )
-from common.messaging.connection import BrokerUnavailable, broker_calls
-from common.messaging.consumer import InFlightHandlers
+from common.messaging import consumer
+from common.messaging.connection import BrokerUnavailable, SupervisedConnection, broker_calls
+from common.messaging.consumer import Consumer, Consumption
+from common.messaging.queues import Topology
 from common.messaging.rpc import (
     Call,
     PendingCalls,
@@ -38,6 +41,7 @@ from common.messaging.rpc import (
 )
 from dispatcher.queues import delivery_topology
 from tests.builders.deliveries import a_task
+from tests.delivery.waiting import SOON
 
 REQUEST = LookupRequest(
     country=Country.DK, questions=(Question(type=SearchType.VAT, term="12345674"),)
@@ -318,15 +322,59 @@ class FakeQueue:
         self.consumers -= 1
 
 
+class UnansweredMessage:
+    """A message whose acknowledgement is never written, as after the end of aiormq's writer."""
+
+    body = b"done"
+    headers: Mapping[str, Any] | None = None
+
+    async def ack(self) -> None:
+        await asyncio.Event().wait()
+
+
+async def test_an_acknowledgement_that_is_never_written_does_not_keep_a_consumer_from_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def handle(_body: bytes) -> None:
+        pass
+
+    connection = cast(SupervisedConnection, None)
+    ended = Consumer(
+        connection, "work", handle, topology=Topology(queues=()), prefetch=1, random=Random(1)
+    )
+    monkeypatch.setattr(consumer, "CONNECT_TIMEOUT", 0.01)
+    await ended._take(cast(AbstractIncomingMessage, UnansweredMessage()))
+
+    async with asyncio.timeout(SOON):
+        await ended.drain(grace=10 * SOON)
+
+
 async def test_a_connection_restored_during_drain_delivers_no_messages() -> None:
     async def work(_message: AbstractIncomingMessage) -> None:
         pass
 
-    handlers, first, again = InFlightHandlers(), FakeQueue(), FakeQueue()
-    await handlers.begin(cast(AbstractQueue, first), work)
-    await handlers.drain(1)
-    handlers.forget()
+    consumption, first, again = Consumption(), FakeQueue(), FakeQueue()
+    await consumption.begin(cast(AbstractQueue, first), work)
+    await consumption.stop()
+    consumption.forget()
 
-    await handlers.begin(cast(AbstractQueue, again), work)
+    await consumption.begin(cast(AbstractQueue, again), work)
 
     assert (first.consumers, again.consumers) == (0, 0)
+
+
+async def test_a_consumption_that_is_stopped_while_it_begins_ends() -> None:
+    async def work(_message: AbstractIncomingMessage) -> None:
+        pass
+
+    class SlowQueue(FakeQueue):
+        async def consume(self, *arguments: Any, **named: Any) -> str:
+            tag = await super().consume(*arguments, **named)
+            await consumption.stop()
+            return tag
+
+    consumption, queue = Consumption(), SlowQueue()
+
+    began = await consumption.begin(cast(AbstractQueue, queue), work)
+
+    assert (began, queue.consumers) == (False, 0)

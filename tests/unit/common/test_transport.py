@@ -13,15 +13,14 @@ from pamqp.body import ContentBody
 from pamqp.header import ContentHeader
 from yarl import URL
 
-from common.messaging.transport import (
+from common.messaging.rpc import (
     HEARTBEAT,
     Content,
     ContentProtocol,
-    ContentTransport,
     MessageReader,
-    Nodes,
     encode_message,
 )
+from common.messaging.transport import ContentTransport, Nodes
 
 TAKEN, OTHER = 2, 3
 FRAME_MAX = 4096

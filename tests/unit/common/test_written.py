@@ -16,6 +16,7 @@ from common.domain.numbers import (
     InvalidIdentifier,
     LostZero,
     OtherNumber,
+    parse_participant,
     parse_phone_number,
     parse_phone_numbers,
     parse_registration_number,
@@ -23,6 +24,8 @@ from common.domain.numbers import (
     read_company,
 )
 from common.domain.written import (
+    SHARED,
+    NumberType,
     is_personal_number,
     is_placeholder,
     plain,
@@ -31,6 +34,7 @@ from common.domain.written import (
     read_email,
     read_number,
     read_postal_code,
+    read_site,
 )
 
 DK, NO = Country.DK, Country.NO
@@ -42,6 +46,7 @@ DK, NO = Country.DK, Country.NO
         *("4,10000E+07", "4.1E7", "1.2345674E+08", "12345674.5", "1234567.8", "12345.678"),
         *("1 234 567.50", "1.234.567.50", "12345674 12345682", "12345674, 12345682"),
         *("26-11-2024", "2024-11-26", "26.11.2024", "26/11/2024", "12345674%", "12345674 kr."),
+        *("26–11–2024", "26\u201111\u20112024", "26. 11. 2024", "26 - 11 - 2024", "2024 - 11 - 26"),
         *("Prøven 12345674", "12345674 Prøven", "EAN 12345674", "P-nr 12345674", "tlf 12345674"),
         *(
             "CVR 12345674 MVA",
@@ -133,10 +138,22 @@ def test_the_zero_that_a_spreadsheet_dropped_is_proposed_where_the_check_digit_f
         ("33 36 96 96 / 40 11 22 33", ("33369696", "40112233")),
         ("33369696/40112233", ("33369696", "40112233")),
         ("33 36 96 96 40 11 22 33", ("33369696", "40112233")),
+        ("33369696&40112233", ("33369696", "40112233")),
+        ("33369696\n40112233", ("33369696", "40112233")),
         ("+45 33369696 +45 40112233", ("33369696", "40112233")),
+        ("+4533369696+4540112233", ("33369696", "40112233")),
+        ("(+45) 33369696 (+45) 40112233", ("33369696", "40112233")),
+        ("tlf: 33369696 mobil: 40112233", ("33369696", "40112233")),
+        ("Tel 33 36 96 96 Fax 40 11 22 33", ("33369696",)),
         ("Tlf. 33369696, fax 40112233", ("33369696",)),
         ("33369696 eller 33369696", ("33369696",)),
         ("33369696 lok. 12", ("33369696",)),
+        ("33369696 lokal12", ("33369696",)),
+        ("33369696 ext12", ("33369696",)),
+        ("33369696 x12", ("33369696",)),
+        ("T: +45 33369696 M: +45 40112233", ("33369696", "40112233")),
+        ("+45 33369696 Fax +45 40112233", ("33369696",)),
+        ("33369696; 40112233", ("33369696", "40112233")),
         ("tel:+45-3336-9696;ext=1", ("33369696",)),
         ("+47 22334455; 33369696", ("33369696",)),
     ],
@@ -162,7 +179,7 @@ def test_a_phone_number_of_the_other_country_is_said_to_be_one() -> None:
     [
         ("dk:12345674", None, "dk:12345674"),
         ("DK12345674", NO, "dk:12345674"),
-        ("NO 310 345 679 MVA", DK, "no:310345679"),
+        ("no 310 345 679 mva", DK, "no:310345679"),
         ("Danmark:CVR 12345674", NO, "dk:12345674"),
         ("CVR: 12345674", None, "dk:12345674"),
         ("12345674", None, "dk:12345674"),
@@ -186,6 +203,8 @@ def test_a_company_is_of_the_country_that_it_names(
         ("5501431.0", None, "first zero of 05501431"),
         ("", DK, "no single number"),
         ("31034567", None, "name its country"),
+        ("CVR-nr.: 1234567,8", None, "a number with decimals"),
+        ("Org.nr.: 26-11-2024", None, "this is a date"),
     ],
 )
 def test_a_company_that_cannot_be_read_is_of_no_country(
@@ -198,9 +217,21 @@ def test_a_company_that_cannot_be_read_is_of_no_country(
 def test_a_personal_number_is_told_from_those_of_companies_and_units() -> None:
     assert all(map(is_personal_number, ("010170-1234", "01017012345", "410170 12345")))
     assert not any(map(is_personal_number, ("1012345670", "0101701234", "320170-1234", "12345674")))
-    with pytest.raises(InvalidIdentifier, match="not looked up") as refusal:
-        parse_unit_number("010170-1234", DK)
-    assert "010170" not in str(refusal.value)
+    assert parse_unit_number("1012345678", DK) == "1012345678"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("010170-1234", "'010170-1234", '="010170-1234"', "010170\u20111234", "010170–1234"),
+        *("010170 - 1234", "DK 010170-1234", "P-nr 010170-1234", "010170-1234 (P-nr.)"),
+    ],
+)
+def test_a_personal_number_is_refused_however_it_is_written(text: str) -> None:
+    for parse in (lambda: parse_unit_number(text, DK), lambda: parse_participant(f"0096:{text}")):
+        with pytest.raises(InvalidIdentifier, match="not looked up") as refusal:
+            parse()
+        assert "010170" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -237,6 +268,7 @@ def test_a_postal_code_of_fewer_digits_has_lost_its_zeros_where_such_codes_exist
         ("Anna Prøve <anna@example.com>", "anna@example.com"),
         ("mailto:anna@example.com", "anna@example.com"),
         ("anna@example.com; bo@example.com", "anna@example.com"),
+        ("Anna <anna@example.com>; Bo <bo@example.com>", "anna@example.com"),
         ("anna@example.com.", "anna@example.com"),
         ("a b@example.com", None),
         ("ingen", None),
@@ -245,6 +277,35 @@ def test_a_postal_code_of_fewer_digits_has_lost_its_zeros_where_such_codes_exist
 )
 def test_an_email_address_is_read_from_its_usual_surroundings(text: str, email: str | None) -> None:
     assert read_email(text) == email
+
+
+def test_a_number_may_have_the_apostrophe_by_which_a_spreadsheet_keeps_it_as_text() -> None:
+    assert read_number("'012345674").digits == "012345674"
+
+
+def test_a_number_may_have_dashes_of_any_length() -> None:
+    assert read_number("12–34 — 56\u201074").digits == "12345674"
+
+
+@pytest.mark.parametrize(
+    "text, country",
+    [
+        *(("VAT ID No. 1", None), ("Tax ID no: 1", None), ("Company ID no. 1", None)),
+        *(("VAT ID No. DK1", DK), ("VAT No. 1", None), ("Org.nr. NO 1", NO), ("NO 1", NO)),
+    ],
+)
+def test_no_before_a_number_is_norway_unless_it_says_number(
+    text: str, country: Country | None
+) -> None:
+    assert read_number(text).country == country
+
+
+def test_many_words_before_a_number_are_read_in_linear_time() -> None:
+    assert read_number("m " * 128_000 + "1").type is NumberType.PHONE
+
+
+def test_the_domain_of_a_provider_is_no_companys() -> None:
+    assert {read_site(f"www.{domain}") for domain in SHARED} == {""}
 
 
 def test_a_name_has_the_characters_that_html_describes() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from common.contracts.failures import Unavailable
-from dispatcher.batcher import Batcher, running
+from common.runtime.tasks import Batcher, running
 
 
 class Doubling:

@@ -33,6 +33,7 @@ EMAIL, DOMAIN = SearchType.EMAIL, SearchType.DOMAIN
         (EMAIL, NO, " mailto:post@proeven.example ", "post@proeven.example"),
         (DOMAIN, DK, "https://www.Proeven.example:443/om-os?x=1", "proeven.example"),
         (DOMAIN, DK, "shop.proeven.co.uk", "proeven.co.uk"),
+        (DOMAIN, DK, "www.proeven.example:8080", "proeven.example"),
     ],
 )
 def test_a_term_is_normalised_to_the_registers_form(
@@ -101,8 +102,11 @@ def test_a_message_has_the_right_article(type_: SearchType, message: str) -> Non
         # A pasted identifier is recognised by its form.
         (DK, "DK12345674", ["vat:12345674"]),
         (DK, "dk 12 34 56 74", ["vat:12345674"]),
-        (NO, "NO 310 345 679 MVA", ["vat:310345679"]),
-        (NO, "310345679 mva", ["vat:310345679"]),
+        (NO, "NO 310 345 679 MVA", ["vat:310345679", "produ:310345679"]),
+        (NO, "310345679 mva", ["vat:310345679", "produ:310345679"]),
+        (NO, "Org.nr. 310345679", ["vat:310345679", "produ:310345679"]),
+        (DK, "VAT 12345674", ["vat:12345674"]),
+        (DK, "Org.nr. 1012345670", ["name:Org.nr. 1012345670"]),
         (DK, "+45 33 36 96 96", ["phone:33369696"]),
         (DK, "004533369696", ["phone:33369696"]),
         (NO, "(+47) 51 99 00 00", ["phone:51990000"]),

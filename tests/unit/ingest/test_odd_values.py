@@ -8,7 +8,7 @@ from structlog.testing import capture_logs
 
 from ingest.changes.states import Verdict
 from ingest.following.passes import PassTelemetry
-from ingest.loading.load import Summary, Tally
+from ingest.loading.load import Tally
 from ingest.loading.stores import Cursor, Position
 from tests.builders.companies import a_company, a_company_record
 
@@ -16,14 +16,13 @@ NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
 
 def test_a_pass_counts_the_odd_values_of_its_records_and_files_by_field_in_one_line() -> None:
-    tally, summary = Tally(), Summary()
+    tally = Tally()
     odd = [
         replace(a_company_record(a_company(vat=vat)), odd=paths)
         for vat, paths in (("12345674", ("navne", "capital")), ("87654321", ("capital",)))
     ]
     tally.judged(odd, [Verdict.NEW, Verdict.NEW])
-    summary.odd.noticed(odd[:1])
-    tally.loaded(summary)
+    tally.odd.noticed(odd[:1])
 
     with capture_logs() as lines:
         PassTelemetry("dk-odd", lambda: NOW).done(

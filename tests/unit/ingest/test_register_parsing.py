@@ -49,8 +49,8 @@ from tests.builders.registers import (
 PARSING = """
 import sys
 import ingest.records.source
-import ingest.registers.brreg.entities, ingest.registers.brreg.roles, ingest.registers.brreg.units
-import ingest.registers.cvr.companies, ingest.registers.cvr.companies
+import ingest.registers.brreg.entities, ingest.registers.brreg.roles
+import ingest.registers.cvr.companies
 import ingest.registers.peppol.business_cards
 sys.exit(not {"pymongo", "aiohttp", "structlog", "prometheus_client"}.isdisjoint(sys.modules))
 """

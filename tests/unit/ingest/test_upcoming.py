@@ -45,28 +45,14 @@ def named(raw: Raw, today: date) -> CompanyRecord:
     begun = [name for name, days in raw.items() if day(days) <= today]
     later = [day(days) for days in raw.values() if day(days) > today]
     record = a_company_record(a_company(name=begun[-1]))
-    return CompanyRecord.of(
-        company_in(record),
-        phones=(),
-        units=(),
-        owners=(),
-        version=record.version,
-        next_day=min(later, default=None),
-    )
+    return replace(record, next_day=min(later, default=None))
 
 
 def ending(raw: Raw, today: date) -> UnitRecord:
     """Reads a document of a unit that ends after a number of days."""
     has_ended = day(raw["days"]) <= today
     record = a_unit_record(a_unit(status=Status.ENDED if has_ended else Status.ACTIVE))
-    return UnitRecord.of(
-        unit_in(record),
-        record.key.country,
-        company="12345674",
-        phones=(),
-        version=record.version,
-        next_day=None if has_ended else day(raw["days"]),
-    )
+    return replace(record, next_day=None if has_ended else day(raw["days"]))
 
 
 def names(record: Any) -> list[tuple[date, str]]:

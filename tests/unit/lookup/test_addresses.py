@@ -31,11 +31,12 @@ def parsed_address(address: IndexedAddress, home: Country) -> ParsedAddress:
 
 def best_score(given: Sequence[str], query: str) -> str:
     line, _, register = given[0].partition(" [")
-    home = Country.NO if register else Country.DK
+    home, _, country = register.rstrip("]").partition(" ")
+    address = an_indexed_address(line)._replace(country=country)
     scores = (
         address_score(reading, parsed)
         for reading in read_address(query)
-        for parsed in parsed_addresses(an_indexed_address(line), home)
+        for parsed in parsed_addresses(address, Country(home or "dk"))
     )
     return f"{max(scores, default=0.0):.1f}"
 

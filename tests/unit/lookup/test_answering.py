@@ -12,7 +12,7 @@ from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
 from common.runtime.tasks import background
 from lookup.answers.lookups import MAX_SIZE, AnswerLookups
-from lookup.search.results import SearchHit
+from lookup.search.indexed_company import SearchHit
 from register_store.documents import CompanyRow, dump
 from tests.builders.companies import a_company, a_unit
 from tests.fakes.lookup import FakeRegister, FakeSearches, FakeUnits

@@ -8,7 +8,7 @@ import orjson
 from common.contracts.company import CompanyAnswer, CompanyKey, Country, Include
 from common.contracts.lookup import SearchType
 from lookup.answers.rendering import Candidate, Extras, answer
-from lookup.search.results import SearchHit
+from lookup.search.indexed_company import SearchHit
 from register_store.documents import CompanyRow, dump, dump_all
 from tests.builders.companies import a_company, a_held_role, an_owner
 

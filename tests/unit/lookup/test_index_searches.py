@@ -8,12 +8,24 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country, Status
 from lookup.search.index import SearchIndex
-from lookup.search.indexed_company import AddressType, IndexedAddress, IndexedCompany
-from lookup.search.results import SearchHit
-from tests.builders.indexed import an_indexed_address, an_indexed_company, filled, listed
+from lookup.search.index.addresses import search_addresses
+from lookup.search.index.candidates import search_contacts
+from lookup.search.index.names import many_share, search_names
+from lookup.search.index.schema import View
+from lookup.search.indexed_company import AddressType, IndexedAddress, IndexedCompany, SearchHit
+from tests.builders.indexed import (
+    an_indexed_address,
+    an_indexed_company,
+    filled,
+    listed,
+    rebuild,
+    search_address,
+    search_name,
+)
 from tests.tables import check
 
 Search = Callable[[str, int], list[SearchHit]]
+IndexSearch = Callable[[View, str, int], list[SearchHit]]
 
 
 def number(hit: SearchHit) -> str:
@@ -33,13 +45,13 @@ def answer(search: Search, query: str) -> str:
 @pytest.mark.parametrize(
     "table,search",
     [
-        ("index_names.txt", SearchIndex.search_names),
-        ("index_addresses.txt", SearchIndex.search_addresses),
-        ("index_contacts.txt", SearchIndex.search_contacts),
+        ("index_names.txt", search_names),
+        ("index_addresses.txt", search_addresses),
+        ("index_contacts.txt", search_contacts),
     ],
 )
 def test_the_companies_of_the_tables_are_found(
-    index: SearchIndex, table: str, search: Callable[[SearchIndex, str, int], list[SearchHit]]
+    index: SearchIndex, table: str, search: IndexSearch
 ) -> None:
     built: list[Sequence[str]] = []
 
@@ -47,14 +59,15 @@ def test_the_companies_of_the_tables_are_found(
         if built != [given]:
             built[:] = [given]
             listed(index, given)
-        shared = index.many_share(query) and search == SearchIndex.search_names
-        return answer(lambda *asked: search(index, *asked), query) + " shared" * shared
+        view = index.view()
+        shared = many_share(view, query) and search == search_names
+        return answer(lambda *asked: search(view, *asked), query) + " shared" * shared
 
     check(Path(__file__).with_name(table), found)
 
 
 def found(index: SearchIndex, name: str) -> CompanyKey | None:
-    hit = index.search_name(name)
+    hit = search_name(index, name)
     return hit.key if hit else None
 
 
@@ -66,9 +79,12 @@ def at(*lines: str, number: int, employees: int = 0) -> IndexedCompany:
 
 
 def counted(
-    index: SearchIndex, query: str, search: str = "search_names", limit: int = 1
+    index: SearchIndex,
+    query: str,
+    search: IndexSearch = search_names,
+    limit: int = 1,
 ) -> tuple[str, int]:
-    first = getattr(index, search)(query, limit)[0]
+    first = search(index.view(), query, limit)[0]
     return first.key, first.others
 
 
@@ -99,7 +115,8 @@ def test_names_as_people_write_them_find_their_companies_among_similar_ones(
 ) -> None:
     names = [*WRITTEN, *(f"{family} {trade} ApS" for family in FAMILIES for trade in TRADES)]
     town = an_indexed_address("Prøvevej 1, 5000 Odense C")
-    index.rebuild(
+    rebuild(
+        index,
         (
             an_indexed_company(name, number=number, addresses=(town,), employees=number)
             for number, name in enumerate(names)
@@ -112,15 +129,15 @@ def test_names_as_people_write_them_find_their_companies_among_similar_ones(
     expected = {asked: name for name, written in WRITTEN.items() for asked in written}
     assert answers == {asked: f"dk:{names.index(name)}" for asked, name in expected.items()}
     # Two companies begin with this one: one of them is found, and both are listed.
-    assert {hit.key for hit in index.search_names("Nuvo", 6)} == {"dk:6", "dk:7"}
+    assert {hit.key for hit in search_names(index.view(), "Nuvo", 6)} == {"dk:6", "dk:7"}
 
 
 def test_an_empty_index_and_empty_queries_find_nothing(index: SearchIndex) -> None:
-    assert index.search_name("Nordlys") is None
-    assert index.search_address("Storgade 5") is None
+    assert search_name(index, "Nordlys") is None
+    assert search_address(index, "Storgade 5") is None
     filled(index, at("Storgade 5, 5000 Odense C", number=1))
-    assert index.search_name("") is index.search_address("") is None
-    assert not index.many_share("")
+    assert search_name(index, "") is search_address(index, "") is None
+    assert not many_share(index.view(), "")
 
 
 def test_a_name_of_the_maximum_length_is_found(index: SearchIndex) -> None:
@@ -193,7 +210,7 @@ def test_the_companies_with_the_same_name_are_counted_however_many_there_are(
 
     assert [counted(index, name)[1] for name in asked] == [namesakes - 1] * len(asked)
     # Alternatives begin with them.
-    scores = [hit.score for hit in index.search_names("Bjarne Medier", 6)]
+    scores = [hit.score for hit in search_names(index.view(), "Bjarne Medier", 6)]
     assert scores[: min(namesakes, 6)] == [100.0] * min(namesakes, 6)
     assert counted(index, "Bjarne Medier", limit=6) == (same[-1].key, namesakes - 1)
 
@@ -226,9 +243,9 @@ def test_an_address_of_thousands_of_companies_finds_the_best_ranked_and_the_requ
         "Storgade 5, 5000 Odense C": plain.key,
         "Storgaden 5, 3. 17, 5000 Odnse C": door.key,
     }
-    assert {one: counted(index, one, "search_addresses")[0] for one in queries} == queries
-    assert counted(index, "Storgade 5, 2., 5000 Odense C", "search_addresses")[1] == 222
-    assert counted(index, "Storgade 5, 5000 Odense C", "search_addresses")[1] == 0
+    assert {one: counted(index, one, search_addresses)[0] for one in queries} == queries
+    assert counted(index, "Storgade 5, 2., 5000 Odense C", search_addresses)[1] == 222
+    assert counted(index, "Storgade 5, 5000 Odense C", search_addresses)[1] == 0
 
 
 def test_an_address_abroad_is_found_by_its_text(index: SearchIndex) -> None:
@@ -236,8 +253,8 @@ def test_an_address_abroad_is_found_by_its_text(index: SearchIndex) -> None:
     scottish = IndexedAddress(AddressType.BUSINESS, line, None, None, "Leith", None, "GB")
     filled(index, an_indexed_company(number=3, addresses=(scottish,)))
 
-    assert index.search_address("Harbour House, Unit 7, Quay Road, Leith, Scotland")
-    assert index.search_address("Harbour House, Dundee") is None
+    assert search_address(index, "Harbour House, Unit 7, Quay Road, Leith, Scotland")
+    assert search_address(index, "Harbour House, Dundee") is None
 
 
 def test_a_company_without_a_street_is_found_by_name_alone(index: SearchIndex) -> None:
@@ -245,13 +262,13 @@ def test_a_company_without_a_street_is_found_by_name_alone(index: SearchIndex) -
     filled(index, an_indexed_company("Nordlys", number=1, addresses=(nowhere,)))
 
     assert index.size.addresses == 0
-    assert index.search_name("Nordlys")
+    assert search_name(index, "Nordlys")
 
 
 def test_the_companies_with_the_same_contact_are_counted(index: SearchIndex) -> None:
     lines = [*["Alfa | site: alfa.example"] * 8, "Beta | email: a@b.example"]
     listed(index, lines)
 
-    others = [counted(index, one, "search_contacts")[1] for one in ("alfa.example", "a@b.example")]
+    others = [counted(index, one, search_contacts)[1] for one in ("alfa.example", "a@b.example")]
 
     assert others == [7, 0]

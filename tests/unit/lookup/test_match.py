@@ -10,7 +10,7 @@ from gateway.lookups.match import decided
 from lookup.answers.searches import AnswerMatches
 from lookup.search.index import SearchIndex
 from lookup.search.indexed_company import indexed_core
-from lookup.search.match.record import read_record
+from lookup.search.match import read_record
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow, dump
 from tests.builders.companies import a_company

@@ -13,7 +13,7 @@ from common.contracts.company import Country
 from lookup.search.folding import MAX_FOLDED, fold_text
 from lookup.search.index import SearchIndex
 from lookup.search.scheduling import Budget
-from tests.builders.indexed import an_indexed_company, filled
+from tests.builders.indexed import an_indexed_company, filled, search_address, search_name
 from tests.unit.lookup.conftest import searching
 
 #: Asks an index every text in each way, in a process of its own, and prints the megabytes it took.
@@ -23,7 +23,7 @@ from pathlib import Path
 from random import Random
 from common.contracts.company import Country
 from lookup.search.index import SearchIndex
-from tests.builders.indexed import an_indexed_company
+from tests.builders.indexed import an_indexed_company, search_address, search_name
 
 def letters(first, last, count):
     return "".join(chr(chance.randint(first, last)) for _ in range(count))
@@ -43,12 +43,12 @@ texts += [words(*script) for script in scripts.values()]
 index = SearchIndex.open(Path(sys.argv[1]), Country.DK)
 index.apply([an_indexed_company("Nordlys ApS"), an_indexed_company(texts[4], number=2)])
 index.commit(b"here")
-index.search_name("nordlys")
+search_name(index, "nordlys")
 before = peak()
 for text in texts:
-    for ask in (index.search_name, index.search_address, lambda text: index.suggest(text, 10)):
+    for ask in (search_name, search_address, lambda index, text: index.suggest(text, 10)):
         try:
-            ask(text)
+            ask(index, text)
         except TimeoutError:
             pass
 print(peak() - before)
@@ -82,8 +82,8 @@ def test_a_query_that_unfolds_is_cut_before_it_is_read(index: SearchIndex, text:
 
     sys.setprofile(count)
     try:
-        index.search_address(text)
-        index.search_name(text)
+        search_address(index, text)
+        search_name(index, text)
     finally:
         sys.setprofile(None)
 
@@ -113,9 +113,9 @@ def test_a_search_ends_with_its_budget(index: SearchIndex, budget: Budget) -> No
     filled(index, an_indexed_company("Nordlys ApS"))
 
     with pytest.raises(TimeoutError):
-        index.search_name("nordlys", budget)
+        search_name(index, "nordlys", budget)
     with pytest.raises(TimeoutError):
-        index.search_address("Nordvej 1, 1000", budget)
+        search_address(index, "Nordvej 1, 1000", budget)
     with pytest.raises(TimeoutError):
         index.suggest("nord", 10, budget)
 
@@ -127,7 +127,7 @@ class SlowIndex:
         self.searching, self.ended = threading.Event(), threading.Event()
         self._pause = threading.Event()
 
-    def search_names(self, _: str, __: int, budget: Budget, **___: object) -> list[Any]:
+    def view(self, budget: Budget) -> Any:
         self.searching.set()
         try:
             while True:
@@ -136,7 +136,8 @@ class SlowIndex:
         finally:
             self.ended.set()
 
-    suggest = search_names
+    def suggest(self, _: str, __: int, budget: Budget, **___: object) -> Any:
+        return self.view(budget)
 
 
 @pytest.mark.parametrize("what", ["name", "suggest"])

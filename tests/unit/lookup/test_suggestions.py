@@ -14,8 +14,8 @@ from common.contracts.company import Country, Status
 from common.contracts.lookup import SUGGEST_CURSOR
 from lookup.search.index import SearchIndex
 from lookup.search.index.prefixes import writings
-from lookup.search.results import SearchHit
-from tests.builders.indexed import an_indexed_company, filled, listed
+from lookup.search.indexed_company import SearchHit
+from tests.builders.indexed import an_indexed_company, filled, listed, search_name
 from tests.tables import check
 
 
@@ -65,7 +65,7 @@ def test_the_first_suggestion_is_what_a_search_for_the_name_answers(index: Searc
     typed = ["Nordlys", "Nordlys Fiskeri", "Nordlys ApS", "Nordlsy Fiskeri", "Fiskeri", "Nordly"]
 
     assert [index.suggest(text, 10).hits[0] for text in typed] == [
-        index.search_name(text) for text in typed
+        search_name(index, text) for text in typed
     ]
 
 

@@ -13,7 +13,7 @@ HEADER = ["Kundenr", "Firmanavn", "Navn", "Postnr.", "Land"]
 
 def a_table(*rows: list[str], header: list[str] = HEADER) -> Table:
     numbered = enumerate(rows, start=6)
-    return Table(header, [json.dumps([number, *row]).encode() for number, row in numbered])
+    return Table(header, [json.dumps([number, 0, *row]).encode() for number, row in numbered])
 
 
 def a_candidate(vat: str = "12345674", score: float = 0.9) -> MatchCandidate:

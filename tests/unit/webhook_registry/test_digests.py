@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from common.contracts.digests import Period
+from common.contracts.watchlists import Period
 from webhook_registry.digest_sender import Schedule, retry_delay
 from webhook_registry.mailer import FailureReason, Step, reason_of
 from webhook_registry.settings import DigestSettings

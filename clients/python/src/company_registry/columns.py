@@ -15,10 +15,14 @@ FIELDS: Final = (
 #: A record needs one of them.
 SEARCHED: Final = ("name", "number", "address", "phone", "email", "website")
 
-#: The columns of this field are joined; of another the first with a text counts.
+#: The columns of this field are joined; of another the first that says something counts.
 _JOINED: Final = "address"
 #: Fields of which a row may have a text in one column or another.
 _ALTERNATIVES: Final = ("number", "phone")
+#: Texts that say only that nothing is known, the usual ones, without blanks and points.
+_PLACEHOLDERS: Final = (
+    "n/a", "na", "nan", "null", "none", "#n/a", "ukendt", "ukjent", "unknown", "ingen", "mangler",
+)  # fmt: skip
 #: Characters of a field that the API accepts.
 _MAX_FIELD: Final = 300
 
@@ -59,7 +63,14 @@ class Columns:
 def text_in(row: Sequence[str], field: str, places: Sequence[int]) -> str:
     """Returns the text of a field in a row."""
     texts = [text for place in places if (text := term_of(row[place]))]
-    return " ".join(texts) if field == _JOINED else next(iter(texts), "")
+    if field == _JOINED:
+        return " ".join(texts)
+    return next(filter(_says_something, texts), texts[0] if texts else "")
+
+
+def _says_something(text: str) -> bool:
+    bare = "".join(text.casefold().split()).replace(".", "")
+    return any(map(str.isalnum, bare)) and bare not in _PLACEHOLDERS
 
 
 def recognised(header: Sequence[str], country: str = "") -> Columns:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
+from company_registry.errors import InvalidParameter
 from company_registry.headers import kind_of, meaning_of, type_of
 from company_registry.workbooks import is_workbook, read_workbook, refuse_others
 
@@ -56,6 +57,9 @@ _USUAL: Final = ("UTF-8", "UTF-16", "Windows-1252", "")
 
 _NO_TEXT: Final = "is not a text in UTF-8, UTF-16, UTF-32, Windows-1252 or Mac Roman"
 
+#: Lines that are read for one record: Excel allows 254 in a cell. Without a bound, each of many
+#: stray quotes is looked for an end to the end of the file.
+_MAX_LINES: Final = 300
 #: Rows in which a header is looked for.
 _ABOVE: Final = 30
 
@@ -76,7 +80,7 @@ class Row:
 
     #: As many as the header has.
     cells: list[str]
-    #: True if the row had more cells than the header.
+    #: True if a row of a text file had more cells than the header: which moved is not known.
     is_longer: bool = False
     #: As a spreadsheet shows it.
     number: int = field(default=0, compare=False)
@@ -122,9 +126,20 @@ class Sheet:
         return ", ".join(filter(None, (f"{place}{more}", text)))
 
 
+def invalid_row(detail: str) -> InvalidParameter:
+    """Returns the error of a row that is not sent."""
+    problem = {"code": InvalidParameter.code, "status": 400, "detail": detail}
+    return InvalidParameter(400, problem, retry_after=None)
+
+
+#: The error of a row that is longer than the header: its cells may be those of other columns.
+LONGER: Final = invalid_row("the row has more cells than the header")
+
+
 def country_of(text: str) -> str | None:
     """Returns `dk` or `no` for a code or a name in any of the languages."""
-    return COUNTRIES.get(text.strip().lower())
+    letters = "".join(filter(str.isprintable, text))
+    return COUNTRIES.get(letters.strip().lower().rstrip("."))
 
 
 def term_of(cell: str) -> str:
@@ -165,6 +180,8 @@ def read_sheet(data: bytes, *, sheet: str | None = None, header_row: int | None 
         grid = read_workbook(data, sheet)
         rows = [(at, cells) for at, cells in enumerate(grid.rows, start=1) if any(cells)]
         found = _with_header(rows, header_row)
+        # A cell of a workbook has its column: a note beside the table moves no other cell.
+        found = replace(found, rows=[replace(row, is_longer=False) for row in found.rows])
         return replace(found, name=grid.name, names=grid.names)
     refuse_others(data)
     if sheet is not None:
@@ -295,7 +312,7 @@ def _records(lines: Sequence[str], delimiter: str) -> Iterator[tuple[int, list[s
 def _record(lines: Sequence[str], first: int, delimiter: str) -> tuple[list[str], int]:
     # With malformed quotes it ends with its line: an unclosed quote would swallow the rows up to
     # the next one.
-    rest = (lines[at] for at in range(first, len(lines)))
+    rest = (lines[at] for at in range(first, min(first + _MAX_LINES, len(lines))))
     reader = csv.reader(rest, delimiter=delimiter, strict=True)
     try:
         return next(reader), reader.line_num

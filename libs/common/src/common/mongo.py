@@ -31,6 +31,7 @@ from pymongo.monitoring import (
 
 from common.contracts.failures import Unavailable
 from common.mongo_spans import CommandSpans
+from common.runtime import tracing
 from common.runtime.tasks import CannotContinue, background, hedged, wait_for
 
 Client = AsyncMongoClient[dict[str, Any]]
@@ -40,10 +41,6 @@ Database = AsyncDatabase[dict[str, Any]]
 #: and each operation end before that.
 SELECTION_TIMEOUT = timedelta(seconds=1)
 OPERATION_TIMEOUT = timedelta(milliseconds=1200)
-#: For a command of an operator: an election takes seconds, and is perhaps why the command is typed.
-COMMAND_TIMEOUT = timedelta(seconds=30)
-#: Seconds without a primary after which a command says that it waits.
-_SAY_AFTER = 2.0
 #: The driver's heartbeats share this timeout, and it drops every connection when one is late: they
 #: run in this event loop, and a busy loop must not look like a dead server. An operation with a
 #: timeout waits no longer than that for a connection.
@@ -76,6 +73,9 @@ _NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 #: AuthenticationFailed and Unauthorized: they also occur while a password or a role is being
 #: changed.
 _NOT_ALLOWED = frozenset({18, 13})
+_REJECTED = "the database rejects this service's credentials"
+#: Seconds for a check, which has more time than its operation: the driver may exceed its timeout.
+_PING_TIMEOUT = 1.3
 
 log = structlog.get_logger()
 
@@ -120,7 +120,7 @@ async def connected(
 
     After `primary_timeout` without a primary that a new client finds, the body is cancelled.
     """
-    async with _client(url, name=name, operation_timeout=operation_timeout) as client:
+    async with open_client(url, name=name, operation_timeout=operation_timeout) as client:
         if primary_timeout is None:
             yield client
         else:
@@ -129,36 +129,20 @@ async def connected(
 
 
 @asynccontextmanager
-async def connected_for_command(
-    url: str, *, name: str, is_long: bool = False
-) -> AsyncIterator[Client]:
-    """A client for an operator's command, which waits up to 30 s for a primary and says so.
-
-    A command that `is_long`, such as of indexes, may take as long as it needs. Raises `Unavailable`
-    where there is no primary in time.
-    """
-    operation_timeout = None if is_long else COMMAND_TIMEOUT
-    async with _client(
-        url, name=name, operation_timeout=operation_timeout, selection_timeout=COMMAND_TIMEOUT
-    ) as client:
-        said = f"waiting up to {COMMAND_TIMEOUT.total_seconds():.0f} s for a primary of MongoDB\n"
-        saying = asyncio.get_running_loop().call_later(_SAY_AFTER, sys.stderr.write, said)
-        try:
-            with translated_errors():
-                await client.admin.command("ping")
-        finally:
-            saying.cancel()
-        yield client
-
-
-@asynccontextmanager
-async def _client(
+async def open_client(
     url: str,
     *,
     name: str,
     operation_timeout: timedelta | None,
     selection_timeout: timedelta | None = None,
 ) -> AsyncIterator[Client]:
+    """A client during the body, which waits `selection_timeout` for a primary."""
+    listeners: list[CommandListener | ConnectionPoolListener] = [
+        PoolMetrics(name),
+        CommandMetrics(name),
+    ]
+    if tracing.tracer is not None:
+        listeners.append(CommandSpans(tracing.tracer))
     client: Client = AsyncMongoClient(
         url,
         appname=name,
@@ -168,7 +152,7 @@ async def _client(
         timeoutMS=None if operation_timeout is None else operation_timeout // _MILLISECOND,
         w="majority",
         retryWrites=True,
-        event_listeners=[PoolMetrics(name), CommandMetrics(name), CommandSpans()],
+        event_listeners=listeners,
     )
     try:
         yield client
@@ -193,7 +177,7 @@ async def _end_when_replaced(client: Client, url: str, timeout: timedelta) -> No
         if await _finds_primary(client):
             found = clock()
         elif clock() - found >= timeout.total_seconds():
-            async with _client(url, name="primary", operation_timeout=OPERATION_TIMEOUT) as new:
+            async with open_client(url, name="primary", operation_timeout=OPERATION_TIMEOUT) as new:
                 is_there = await _finds_primary(new)
             # Checked again: the primary may have just returned, as after a partition or a
             # suspension.
@@ -224,8 +208,8 @@ def translated_errors() -> Iterator[None]:
     except pymongo.errors.PyMongoError as error:
         if error.timeout:
             raise Unavailable("the database did not answer in time") from error
-        if isinstance(error, pymongo.errors.OperationFailure) and error.code in _NOT_ALLOWED:
-            raise Unavailable("the database rejects this service's credentials") from error
+        if _is_rejection(error):
+            raise Unavailable(_REJECTED) from error
         if isinstance(error, pymongo.errors.ConfigurationError) and "Sessions" in str(error):
             # A member that answers before its state in the replica set is known.
             raise Unavailable("a member of the database is starting") from error
@@ -238,10 +222,22 @@ def ping(client: Client) -> Callable[[], Awaitable[str | None]]:
     """Returns a health check, which raises `Unavailable`."""
 
     async def check() -> None:
-        with translated_errors():
-            await client.admin.command("ping")
+        try:
+            with translated_errors():
+                async with asyncio.timeout(_PING_TIMEOUT):
+                    await client.admin.command("ping")
+        except (Unavailable, TimeoutError):
+            # After a rejection the driver looks for a server, and finds none before the next one.
+            for server in client.topology_description.server_descriptions().values():
+                if _is_rejection(server.error):
+                    raise Unavailable(_REJECTED) from server.error
+            raise
 
     return check
+
+
+def _is_rejection(error: Exception | None) -> bool:
+    return isinstance(error, pymongo.errors.OperationFailure) and error.code in _NOT_ALLOWED
 
 
 def _lacks_majority(error: pymongo.errors.PyMongoError) -> bool:

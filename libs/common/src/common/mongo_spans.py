@@ -18,20 +18,21 @@ _UNKNOWN: Final = "_OTHER"
 
 
 class CommandSpans(CommandListener):
-    """One span for each command that is sent for a trace; without a tracer, none.
+    """One span for each command that is sent for a trace.
 
     Their attributes are names alone: no filter and no document, which have personal data. Work that
     is of no trace, such as a change stream or a batch of requests, has none either.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tracer: tracing.Tracer) -> None:
+        self._tracer = tracer
         #: By the driver's id of the command, until its end.
         self._begun: dict[int, tracing.Span] = {}
 
     def started(self, event: CommandStartedEvent) -> None:
         """Begins the span of a command."""
         trace = tracing.CURRENT.get()
-        if tracing.tracer is None or trace is None:
+        if trace is None:
             return
         command, collection = event.command_name, _collection(event)
         attributes = {
@@ -42,7 +43,7 @@ class CommandSpans(CommandListener):
         if collection is not None:
             attributes["db.collection.name"] = collection
         name = command if collection is None else f"{command} {collection}"
-        self._begun[event.request_id] = tracing.tracer.begin(
+        self._begun[event.request_id] = self._tracer.begin(
             name, tracing.Kind.CLIENT, trace, attributes
         )
 

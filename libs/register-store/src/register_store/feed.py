@@ -76,7 +76,9 @@ class EventLog:
         )
         try:
             with translated_errors():
-                await self._batches.insert_one(_document(batch))
+                fields = asdict(batch)
+                document = {"_id": fields.pop("number"), **fields, "complete": False}
+                await self._batches.insert_one(document)
         except pymongo.errors.DuplicateKeyError as error:
             raise Superseded("another process publishes the outbox") from error
         return batch
@@ -93,11 +95,6 @@ class EventLog:
         """Deletes batches whose events have expired, but never the newest."""
         with translated_errors():
             await self._batches.delete_many({"_id": {"$lt": newest.number}, "at": {"$lt": before}})
-
-
-def _document(batch: Batch) -> dict[str, Any]:
-    fields = asdict(batch)
-    return {"_id": fields.pop("number"), **fields, "complete": False}
 
 
 def _batch(document: Mapping[str, Any]) -> Batch:
@@ -249,7 +246,10 @@ class StoredFeed:
     async def _page(
         self, request: FeedRequest, after: int, newest: int, session: AsyncClientSession
     ) -> FeedPage:
-        until = _until(request, after, newest)
+        until = newest if request.until is None else min(newest, request.until)
+        if request.until is None and not request.filter.companies:
+            # The page of few companies has an index of their own.
+            until = min(newest, after + MAX_POSITIONS)
         cursor = self._events.find(
             _query(request, after, until),
             _EVENT,
@@ -282,13 +282,6 @@ class StoredFeed:
             position=max(after, until),
             has_more=until < newest,
         )
-
-
-def _until(request: FeedRequest, after: int, newest: int) -> int:
-    """The position up to which a page is read; that of few companies has an index of their own."""
-    if request.until is not None:
-        return min(newest, request.until)
-    return newest if request.filter.companies else min(newest, after + MAX_POSITIONS)
 
 
 def _hint(request: FeedRequest) -> str | None:

@@ -8,7 +8,7 @@ from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import CollectionInvalid
 
 from common.mongo import Database, translated_errors
-from common.mongo_indexes import create_indexes, drop_indexes
+from common.mongo_commands import create_indexes, drop_indexes
 from register_store.documents import (
     COMPANIES,
     EVENT_BATCHES,

@@ -96,50 +96,36 @@ class StoredUnits:
         """Returns the order of the units of a company, which is given as it is stored."""
         home = place_of(orjson.loads(core)["address"])
         found, listing = await asyncio.gather(
-            self._first(company), self._companies.find_one({"_id": company}, {"units": 1})
+            self._in_order(company, first=MAX_LISTED + 1),
+            self._companies.find_one({"_id": company}, {"units": 1}),
         )
-        is_whole = len(found) <= MAX_LISTED
-        groups = (
-            _groups(found, home)
-            if is_whole
-            else await self._units.aggregate(self.pipeline(company, home))
-        )
-        (active, best), (ended, best_ended) = (
-            next(((one["keys"], one["best"]) for one in groups if one["_id"] is state), ([], None))
-            for state in (False, True)
-        )
+        units = found if len(found) <= MAX_LISTED else await self._in_order(company)
+
+        def rank(unit: Document) -> tuple[bool, str, str]:
+            is_away = unit.get("place") != (home or "")
+            return is_away, unit.get("started") or _NEVER, unit["_id"]
+
+        # A unit that an earlier release stored counts as active until `indexes` completes it.
+        closed = [unit for unit in units if unit.get("ended") is True]
+        alive = [unit for unit in units if unit.get("ended") is not True]
+        best = min(alive or closed, key=rank, default=None)
+        active, ended = ([unit["_id"] for unit in some] for some in (alive, closed))
         listed = set(listing["units"] if listing else ()).difference(active, ended)
-        best = best or best_ended
-        main = UnitKey.parse(best["key"]) if best else None
+        main = UnitKey.parse(best["_id"]) if best else None
         unloaded = sorted(await self._unloaded(listed))
         cores = {UnitKey.parse(unit["_id"]): unit["core"] for unit in found}
         return UnitOrder(main, active, ended, unloaded, cores)
 
-    async def _first(self, company: CompanyKey) -> list[Document]:
-        """Returns the first units of a company and one more; nearly all have fewer."""
+    async def _in_order(self, company: CompanyKey, first: int = 0) -> list[Document]:
+        """Returns the first units of a company with their JSON, or all from the index alone."""
+        fields = {"ended": 1, "started": 1, "place": 1}
         return await self._units.find(
             {"company": company},
-            {"core": 1, "ended": 1, "started": 1, "place": 1},
+            {**fields, "core": 1} if first else fields,
             sort=[("ended", 1), ("_id", 1)],
-            limit=MAX_LISTED + 1,
-            batch_size=MAX_LISTED + 2,
+            limit=first,
+            batch_size=first + 1 if first else 0,
         )
-
-    @staticmethod
-    def pipeline(company: CompanyKey, home: str | None) -> list[dict[str, Any]]:
-        """Returns the pipeline of active and ended units, with sorted keys and the main unit."""
-        rank = {
-            "away": {"$ne": ["$place", home or ""]},
-            "started": {"$ifNull": ["$started", _NEVER]},
-            "key": "$_id",
-        }
-        # A unit that an earlier release stored counts as active until `indexes` completes it.
-        is_ended = {"$eq": ["$ended", True]}
-        return [
-            {"$match": {"company": company}},
-            {"$sort": {"ended": 1, "_id": 1}},
-            {"$group": {"_id": is_ended, "keys": {"$push": "$_id"}, "best": {"$min": rank}}},
-        ]
 
     async def protected(self, company: CompanyKey, value: bool) -> Collection[str]:  # noqa: FBT001 (the value of a filter)
         """Returns the units whose protection against advertising is known to be this."""
@@ -170,22 +156,6 @@ class StoredUnits:
         )
         known = {document["_id"] for documents in found for document in documents}
         return [key for key in keys if key not in known]
-
-
-def _groups(units: Sequence[Document], home: str | None) -> list[Document]:
-    """Returns the groups that `pipeline` would, from units in their order."""
-
-    def rank(unit: Document) -> tuple[bool, str, str]:
-        is_away = unit.get("place") != (home or "")
-        return is_away, unit.get("started") or _NEVER, unit["_id"]
-
-    groups = []
-    for state in (False, True):
-        some = [unit for unit in units if (unit.get("ended") is True) is state]
-        if some:
-            best = {"key": min(some, key=rank)["_id"]}
-            groups.append({"_id": state, "keys": [unit["_id"] for unit in some], "best": best})
-    return groups
 
 
 def order_fields(core: bytes) -> dict[str, object]:
@@ -260,7 +230,11 @@ class StoredEntries:
                 ]
         shown = found[:limit]
         following = shown[-1][0] if len(found) > limit else None
-        return EntryPage([entry for _, entry in shown], await self._count(holders), following)
+        counted = await self._participants.aggregate(
+            [{"$match": {"holder": {"$in": holders}}}, {"$count": "total"}]
+        )
+        total = sum(one["total"] for one in counted)
+        return EntryPage([entry for _, entry in shown], total, following)
 
     async def _few(
         self, company: CompanyKey, holders: Sequence[str], limit: int
@@ -282,7 +256,8 @@ class StoredEntries:
     ) -> list[tuple[str, bytes]]:
         """Returns the first identifiers of some holders after one, with their entries."""
         first: list[tuple[str, bytes]] = []
-        for some in _parts(holders if limit else ()):
+        for start in range(0, len(holders) if limit else 0, _MERGED):
+            some = list(holders[start : start + _MERGED])
             found = await self._participants.find(
                 {"holder": {"$in": some}, "_id": {"$gt": last}},
                 {"entry": 1},
@@ -292,18 +267,6 @@ class StoredEntries:
             )
             first = nsmallest(limit, (*first, *((one["_id"], one["entry"]) for one in found)))
         return first
-
-    async def _count(self, holders: Sequence[str]) -> int:
-        counted = await self._participants.aggregate(
-            [{"$match": {"holder": {"$in": holders}}}, {"$count": "total"}]
-        )
-        return sum(one["total"] for one in counted)
-
-
-def _parts(holders: Sequence[str]) -> Iterator[list[str]]:
-    rest = iter(holders)
-    while part := list(islice(rest, _MERGED)):
-        yield part
 
 
 class StoredEinvoicing:

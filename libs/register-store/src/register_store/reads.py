@@ -1,16 +1,22 @@
-"""Reads of companies: by number, phone, unit and identifier, and in the order of the numbers."""
+"""Reads of companies by number, phone, unit and identifier or in order, and of their sources."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pymongo.read_concern import ReadConcern
 
 from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.lookup import RegisterSource, SourcesReply, SourcesRequest
 from common.domain.countries import day_of
 from common.mongo import Database, Reads, translated_errors
 from register_store.documents import (
+    BEGINNING,
     COMPANIES,
+    CURSORS,
+    LOADS,
     PARTICIPANTS,
     ROW_FIELDS,
     TOMBSTONES,
@@ -81,7 +87,11 @@ class StoredRegister:
         stored = await self._units.find({"_id": {"$in": list(units)}}, {"company": 1})
         companies = {unit["_id"]: unit["company"] for unit in stored}
         # Danish companies list their units, which may not be stored themselves.
-        missing = await self._not_removed(unit for unit in units if unit not in companies)
+        missing = [unit for unit in units if unit not in companies]
+        if missing:
+            # No register has withdrawn them; companies may still list those.
+            stones = await self._tombstones.find({"_id": {"$in": missing}}, {"_id": 1})
+            missing = list(set(missing).difference(stone["_id"] for stone in stones))
         listing = (
             await self._companies.find({"units": {"$in": missing}}, {"units": 1}) if missing else []
         )
@@ -92,15 +102,6 @@ class StoredRegister:
             for unit, company in companies.items()
             if company is not None
         }
-
-    async def _not_removed(self, units: Iterable[UnitKey]) -> list[UnitKey]:
-        """Returns the units that no register has withdrawn; companies may still list those."""
-        keys = list(units)
-        if not keys:
-            return []
-        found = await self._tombstones.find({"_id": {"$in": keys}}, {"_id": 1})
-        removed = {stone["_id"] for stone in found}
-        return [key for key in keys if key not in removed]
 
     async def holders(self, identifiers: Collection[str]) -> Mapping[str, CompanyKey | UnitKey]:
         """Returns the holders of registered e-invoicing identifiers that have one."""
@@ -169,3 +170,27 @@ class StoredCopies:
             ) as cursor:
                 while documents := await cursor.to_list(_BATCH):
                     yield [(CompanyKey.parse(each["_id"]), row_of(each)) for each in documents]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSources:
+    """The sources, as ingest has loaded and read them. Every method may raise `Unavailable`."""
+
+    reads: Reads
+
+    async def __call__(self, requests: Sequence[SourcesRequest]) -> list[SourcesReply]:
+        """Returns how fresh each source is, by name, with one read for all requests."""
+        cursors = await self.reads[CURSORS].find({}, {"until": 1})
+        loads = await self.reads[LOADS].find({"state": "loaded"}, {"finished_at": 1})
+        until: dict[str, datetime] = {each["_id"]: each["until"] for each in cursors}
+        loaded: dict[str, datetime] = {each["_id"]: each["finished_at"] for each in loads}
+        sources = tuple(
+            RegisterSource(
+                source=name,
+                # A first load that goes on has read nothing up to a time.
+                current_until=None if until.get(name) == BEGINNING else until.get(name),
+                loaded_at=loaded.get(name),
+            )
+            for name in sorted({*until, *loaded})
+        )
+        return [SourcesReply(sources=sources)] * len(requests)

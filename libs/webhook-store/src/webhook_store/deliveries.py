@@ -310,12 +310,29 @@ class Deliveries:
         with translated_errors():
             return await self._rows.count_documents(wanted, limit=limit)
 
-    async def oldest_due(self, *, at: datetime, retries: int) -> datetime | None:
-        """Returns when the longest waiting due delivery with these retries became due."""
-        wanted = {"state": WAITING, "retries": retries, "due_at": {"$lte": at}}
+    async def oldest_due(
+        self, *, at: datetime, until: datetime, retries: int, limit: int
+    ) -> datetime | None:
+        """Returns when the longest waiting due delivery with these retries became due.
+
+        Rows that wake after `until` are not due. Of more than `limit` due ones those that wake
+        first are considered.
+        """
+        wanted = {
+            "state": WAITING,
+            "retries": retries,
+            "wake_at": {"$lte": until},
+            "due_at": {"$lte": at},
+        }
+        stages: list[Document] = [
+            {"$match": wanted},
+            {"$sort": {"wake_at": ASCENDING}},
+            {"$limit": limit},
+            {"$group": {"_id": None, "due_at": {"$min": "$due_at"}}},
+        ]
         with translated_errors():
-            row = await self._rows.find_one(wanted, {"due_at": 1}, sort=[("wake_at", ASCENDING)])
-        return None if row is None else row["due_at"]
+            found = await (await self._rows.aggregate(stages)).to_list(1)
+        return found[0]["due_at"] if found else None
 
     async def purge(self, event_ids: Collection[str], *, at: datetime) -> None:
         """Cancels the waiting deliveries of a removed company's events for good."""

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from common.contracts.digests import Digest, DigestEnd, DigestId, DigestState, Period
+from common.contracts.watchlists import Digest, DigestEnd, DigestId, DigestState, Period
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database, translated_errors
 from webhook_store.collections import ASKED_ADDRESSES, DIGESTS, Document

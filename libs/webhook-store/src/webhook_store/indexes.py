@@ -5,7 +5,7 @@ from pymongo import ASCENDING, DESCENDING, IndexModel
 from common.contracts.events import RECEIPTS
 from common.contracts.webhooks import AttemptStatus, WebhookStatus
 from common.mongo import Database
-from common.mongo_indexes import create_indexes, drop_indexes
+from common.mongo_commands import create_indexes, drop_indexes
 from webhook_store.collections import (
     ASKED_ADDRESSES,
     ATTEMPTS,

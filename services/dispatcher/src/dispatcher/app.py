@@ -15,9 +15,8 @@ from common.messaging.rpc_client import RpcClient
 from common.mongo import DatabaseClock, connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.processes import raise_file_limit
-from common.runtime.tasks import background, repeat
+from common.runtime.tasks import background, repeat, running
 from dispatcher.attempts import Attempt, Attempts
-from dispatcher.batcher import running
 from dispatcher.fan_out import FanOut, FirstAttempts, NewAttempts
 from dispatcher.http_sender import SenderLimits, http_sender
 from dispatcher.notices import NotifyOwners, RpcOwnerEvents
@@ -99,6 +98,11 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         recoveries=Recoveries(webhooks_db),
         depths=broker.depths,
         delays=settings.webhook_retry_delays,
+        latest=max(
+            settings.webhook_requeue_cooldown,
+            settings.webhook_requeue_grace,
+            settings.webhook_lease,
+        ),
         now=now,
     )
     notify = repeat(

@@ -402,9 +402,11 @@ class Attempts:
         # Buffered deliveries are in the store as well. Nothing is claimed before it has a slot:
         # otherwise its lease could expire while it waits.
         backlog.more = False
-        due = await self._store.due(backlog.limit_key.webhook_id, limit=MAX_BUFFERED)
+        # Before the read, which may not see what is buffered meanwhile; a delivery that it returns
+        # as well is claimed once.
         backlog.first_attempts.clear()
         backlog.retries.clear()
+        due = await self._store.due(backlog.limit_key.webhook_id, limit=MAX_BUFFERED)
         for task in due:
             backlog.buffer(task)
         backlog.rest = len(due) == MAX_BUFFERED

@@ -11,7 +11,7 @@ from common.contracts.topology import OWNER_EVENTS_QUEUE
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_servers import Route
-from webhook_store.notices import Notices, OwnerNotice
+from webhook_store.recording import Notices, OwnerNotice
 
 #: Webhooks per batch.
 BATCH = 100

@@ -25,7 +25,7 @@ from common.messaging.connection import SupervisedConnection
 from common.messaging.consumer import Consumer, Handler
 from common.messaging.publisher import Publisher, Unroutable
 from common.messaging.queues import Queue, QueueDepths, Topology
-from dispatcher.batcher import Batcher
+from common.runtime.tasks import Batcher
 
 #: Maximum number of concurrent calls that are published as one batch.
 _MAX_BATCH_SIZE = 64

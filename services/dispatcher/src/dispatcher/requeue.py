@@ -85,8 +85,8 @@ class OverdueRequeuer:
 
 #: Seconds between two surveys.
 _SURVEY_SECONDS = 15.0
-#: Maximum deliveries counted per delay.
-_MAX_COUNTED = 100_000
+#: Maximum deliveries counted per delay, and due ones read for the age of the oldest.
+_MAX_COUNTED, _MAX_READ = 100_000, 10_000
 
 #: Seconds between two probes of an unavailable database.
 _PROBE_SECONDS = 0.5
@@ -153,6 +153,8 @@ class Survey:
     recoveries: Recoveries
     depths: QueueDepths
     delays: Sequence[timedelta]
+    #: A due row wakes at most this much later: its claim, or the pause after its requeue, ends.
+    latest: timedelta
     now: Callable[[], datetime]
 
     async def run(self) -> None:
@@ -167,9 +169,10 @@ class Survey:
         for retries, delay in enumerate((timedelta(0), *self.delays)):
             count = await self.store.deliveries.waiting(retries=retries, limit=_MAX_COUNTED)
             WAITING.labels(f"{delay.total_seconds():g}s").set(count)
-            oldest = min(
-                oldest, await self.store.deliveries.oldest_due(at=now, retries=retries) or now
+            due = await self.store.deliveries.oldest_due(
+                at=now, until=now + self.latest, retries=retries, limit=_MAX_READ
             )
+            oldest = min(oldest, due or now)
         OLDEST_DUE.set((now - oldest).total_seconds())
         for status, webhooks in (await self.store.webhooks.count_by_status()).items():
             WEBHOOKS.labels(status).set(webhooks)

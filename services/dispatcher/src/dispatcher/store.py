@@ -19,12 +19,10 @@ from common.contracts.topology import DeliveryTask
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
 from common.runtime import tracing
-from common.runtime.tasks import delays
-from dispatcher.batcher import Batcher
+from common.runtime.tasks import Batcher, delays
 from webhook_store.deliveries import ClaimedDelivery, Deliveries, DeliveryTimes, NewDelivery
 from webhook_store.events import EventBody, Events, Receipts, StoredEvent
-from webhook_store.notices import Notices
-from webhook_store.recording import AttemptResult, Recorder, Result, WriteEffect
+from webhook_store.recording import AttemptResult, Notices, Recorder, Result, WriteEffect
 from webhook_store.secrets import SecretKeys
 from webhook_store.sending import Sendable, Webhooks
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from common.contracts.events import rfc3339
 from common.contracts.failures import Unavailable
 from common.domain.sentences import counted
-from common.mongo import connected_for_command, database, translated_errors
-from common.mongo_indexes import IndexConflict, create_indexes
+from common.mongo import database, translated_errors
+from common.mongo_commands import IndexConflict, connected_for_command, create_indexes
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from gateway.access.keys import (

@@ -10,10 +10,9 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY, CollectorRegistry
 
-from common.contracts.digests import CONFIRM_PATH, UNSUBSCRIBE_PATH
 from common.contracts.find import CodeList
 from common.contracts.lookup import TYPED_SEARCHES, SearchType
-from common.contracts.watchlists import ATOM_PATH
+from common.contracts.watchlists import ATOM_PATH, CONFIRM_PATH, UNSUBSCRIBE_PATH
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.keys import ApiKeys, Rate, Scope, utc_now
 from gateway.access.quotas import RateLimiter, SharedQuotas
@@ -29,8 +28,7 @@ from gateway.events.feed_api import (
     stream_handler,
 )
 from gateway.events.notices import FeedNotices
-from gateway.exports.exporting import ExportCompanies, Exports, Lease
-from gateway.exports.handlers import EXPORT_PATH, export_handler
+from gateway.exports import EXPORT_PATH, ExportCompanies, Exports, Lease, export_handler
 from gateway.http.documentation import (
     GUIDE_PATH,
     INDEX_PATH,
@@ -59,7 +57,15 @@ from gateway.http.responses import (
 )
 from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.batch import BATCH_PATH, LookUpAll, batch_handler
-from gateway.lookups.codes import CODES_PATH, Finds, StoredCodes, codes_handler
+from gateway.lookups.codes import (
+    CODES_PATH,
+    REGISTERS_PATH,
+    Finds,
+    Sources,
+    StoredCodes,
+    codes_handler,
+    registers_handler,
+)
 from gateway.lookups.find import FIND_PATH, find_handler
 from gateway.lookups.lists import (
     GROUP_PATH,
@@ -73,7 +79,6 @@ from gateway.lookups.lists import (
 )
 from gateway.lookups.lookup import COMPANY_PATH, SEARCH_PARAMETERS, Lookups, lookup_handler
 from gateway.lookups.match import MATCH_PATH, MatchAll, Matches, match_handler
-from gateway.lookups.registers import REGISTERS_PATH, Sources, registers_handler
 from gateway.lookups.watched import FindWatched
 from gateway.reconcile.service import (
     ENTITIES_PATH,

@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from common.contracts.company import Country
 from common.contracts.contract import Contract
-from common.contracts.digests import LinkReply, LinkRequest
 from common.contracts.events import EventReply, EventRequest, FeedPage, FeedRequest
 from common.contracts.find import ExportPage, ExportRequest, FindReply, FindRequest
 from common.contracts.lookup import (
@@ -14,11 +13,12 @@ from common.contracts.lookup import (
     LookupRequest,
     PartReply,
     PartRequest,
+    SourcesReply,
+    SourcesRequest,
     SuggestReply,
     SuggestRequest,
 )
 from common.contracts.match import MatchReply, MatchRequest
-from common.contracts.registers import SourcesReply, SourcesRequest
 from common.contracts.topology import (
     DIGEST_LINKS_QUEUE,
     EVENT_QUEUE,
@@ -35,7 +35,7 @@ from common.contracts.topology import (
     suggest_queue,
     units_queue,
 )
-from common.contracts.watchlists import WatchedReply, WatchedRequest
+from common.contracts.watchlists import LinkReply, LinkRequest, WatchedReply, WatchedRequest
 from common.contracts.webhook_api import (
     LONG_OPERATIONS,
     WATCHLIST_OPERATIONS,

@@ -26,7 +26,7 @@ from common.runtime.tasks import background, delays
 from ingest.following.dependencies import SyncDependencies
 from ingest.following.passes import follow
 from ingest.following.register_client import Proxies, RetryPolicy, sessions
-from ingest.loading.read import reading_processes
+from ingest.loading.load import reading_processes
 from ingest.loading.stores import Clock, Stores, utc_now
 from ingest.publishing.outbox import StoredOutbox, StoreOwnerEvents, report
 from ingest.publishing.publisher import (

@@ -14,8 +14,8 @@ from common.contracts.failures import Unavailable
 from common.domain.limited import hash_of_name
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
 from common.domain.sentences import counted
-from common.mongo import Database, connected_for_command, database, translated_errors
-from common.mongo_indexes import IndexConflict
+from common.mongo import Database, database, translated_errors
+from common.mongo_commands import IndexConflict, connected_for_command
 from common.runtime import logs
 from common.runtime.service import chosen_command, exporting_spans, run
 from common.runtime.settings import load

@@ -14,8 +14,15 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from common.mongo import Database
-from ingest.loading.load import LoadFile, NotWhole, Summary, WrongSource, apply_due
-from ingest.loading.read import ReadDocuments, reading_processes
+from ingest.loading.load import (
+    LoadFile,
+    NotWhole,
+    ReadDocuments,
+    Tally,
+    WrongSource,
+    apply_due,
+    reading_processes,
+)
 from ingest.loading.stores import FileOrigin, Stores
 from ingest.records.records import Rejected, SourceVersion, to_milliseconds
 from ingest.records.source import documents, likely_source
@@ -146,7 +153,7 @@ async def _load(stores: Stores, read: ReadDocuments, file: File, chosen: argpars
         except NotWhole as fault:
             say(f"{name}: not loaded: {fault}; --force loads it anyway")
             return BROKEN
-        summary = await load_file(
+        tally = await load_file(
             source,
             documents(file.path, source, on_bytes=bar.update),
             file_version=SourceVersion(file.modified),
@@ -154,10 +161,10 @@ async def _load(stores: Stores, read: ReadDocuments, file: File, chosen: argpars
             force=chosen.force,
         )
         await apply_due(source, stores, publish_events=chosen.publish_events)
-    report.end(summary)
-    if summary.broken is not None:
+    report.end(tally)
+    if tally.broken is not None:
         return BROKEN
-    return REFUSED if summary.refused else SOUND
+    return REFUSED if tally.results["refused"] else SOUND
 
 
 class _Report:
@@ -177,25 +184,25 @@ class _Report:
 
     def stale(self, key: str) -> None:
         self._stale += 1
-        self._name_one(self._stale, f"{key}: stale, a newer version is stored")
+        self._name_one(self._stale, f"{key}: stale, the stored version is not older")
 
     def _name_one(self, count: int, what: str) -> None:
         if self._limit is None or count <= self._limit:
             self._bar.write(f"{self._name}: {what}", file=sys.stderr)
 
-    def end(self, summary: Summary) -> None:
-        counts = ", ".join(f"{count:,} {word}" for word, count in summary.counts().items())
+    def end(self, tally: Tally) -> None:
+        counts = ", ".join(f"{count:,} {word}" for word, count in tally.of_file().items())
         say(f"{self._name}: {counts}")
-        for reason, count in summary.elsewhere.most_common():
+        for reason, count in tally.elsewhere.most_common():
             say(f"  not stored, {count:,}: {reason}")
-        for path, count_and_example in summary.odd.most_common().items():
+        for path, count_and_example in tally.odd.most_common().items():
             say(f"  odd, left out or unknown: {path}: {count_and_example}")
         for reason, count in self._reasons.most_common():
             say(f"  refused, {count:,}: {reason}")
-        if self._limit is not None and max(self._stale, summary.refused) > self._limit:
+        if self._limit is not None and max(self._stale, tally.results["refused"]) > self._limit:
             say(f"  only the first {self._limit} of each are listed; --verbose lists all")
-        if summary.broken is not None:
-            say(f"  TRUNCATED: {summary.broken}")
+        if tally.broken is not None:
+            say(f"  TRUNCATED: {tally.broken}")
 
 
 def say(sentence: str) -> None:

@@ -12,9 +12,8 @@ from common.contracts.company import Country
 from common.contracts.events import EventRequest, FeedPage, FeedRequest
 from common.contracts.failures import Failure
 from common.contracts.find import ExportRequest, FindRequest
-from common.contracts.lookup import LookupRequest, PartRequest, SuggestRequest
+from common.contracts.lookup import LookupRequest, PartRequest, SourcesRequest, SuggestRequest
 from common.contracts.match import MatchRequest
-from common.contracts.registers import SourcesRequest
 from common.contracts.topology import (
     EVENT_QUEUE,
     FEED_QUEUE,
@@ -30,7 +29,6 @@ from common.contracts.topology import (
 )
 from common.contracts.watchlists import KnownRequest
 from common.messaging.connection import (
-    SupervisedConnection,
     health_of,
     supervised_apart,
 )
@@ -45,14 +43,13 @@ from lookup.answers.parts import AnswerPages
 from lookup.answers.searches import (
     AnswerFinds,
     AnswerMatches,
-    AnswerNumberChecks,
     AnswerSuggestions,
+    check_numbers,
 )
 from lookup.search.searcher import IndexSearches, followed_indexes
 from lookup.settings import Settings
 from register_store.feed import StoredFeed
-from register_store.reads import StoredCopies, StoredRegister
-from register_store.sources import StoredSources
+from register_store.reads import StoredCopies, StoredRegister, StoredSources
 
 #: Maximum concurrent batches of requests that are served in turns by client, which wait for them.
 IN_TURNS = 256
@@ -91,16 +88,17 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         servers = _country_servers(country, serving, searching, lookups)
         await _serve(settings, stack, *servers)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
-    await _serve(settings, stack, *_event_servers(connections, feed))
+    reading = partial(RpcServer[Any], connections, report=partial(_report, "feed.done"))
+    events = reading(EVENT_QUEUE, EventRequest, feed.events)
     fresh = RpcServer(
         connections,
         SOURCES_QUEUE,
         SourcesRequest,
         StoredSources(Reads(register)),
         together=True,
-        report=_report_sources,
+        report=partial(_report, "sources.done"),
     )
-    await _serve(settings, stack, fresh)
+    await _serve(settings, stack, reading(FEED_QUEUE, FeedRequest, feed.pages), events, fresh)
     whole = StoredRegister(Reads(register, from_secondaries=False))
     exports = AnswerExports(StoredCopies(register), feed, indexes, whole)
     for country in settings.countries:
@@ -132,18 +130,9 @@ def _country_servers(
         searching(search_queue(country), LookupRequest, lookups),
         searching(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
         serving(units_queue(country), PartRequest, AnswerPages(stored), concurrency=IN_TURNS),
-        serving(known_queue(country), KnownRequest, AnswerNumberChecks(stored)),
+        serving(known_queue(country), KnownRequest, partial(check_numbers, stored)),
         searching(find_queue(country), FindRequest, AnswerFinds(indexes, stored)),
         searching(match_queue(country), MatchRequest, AnswerMatches(indexes, stored)),
-    )
-
-
-def _event_servers(
-    connections: Sequence[SupervisedConnection], feed: StoredFeed
-) -> tuple[RpcServer[Any], ...]:
-    return (
-        RpcServer(connections, FEED_QUEUE, FeedRequest, feed.pages, report=_report_reads),
-        RpcServer(connections, EVENT_QUEUE, EventRequest, feed.events, report=_report_reads),
     )
 
 
@@ -180,28 +169,15 @@ async def _serve(
         await stack.enter_async_context(server.serving(drain_timeout=drain_timeout))
 
 
-def _report_reads(
-    asked: Sequence[RpcRequest[FeedRequest] | RpcRequest[EventRequest]],
-    results: Sequence[Result],
-    seconds: float,
+def _report(
+    event: str, asked: Sequence[RpcRequest[Any]], results: Sequence[Result], seconds: float
 ) -> None:
     for item, result in zip(asked, results, strict=True):
+        of_feed = {"events": len(result.events) if isinstance(result, FeedPage) else None}
         log.info(
-            "feed.done",
+            event,
             **item.ids,
             result=result.code if isinstance(result, Failure) else "ok",
-            events=len(result.events) if isinstance(result, FeedPage) else None,
-            duration_ms=round(seconds * 1000, 2),
-        )
-
-
-def _report_sources(
-    asked: Sequence[RpcRequest[SourcesRequest]], results: Sequence[Result], seconds: float
-) -> None:
-    for item, result in zip(asked, results, strict=True):
-        log.info(
-            "sources.done",
-            **item.ids,
-            result=result.code if isinstance(result, Failure) else "ok",
+            **(of_feed if event == "feed.done" else {}),
             duration_ms=round(seconds * 1000, 2),
         )

@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 from common.contracts.company import Country
-from common.contracts.digests import LinkRequest
 from common.contracts.topology import (
     DIGEST_LINKS_QUEUE,
     FEED_QUEUE,
@@ -18,7 +17,7 @@ from common.contracts.topology import (
     WEBHOOKS_QUEUE,
     known_queue,
 )
-from common.contracts.watchlists import WatchedRequest
+from common.contracts.watchlists import LinkRequest, WatchedRequest
 from common.contracts.webhook_api import WebhookRequest
 from common.messaging.connection import health_of, supervised, supervised_apart
 from common.messaging.publisher import Publisher

@@ -14,8 +14,8 @@ from common.contracts.webhooks import Webhook
 from common.domain.limited import hash_of_name
 from common.domain.numbers import InvalidIdentifier, parse_registration_number
 from common.domain.sentences import counted
-from common.mongo import Database, DatabaseClock, connected_for_command, database, translated_errors
-from common.mongo_indexes import IndexConflict
+from common.mongo import Database, DatabaseClock, database, translated_errors
+from common.mongo_commands import IndexConflict, connected_for_command
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from webhook_registry.app import build, build_digests

@@ -15,8 +15,8 @@ from hashlib import sha256
 from html import escape
 from typing import Any, Final
 
-from common.contracts.digests import CONFIRM_PATH, UNSUBSCRIBE_PATH, Digest
-from common.contracts.event_texts import lines_of, title_of
+from common.contracts.events import lines_of, title_of
+from common.contracts.watchlists import CONFIRM_PATH, UNSUBSCRIBE_PATH, Digest
 from common.domain.sentences import counted
 from webhook_store.digests import Range
 

@@ -15,11 +15,10 @@ import structlog
 from prometheus_client import Counter, Gauge
 
 from common.contracts.company import CompanyKey
-from common.contracts.digests import DigestState, Period
 from common.contracts.events import MAX_EVENTS, FeedFilter, FeedPage, FeedRequest
 from common.contracts.failures import Unavailable
 from common.contracts.topology import FEED_QUEUE
-from common.contracts.watchlists import MAX_WHOLE, Watchlist
+from common.contracts.watchlists import MAX_WHOLE, DigestState, Period, Watchlist
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_servers import Route

@@ -8,7 +8,8 @@ from typing import Annotated, Final
 import structlog
 from pydantic import PlainValidator
 
-from common.contracts.digests import (
+from common.contracts.failures import Failure
+from common.contracts.watchlists import (
     Digest,
     DigestId,
     DigestList,
@@ -17,9 +18,8 @@ from common.contracts.digests import (
     LinkReply,
     LinkRequest,
     Period,
+    Watchlist,
 )
-from common.contracts.failures import Failure
-from common.contracts.watchlists import Watchlist
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.domain.sentences import counted
 from common.messaging.rpc import Result, RpcRequest

@@ -9,6 +9,8 @@ import typer
 from company_registry.cli.session import Exit, Session
 
 _PORT = 8086
+#: Seconds that an idle connection is kept, longer than a load balancer keeps it (60 s).
+KEEP_ALIVE = 75
 
 
 def mcp(  # noqa: PLR0913 (the options)
@@ -55,6 +57,7 @@ def mcp(  # noqa: PLR0913 (the options)
                 log_level="warning",
                 access_log=False,
                 server_header=False,
+                timeout_keep_alive=KEEP_ALIVE,
             )
             session.note(f"MCP server for {service.url}: http://{host}:{port}/mcp")
             await uvicorn.Server(config).serve()

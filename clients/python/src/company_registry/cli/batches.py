@@ -1,6 +1,7 @@
 """`batch`: companies for the rows of a spreadsheet."""
 
 import csv
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +23,15 @@ from company_registry.errors import ApiError, CompanyRegistryError, InvalidParam
 from company_registry.headers import COUNTRY, HEADERS, SEARCH, TYPES
 from company_registry.matching import counted
 from company_registry.models import Company, Country, SearchType
-from company_registry.spreadsheets import Row, Sheet, country_of, harmless
+from company_registry.spreadsheets import (
+    LONGER,
+    Row,
+    Sheet,
+    country_of,
+    harmless,
+    invalid_row,
+    term_of,
+)
 from company_registry.streams import Lookup
 
 # How rows are looked up
@@ -48,14 +57,16 @@ class Plan:
     def lookup(self, row: Row) -> Lookup | InvalidParameter:
         """The lookup of a row, or why it has none."""
         if row.is_longer:
-            return _invalid("the row has more cells than the header")
-        named = "" if self.country is None else row.cells[self.country].strip()
+            return LONGER
+        named = "" if self.country is None else term_of(row.cells[self.country])
         country = country_of(named) if named else self.default
         if country is None:
-            return _invalid(f"country: give dk or no, not {named!r}" if named else "country: empty")
+            return invalid_row(
+                f"country: give dk or no, not {named!r}" if named else "country: empty"
+            )
         term = self._term(row)
         if not term:
-            return _invalid(f"{self.type}: empty")
+            return invalid_row(f"{self.type}: empty")
         shared = ("alternatives",) if self.type in _SHARED else ()
         return Lookup(
             cast(Country, country),
@@ -67,13 +78,20 @@ class Plan:
     def _term(self, row: Row) -> str:
         term = text_in(row.cells, self.type, self.term)
         places = [text_in(row.cells, "city", (place,)) for place in self.place]
-        rest = " ".join(text for text in places if text and text not in term)
+        rest = " ".join(text for text in places if text and not _names(term, text))
         return f"{term}, {rest}" if term and rest else term
 
     @property
     def used(self) -> set[int]:
         """The columns that it reads."""
         return {*self.term, *self.place} | (set() if self.country is None else {self.country})
+
+
+def _names(address: str, place: str) -> bool:
+    """True if an address has a postal code or a town outside the name of its street."""
+    # A town at the beginning may begin a street: `Oslo gate 1`.
+    before = r"(?:^|-)(?=\d)|[,\n]\s*|\d ?\w?\s+"
+    return re.search(rf"(?:{before}){re.escape(place)}(?!\w)", address) is not None
 
 
 def plan_of(
@@ -121,11 +139,6 @@ def _chosen(sheet: Sheet, by: str, known: Sequence[tuple[str, int]]) -> tuple[st
         f"--by must be a known column, or TYPE=HEADER for another; the types are "
         f"{', '.join(TYPES)}, and the header has {', '.join(sheet.header)}"
     )
-
-
-def _invalid(detail: str) -> InvalidParameter:
-    problem = {"code": InvalidParameter.code, "status": 400, "detail": detail}
-    return InvalidParameter(400, problem, retry_after=None)
 
 
 # Results

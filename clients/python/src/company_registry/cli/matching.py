@@ -16,7 +16,7 @@ from company_registry.cli.spreadsheets import HeaderRow, Journal, SheetName, rea
 from company_registry.columns import FIELDS, SEARCHED, Columns, read_places, recognised
 from company_registry.errors import CompanyRegistryError
 from company_registry.matching import MatchRecord, MatchResult, counted
-from company_registry.spreadsheets import Row, Sheet, country_of, harmless
+from company_registry.spreadsheets import LONGER, Row, Sheet, country_of, harmless
 
 #: Columns of each result, after those of the input.
 _ADDED: Final = (
@@ -75,7 +75,8 @@ def match(  # noqa: PLR0913 (the command's options)
         session.fail("--out must be another file than the one that is read", Exit.USAGE)
     _say_columns(session, table, columns)
     records = [
-        columns.record(str(number), row.cells) for number, row in enumerate(table.rows, start=1)
+        None if row.is_longer else columns.record(str(number), row.cells)
+        for number, row in enumerate(table.rows, start=1)
     ]
     try:
         kept = _matched(session, records, limit, out)
@@ -152,9 +153,9 @@ def _country(text: str) -> str:
 
 
 def _matched(
-    session: Session, records: Sequence[MatchRecord], limit: int, out: Path | None
+    session: Session, records: Sequence[MatchRecord | None], limit: int, out: Path | None
 ) -> list[_Kept]:
-    asked = as_json([limit, [each.fields for each in records]])
+    asked = as_json([limit, [each and each.fields for each in records]])
     with ExitStack() as stack:
         journal = None if out is None else stack.enter_context(Journal.of(out, asked))
         kept = [] if journal is None else journal.done[: len(records)]
@@ -164,12 +165,15 @@ def _matched(
         if left:
             client = stack.enter_context(session.client())
             told = stack.enter_context(telling(session, "Matching", len(records), len(kept)))
-            # A row with nothing to search for is not sent.
-            sent = (each for each in left if _is_searched(each))
+            # A row that is longer than the header or has nothing to search for is not sent.
+            sent = (each for each in left if each and _is_searched(each))
             answers = client.match(sent, limit=limit, on_pace=told.take)
             try:
                 for record in left:
-                    result = _kept(next(answers)) if _is_searched(record) else _NOTHING
+                    if record is None:
+                        result = _LONGER
+                    else:
+                        result = _kept(next(answers)) if _is_searched(record) else _NOTHING
                     kept.append(result)
                     if journal is not None:
                         journal.add(result)
@@ -183,6 +187,7 @@ def _matched(
 _NOTHING: Final[_Kept] = {
     "decision": _NONE, "candidates": [], "problem": None, "reason": "empty",
 }  # fmt: skip
+_LONGER: Final[_Kept] = {"decision": None, "candidates": [], "problem": LONGER.problem}
 
 
 def _is_searched(record: MatchRecord) -> bool:

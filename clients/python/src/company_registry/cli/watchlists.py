@@ -13,6 +13,7 @@ from company_registry.cli.output import Column, as_json, plain, printable
 from company_registry.cli.session import App, Country, Exit, Session
 from company_registry.cli.spreadsheets import HeaderRow, SheetName, read_file
 from company_registry.client import Client
+from company_registry.columns import text_in
 from company_registry.spreadsheets import Row, Sheet, term_of
 from company_registry.watchlist_models import Watchlist, WatchlistChange
 from company_registry.watchlist_operations import MAX_CHANGED
@@ -330,8 +331,8 @@ def _of_rows(
         # A row that a person has yet to review is no customer.
         if decision is not None and row.cells[decision] != "match":
             continue
-        number = next(filter(None, (term_of(row.cells[place]) for place in numbers)), "")
-        country = next(filter(None, (term_of(row.cells[place]) for place in countries)), "")
+        number = text_in(row.cells, "number", numbers)
+        country = text_in(row.cells, "country", countries)
         text = f"{country}:{number}" if country and number else number
         yield _Entry(text, str(file), row.number)
 

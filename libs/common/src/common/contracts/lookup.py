@@ -1,4 +1,4 @@
-"""Lookups and suggestions between gateway and lookup service."""
+"""Lookups, suggestions and the registers' freshness, between gateway and lookup service."""
 
 from enum import StrEnum
 from typing import Final
@@ -18,7 +18,7 @@ from common.contracts.company import (
     Share,
     Status,
 )
-from common.contracts.contract import Contract
+from common.contracts.contract import Contract, Timestamp
 from common.contracts.events import Change
 
 
@@ -287,3 +287,25 @@ class SuggestReply(Contract):
 
     #: A `SuggestionList` as JSON, ready to be sent.
     body: bytes
+
+
+class SourcesRequest(Contract):
+    """A request for every source; it names none."""
+
+
+class RegisterSource(Contract):
+    """How far a source was loaded and read; its JSON is public."""
+
+    #: `no-enheter`, `peppol` and the like; a later release may have others.
+    source: str
+    #: Every change that the register published by this time is stored; None if it is not followed,
+    #: or its first load has not ended.
+    current_until: Timestamp | None
+    #: When a whole file of it was last read to its end; None before the first.
+    loaded_at: Timestamp | None
+
+
+class SourcesReply(Contract):
+    """The sources that were ever loaded or read, by name; the public answer."""
+
+    sources: tuple[RegisterSource, ...] = ()

@@ -30,15 +30,16 @@ _GLN_WEIGHTS = (1, 3) * 6 + (1,)
 
 #: Marks of phone numbers that divide digits as spaces do, and a trunk prefix of other countries.
 _PHONE_SEPARATORS = re.compile(r"\(0\)|[()/]+")
-_EXTENSION = re.compile(r"(?:;|\b(?:ext|lok|lokal|x)\b).*", re.IGNORECASE)
+_EXTENSION = re.compile(r"\b(?:ext|lok|lokal|x)(?![^\W\d_]).*", re.IGNORECASE)
 _PHONE = re.compile(r"([^0-9+]*)(\+?)\s*([0-9].*)")
+_NOT_A_DIGIT = re.compile(r"[^0-9]+")
+#: Marks and words between two numbers in one text, or the label or plus sign of the next.
 _BETWEEN_PHONES = re.compile(
-    r"[,;/|\n\r]|\s(?:og|eller|and|or|&)\s|(?=\+)|(?<=[0-9\s])(?=\b(?:fax|mob|tel|tlf))",
+    r"[/,;&|\n\r]|\b(?:og|eller|and|or)\b"
+    r"|(?<=\d)\s*\(?(?=(?:[^\W\d_]{1,20}[.:]?\s*)?\+)"
+    r"|(?<=[0-9\s])(?=\b(?:fax|mob|tel|tlf))",
     re.IGNORECASE,
 )
-_NOT_A_DIGIT = re.compile(r"[^0-9]+")
-#: Marks and words between two numbers in one text, or the next number's plus sign.
-_BETWEEN_PHONES = re.compile(r"[/,;&|]|\b(?:og|eller|and|or)\b|(?<=\d)\s+(?=\+)", re.IGNORECASE)
 #: Digits of a number on its own; those after a mark may be an extension.
 _PHONE_LENGTHS = range(6, 16)
 _COMPANY = re.compile(
@@ -165,15 +166,20 @@ def parse_gln_number(text: str) -> str:
 
 
 def _read(text: str, type_: NumberType, form: str) -> tuple[str, Country | None]:
+    written = _number(text, form)
+    if written.type not in (None, type_) and not _is_registered_unit(written, type_):
+        raise InvalidIdentifier(form)
+    return written.digits, written.country
+
+
+def _number(text: str, form: str) -> WrittenNumber:
     try:
         written = read_number(text)
     except InvalidIdentifier as invalid:
         raise InvalidIdentifier(f"{form} ({invalid})") from None
     if is_personal_number(text):
         raise InvalidIdentifier(f"{form} (this may be a personal number, which is not looked up)")
-    if written.type not in (None, type_) and not _is_registered_unit(written, type_):
-        raise InvalidIdentifier(form)
-    return written.digits, written.country
+    return written
 
 
 def _is_registered_unit(written: WrittenNumber, type_: NumberType) -> bool:
@@ -250,14 +256,15 @@ def read_company(text: str, default: Country | None = None) -> CompanyKey:
     named, colon, number = plain(text).partition(":")
     if colon and (country := read_country(named)):
         return CompanyKey(country, parse_registration_number(number, country))
+    other = InvalidIdentifier(f"{named[:40]} is neither Denmark nor Norway")
+    # `SE:` is the code of a country here, not the label of a Danish number.
+    if colon and len(named) == 2 and named.isalpha():
+        raise other
     try:
-        # `SE:` is the code of a country here, not the label of a Danish number.
-        if colon and len(named) == 2 and named.isalpha():
-            raise InvalidIdentifier("another country")
         written = read_number(text)
     except InvalidIdentifier:
-        if colon and named and not any(map(str.isdigit, named)):
-            raise InvalidIdentifier(f"{named[:40]} is neither Denmark nor Norway") from None
+        if colon and named and not any(map(str.isdigit, named)) and not _is_label(named):
+            raise other from None
         raise
     if country := written.country or default:
         return CompanyKey(country, parse_registration_number(text, country))
@@ -267,6 +274,14 @@ def read_company(text: str, default: Country | None = None) -> CompanyKey:
     if not registration_number_checks(number, country):
         raise InvalidIdentifier("name its country: the check digit fits neither")
     return CompanyKey(country, number)
+
+
+def _is_label(text: str) -> bool:
+    try:
+        read_number(f"{text} 1")
+    except InvalidIdentifier:
+        return False
+    return True
 
 
 def registered_phone(text: str, country: Country) -> str | None:
@@ -292,16 +307,16 @@ def registered_phones(text: str, country: Country) -> tuple[str, ...]:
     bare, digits = text.replace(" ", ""), FORMATS[country].phone_digits
     if is_digits(bare, digits) and not bare.startswith("00"):
         return (bare,)
-    whole = registered_phone(text, country)
+    parts = [_EXTENSION.sub("", part) for part in _BETWEEN_PHONES.split(text)]
+    whole = registered_phone("".join(parts), country)
     if whole is None or len(whole) <= digits:
         return () if whole is None else (whole,)
+    if len(parts) > 1 and _may_be_phone(parts[0]):
+        found = [registered_phone(part, country) for part in parts if _may_be_phone(part)]
+        return tuple(dict.fromkeys(number for number in found if number is not None))
     if len(whole) == 2 * digits and whole.isdecimal():
         return tuple(dict.fromkeys((whole[:digits], whole[digits:])))
-    first, *others = _BETWEEN_PHONES.split(text)
-    if not _may_be_phone(first):
-        return (whole,)
-    found = (registered_phone(part, country) for part in (first, *others) if _may_be_phone(part))
-    return tuple(dict.fromkeys(number for number in found if number is not None))
+    return (whole,)
 
 
 def _may_be_phone(text: str) -> bool:
@@ -434,10 +449,7 @@ def parse_gln(text: str) -> Participant:
 
 def _digits(code: str, scheme: Scheme, value: str) -> str:
     form = f"an identifier of scheme {code} has {scheme.digits} digits"
-    try:
-        written = read_number(value)
-    except InvalidIdentifier as invalid:
-        raise InvalidIdentifier(f"{form} ({invalid})") from None
+    written = _number(value, form)
     if len(written.digits) != scheme.digits or written.country not in (None, scheme.country):
         raise InvalidIdentifier(form)
     return written.digits

@@ -1,4 +1,4 @@
-"""Identifiers and values as people and spreadsheets write them.
+"""Identifiers, addresses and other values as people and spreadsheets write them.
 
 Every surface reads with these functions and those of `numbers` and `participants`. They read what
 is certain and refuse the rest: no text gives a number that differs from its digits, and a value
@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from common.domain.countries import Country
 
@@ -52,27 +52,29 @@ _ENTITY: Final = re.compile(r"&(?:#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Z
 
 #: A spreadsheet shows such a text as no number: ="01234567".
 _QUOTED: Final = re.compile(r'=?"([^"]*)"')
+_DASHES: Final = re.compile("[‐-―]")
 
 #: `4,10000E+07`: how a spreadsheet shows a number in a narrow column.
 _SHORTENED: Final = re.compile(r"([0-9])(?:[.,]([0-9]+))?[eE]\+?([0-9]{1,2})")
 _NUMBER: Final = re.compile(
-    r"(?P<before>[^0-9+]*)(?P<digits>[0-9](?:[0-9 .,\-‐-―]*[0-9])?)(?P<after>[^0-9+]*)"
+    r"(?P<before>[^0-9+]*)(?P<digits>[0-9](?:[0-9 .,-]*[0-9])?)(?P<after>[^0-9+]*)"
 )
 _DECIMALS: Final = re.compile(r"([0-9](?:[0-9 .,]*[0-9])?)([.,])0+")
 _THOUSANDS: Final = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
-_GROUPS: Final = re.compile(r"[ .\-‐-―]+")
+_GROUPS: Final = re.compile(r"[ .-]+")
 _DATE: Final = re.compile(
-    r"[0-3]?[0-9]([.-])[01]?[0-9]\1(?:19|20)[0-9]{2}|(?:19|20)[0-9]{2}([.-])[01][0-9]\2[0-3][0-9]"
+    r"[0-3]?[0-9] ?([.-]) ?[01]?[0-9] ?\1 ?(?:19|20)[0-9]{2}"
+    r"|(?:19|20)[0-9]{2} ?([.-]) ?[01][0-9] ?\2 ?[0-3][0-9]"
 )
 _WORD: Final = re.compile(r"[^\W\d_]+")
 #: Characters that may stand between words and digits.
-_PUNCTUATION: Final = re.compile(r"""[^\W\d_]+|[\s.,:;#°ºª№()\[\]<>/|*'"’“”☎✆📞📱\-‐-―]+""")
+_PUNCTUATION: Final = re.compile(r"""[^\W\d_]+|[\s.,:;#°ºª№()\[\]<>/|*'"’“”☎✆📞📱-]+""")
 _INITIALS: Final = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]\.){2,}")
 _COMPOUND: Final = re.compile(r"([^\W\d_]+?)(?:nr|nummer|number|no)")
 
 _MORE: Final = "there is more than a number in this text"
 _NO: Final = "no"
-#: Words that number something and say nothing more; `no` is one after a label.
+#: Words that number something and say nothing more; `no` is one after a label or `id`.
 _NUMBERING: Final = frozenset({"nr", "num", "nummer", "number", "numer", "n", "id", "kode", "code"})
 #: By word, in lower case and without a compound's `nr` and `nummer`.
 _LABELS: Final[dict[str, tuple[NumberType | None, Country | None]]] = {
@@ -148,9 +150,7 @@ def read_number(text: str) -> WrittenNumber:
     """
     if text.isascii() and text.isdecimal():
         return WrittenNumber(text)
-    bare = plain(text).removeprefix("'")
-    if quoted := _QUOTED.fullmatch(bare):
-        bare = quoted[1].strip()
+    bare = _bare(text)
     if shortened := _SHORTENED.fullmatch(bare):
         return WrittenNumber(_whole(*shortened.groups("")))
     match = _NUMBER.fullmatch(bare)
@@ -158,6 +158,12 @@ def read_number(text: str) -> WrittenNumber:
         raise InvalidIdentifier("this is no single number")
     type_, country = _labelled(match["before"], match["after"])
     return WrittenNumber(_joined(match["digits"]), type_, country)
+
+
+def _bare(text: str) -> str:
+    bare = _DASHES.sub("-", plain(text)).removeprefix("'")
+    quoted = _QUOTED.fullmatch(bare)
+    return quoted[1].strip() if quoted else bare
 
 
 def _whole(first: str, decimals: str, exponent: str) -> str:
@@ -199,7 +205,8 @@ def _labelled(before: str, after: str) -> tuple[NumberType | None, Country | Non
             raise InvalidIdentifier(_MORE)
         words = _WORD.findall(_INITIALS.sub(_without_stops, text.casefold()))
         for place, word in enumerate(words):
-            type_, country = _meaning(words[:place], word, is_before=is_before)
+            earlier = words[place - 1] if place else ""
+            type_, country = _meaning(earlier, word, is_before=is_before)
             types |= {type_} if type_ else set()
             countries |= {country} if country else set()
     if len(types) > 1 or len(countries) > 1:
@@ -212,10 +219,10 @@ def _without_stops(initials: re.Match[str]) -> str:
 
 
 def _meaning(
-    earlier: Sequence[str], word: str, *, is_before: bool
+    earlier: str, word: str, *, is_before: bool
 ) -> tuple[NumberType | None, Country | None]:
     if word == _NO and is_before:
-        is_number = earlier and earlier[-1] in _LABELS
+        is_number = earlier in _LABELS or earlier == "id"
         return None, None if is_number else Country.NO
     if word in _NUMBERING:
         return None, None
@@ -252,7 +259,7 @@ _MAILTO: Final = re.compile("mailto:", re.IGNORECASE)
 def read_email(text: str) -> str | None:
     """Returns the first e-mail address of `Name <mail@example.com>` and the like."""
     bare = _MAILTO.sub("", plain(text), count=1)
-    _, _, bracketed = bare.rpartition("<")
+    _, _, bracketed = bare.partition("<")
     found = [bracketed.partition(">")[0].strip()] if ">" in bracketed else []
     parts = found or _BETWEEN_MAILS.split(bare.strip(" ,;."))
     return parts[0] if all(map(_MAIL.fullmatch, parts)) else None
@@ -261,10 +268,93 @@ def read_email(text: str) -> str | None:
 #: A Danish or Norwegian personal number as it is written: the date of birth comes first.
 _PERSONAL: Final = re.compile(
     r"(?:[0-2][0-9]|3[01]|[4-7][0-9])(?:0[1-9]|1[0-2]|[4589][0-9])[0-9]{2}"
-    r"(?:-[0-9]{4}|[ -]?[0-9]{5})"
+    r"(?: ?- ?[0-9]{4}|[ -]?[0-9]{5})"
 )
 
 
 def is_personal_number(text: str) -> bool:
-    """Returns True for `010170-1234`, and for the eleven digits of a Norwegian personal number."""
-    return _PERSONAL.fullmatch(plain(text)) is not None
+    """Returns True for `010170-1234`, and for the eleven digits of a Norwegian personal number.
+
+    The words around it do not count.
+    """
+    found = _NUMBER.fullmatch(_bare(text))
+    return found is not None and _PERSONAL.fullmatch(found["digits"]) is not None
+
+
+#: Providers of e-mail and pages whose domain is not that of the company.
+SHARED: Final = frozenset({
+    "gmail.com", "googlemail.com", "hotmail.com", "hotmail.dk", "hotmail.no", "hotmail.co.uk",
+    "live.com", "live.dk", "live.no", "outlook.com", "outlook.dk", "outlook.no", "msn.com",
+    "yahoo.com", "yahoo.dk", "yahoo.no", "yahoo.co.uk", "icloud.com", "me.com", "mac.com",
+    "mail.dk", "mail.com", "tele.dk", "tdcadsl.dk", "tdcspace.dk",
+    "webspeed.dk", "stofanet.dk", "jubii.dk", "ofir.dk", "sol.dk", "privat.dk", "email.dk",
+    "post.no", "online.no", "broadpark.no", "frisurf.no", "start.no", "getmail.no", "c2i.net",
+    "lyse.net", "altibox.no", "epost.no", "protonmail.com", "proton.me", "gmx.com", "gmx.net",
+    "facebook.com", "instagram.com", "linkedin.com", "linktr.ee", "wordpress.com", "wixsite.com",
+    "simplesite.com", "business.site", "github.io", "blogspot.com", "mono.net", "proff.no",
+})  # fmt: skip
+#: Public suffixes of two labels, below which the company's own label is the third.
+_SECOND_LEVEL: Final = frozenset({"co.uk", "com.au", "co.nz", "co.jp", "co.no", "co.dk"})
+#: A scheme has no dot here, unlike a host before a port.
+_HOST = re.compile(r"(?:[a-z][a-z0-9+-]*:)?(?://)?(?:[^/@]*@)?([^/:?#\s]+)", re.IGNORECASE)
+#: A host with a top-level domain of letters, as people write it, and the rest of an address.
+_SITE = re.compile(
+    r"(?:https?://)?(?:[^\W_](?:[\w-]*[^\W_])?\.)+[a-z]{2,24}(?::[0-9]{1,5})?(?:[/?#]\S*)?",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"(?!-)[a-z0-9æøåäö-]{1,63}(?<!-)")
+_MAX = 253
+
+
+class Contacts(NamedTuple):
+    """An e-mail address, and the domains that are a company's own."""
+
+    mailbox: str = ""
+    email_domain: str = ""
+    website_domain: str = ""
+
+    @property
+    def domains(self) -> frozenset[str]:
+        """The domains of its own."""
+        return frozenset(filter(None, (self.email_domain, self.website_domain)))
+
+    @property
+    def terms(self) -> list[str]:
+        """The values by which the index finds the company."""
+        return sorted({*self.domains, *filter(None, [self.mailbox])})
+
+
+def read_mailbox(text: str) -> Contacts | None:
+    """Returns an e-mail address, alone, as a link or behind a name; None if the text is none."""
+    contacts = read_contacts(text, None)
+    return contacts if contacts.mailbox else None
+
+
+def read_site(text: str) -> str:
+    """Returns the domain of a web site that is a company's own; empty if the text is none."""
+    return _own(_domain(plain(text))) if _SITE.fullmatch(plain(text)) else ""
+
+
+def read_contacts(email: str | None, website: str | None) -> Contacts:
+    """Returns the mailbox and domains of an e-mail address and a web site; empty if invalid."""
+    mailbox, email_domain = _mail(email or "")
+    return Contacts(mailbox, email_domain, _own(_domain(website or "")))
+
+
+def _mail(email: str) -> tuple[str, str]:
+    name, _, host = (read_email(email) or "").casefold().partition("@")
+    domain = _domain(host)
+    return (f"{name}@{domain}", _own(domain)) if domain else ("", "")
+
+
+def _own(domain: str) -> str:
+    return "" if domain in SHARED else domain
+
+
+def _domain(url: str) -> str:
+    found = _HOST.match(url.strip().casefold()[:_MAX])
+    labels = found[1].rstrip(".").split(".") if found else []
+    if len(labels) < 2 or not all(map(_LABEL.fullmatch, labels)) or labels[-1].isdecimal():
+        return ""
+    count = 3 if ".".join(labels[-2:]) in _SECOND_LEVEL else 2
+    return ".".join(labels[-count:])

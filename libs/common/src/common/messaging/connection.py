@@ -20,7 +20,8 @@ from aio_pika.exceptions import DeliveryError
 from prometheus_client import Counter, Gauge
 
 from common.contracts.failures import Unavailable
-from common.messaging.transport import ContentChannel, ContentTransport, Nodes
+from common.messaging.rpc import ContentChannel
+from common.messaging.transport import ContentTransport, Nodes
 from common.runtime.tasks import background, delays
 
 #: Exceptions of the libraries when the broker is unavailable, refuses, or closes a channel.

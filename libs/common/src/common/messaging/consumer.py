@@ -1,7 +1,7 @@
 """Consumer of work queues: acks after processing, holds messages during an outage."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from functools import partial
@@ -9,7 +9,7 @@ from random import Random
 from typing import Any, Protocol, assert_never
 
 import structlog
-from aio_pika.abc import AbstractChannel, AbstractConnection, AbstractIncomingMessage, AbstractQueue
+from aio_pika.abc import AbstractConnection, AbstractIncomingMessage, AbstractQueue
 from aio_pika.exceptions import ChannelInvalidStateError
 from prometheus_client import Counter, Gauge
 
@@ -29,14 +29,13 @@ from common.runtime.tasks import delays
 log = structlog.get_logger()
 
 
-class InFlightHandlers:
-    """Tracks the tasks that handle messages, each in its own."""
+class Consumption:
+    """The consumption of a queue; once stopped, no restored connection begins it again."""
 
     def __init__(self) -> None:
         self._queue: AbstractQueue | None = None
         self._tag = ""
-        self._running: set[asyncio.Task[None]] = set()
-        self._ended = False
+        self._stopped = asyncio.Event()
 
     async def begin(
         self,
@@ -47,45 +46,38 @@ class InFlightHandlers:
     ) -> bool:
         """Starts consuming; with acks the channel's prefetch bounds the messages in flight.
 
-        After `drain` it does nothing and returns False: a connection may be restored during
-        shutdown.
+        After `stop` it does nothing and returns False.
         """
-        if self._ended:
+        if self._stopped.is_set():
             return False
-        self._tag = await queue.consume(take, no_ack=no_ack, timeout=CONNECT_TIMEOUT)
-        self._queue = queue
+        tag = await queue.consume(take, no_ack=no_ack, timeout=CONNECT_TIMEOUT)
+        if self._stopped.is_set():  # meanwhile
+            await queue.cancel(tag, timeout=CONNECT_TIMEOUT)
+            return False
+        self._tag, self._queue = tag, queue
         return True
 
-    def __len__(self) -> int:
-        return len(self._running)
-
     def forget(self) -> None:
-        """Drops the closed channel. Running handlers finish, though settling then fails."""
+        """Drops the closed channel."""
         self._queue = None
 
-    async def drain(self, grace: float) -> None:
-        """Stops consuming, then waits at most `grace` seconds for running handlers."""
-        self._ended = True
+    async def stop(self) -> None:
+        """Stops consuming for good."""
+        self._stopped.set()
         if self._queue is not None:
             try:
                 with broker_calls():
                     await self._queue.cancel(self._tag, timeout=CONNECT_TIMEOUT)
             except BrokerUnavailable as error:
                 log.debug("consumer.cancel_failed", reason=str(error))
-        if self._running:
-            _, late = await asyncio.wait(self._running, timeout=grace)
-            for task in late:
-                task.cancel()
 
-    def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Handles one message.
 
-        Not in the callback that takes it: when a channel closes, aiormq cancels the awaits of its
-        callbacks, and a lost connection must not interrupt work in progress.
-        """
-        task = asyncio.create_task(work)
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
+async def drained(handlers: Collection[asyncio.Task[None]], grace: float) -> None:
+    """Waits at most `grace` seconds for running handlers, and cancels the others."""
+    if handlers:
+        _, late = await asyncio.wait(handlers, timeout=grace)
+        for task in late:
+            task.cancel()
 
 
 class Drained(Attachment, Protocol):
@@ -156,8 +148,8 @@ class Consumer:
         self._prefetch = prefetch
         self._random = random
         self._hold_timeout = hold_timeout
-        self._channel: AbstractChannel | None = None
-        self._in_flight = InFlightHandlers()
+        self._consumption = Consumption()
+        self._handlers: set[asyncio.Task[None]] = set()
         for outcome in _Outcome:  # Prometheus sees no increase in a counter's first sample
             _CONSUMED.labels(queue, outcome)
         _HELD.labels(queue)
@@ -169,23 +161,25 @@ class Consumer:
         await self._supervised.declare(
             self._queue_name, channel, partial(declare, topology=self._topology)
         )
-        self._channel = channel
         queue = await channel.get_queue(self._queue_name, ensure=False)
-        await self._in_flight.begin(queue, self._take)
+        await self._consumption.begin(queue, self._take)
 
     def detach(self) -> None:
-        """Forgets the messages in flight, which the broker redelivers."""
-        # The broker redelivers unacked messages, here or elsewhere. Running handlers finish;
-        # settling their messages fails harmlessly.
-        self._channel = None
-        self._in_flight.forget()
+        """Forgets the messages in flight, which the broker redelivers, here or elsewhere."""
+        # Running handlers finish; settling their messages fails harmlessly.
+        self._consumption.forget()
 
     async def drain(self, grace: float) -> None:
         """Stops consuming, then waits at most `grace` seconds for running handlers."""
-        await self._in_flight.drain(grace)
+        await self._consumption.stop()
+        await drained(self._handlers, grace)
 
     async def _take(self, message: AbstractIncomingMessage) -> None:
-        self._in_flight.start(self._work(message))
+        # In a task: when a channel closes, aiormq cancels the awaits of its callbacks, and a lost
+        # connection must not interrupt work in progress.
+        handler = asyncio.create_task(self._work(message))
+        self._handlers.add(handler)
+        handler.add_done_callback(self._handlers.discard)
 
     async def _work(self, message: AbstractIncomingMessage) -> None:
         held = _Held(self._queue_name)
@@ -232,18 +226,21 @@ class Consumer:
 
     async def _settle(self, message: AbstractIncomingMessage, outcome: _Outcome) -> None:
         try:
+            # The library waits for the write without a limit. A message whose acknowledgement is
+            # lost with its connection is given out again.
             with broker_calls():
-                match outcome:
-                    case _Outcome.HANDLED:
-                        await message.ack()
-                    case _Outcome.FAILED:
-                        await message.reject(requeue=False)
-                    case _Outcome.HELD_TOO_LONG:
-                        await message.reject(requeue=True)
-                    case _Outcome.GIVEN_OUT_AGAIN:
-                        pass  # the broker requeued it when its channel closed
-                    case _:
-                        assert_never(outcome)
+                async with asyncio.timeout(CONNECT_TIMEOUT):
+                    match outcome:
+                        case _Outcome.HANDLED:
+                            await message.ack()
+                        case _Outcome.FAILED:
+                            await message.reject(requeue=False)
+                        case _Outcome.HELD_TOO_LONG:
+                            await message.reject(requeue=True)
+                        case _Outcome.GIVEN_OUT_AGAIN:
+                            pass  # the broker requeued it when its channel closed
+                        case _:
+                            assert_never(outcome)
         except BrokerUnavailable as error:
             log.debug("consumer.settle_failed", queue=self._queue_name, reason=str(error))
 

@@ -1,4 +1,4 @@
-"""Wire format of RPC requests and replies, and the calls that wait for them.
+"""Messages of RPC: their wire format, their frames, and the calls that wait for replies.
 
 A message carries a batch: requests pending at the same time share it. Both sides use msgpack, so
 that a reply's ready JSON travels as bytes and is copied, never parsed.
@@ -11,16 +11,29 @@ queue is its only one. A server that would refuse requests now does not reply to
 
 The headers `traceparent` and `tracestate` have one line for each request of the batch, empty for a
 request without a trace. A message has neither if none has one.
+
+aio-pika and aiormq make two tasks, some queue entries and dozens of objects for each message, which
+cost more than the rest of a lookup (ADR 0033). The frames of messages on a channel of RPC are read
+and written here with pamqp, and go from the socket to a callback and back; every other frame is
+aiormq's.
 """
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from struct import Struct
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import ormsgpack
+from aio_pika.abc import AbstractIncomingMessage
+from pamqp import commands, frame
+from pamqp.body import ContentBody
+from pamqp.common import FieldTable
+from pamqp.constants import FRAME_HEADER_SIZE, FRAME_METHOD
+from pamqp.header import ContentHeader
+from pamqp.heartbeat import Heartbeat
 from pydantic import ValidationError
 
 from common.contracts.contract import TRACEPARENT, TRACESTATE, Contract, TraceContext, parse
@@ -138,6 +151,202 @@ def decode_results(body: bytes) -> list[tuple[Failure | None, dict[str, Any] | N
         ]
     except (ValidationError, ValueError, TypeError) as error:
         raise Undecodable(str(error)) from error
+
+
+#: Seconds without a frame for aiormq after which it gets a heartbeat for those that it missed.
+_QUIET = 1.0
+HEARTBEAT = frame.marshal(Heartbeat(), 0)
+#: Type, channel and size of the payload, which one octet ends.
+_HEAD = Struct(">BHI")
+#: Class and method, the beginning of a payload.
+_DELIVER, _RETURN = (
+    method.index.to_bytes(4) for method in (commands.Basic.Deliver, commands.Basic.Return)
+)
+#: Octets of a frame around its payload.
+_AROUND = FRAME_HEADER_SIZE + 1
+_TRANSIENT = 1
+
+
+class Content(NamedTuple):
+    """A message of an RPC channel, without what only the broker reads."""
+
+    #: Of a returned message or one to be published; "" of a delivered one.
+    routing_key: str
+    correlation_id: str
+    reply_to: str | None
+    body: bytes
+    #: Texts only; those of other clients are left out.
+    headers: Mapping[str, str] = NO_HEADERS
+
+
+def encode_message(  # noqa: PLR0913 (the fields of the frames)
+    channel: int,
+    content: Content,
+    *,
+    exchange: str = "",
+    expiration: int | None = None,
+    mandatory: bool = False,
+    frame_max: int,
+) -> bytes:
+    """Returns the frames that publish a transient message; `expiration` in milliseconds.
+
+    The default exchange routes to the queue whose name is the routing key. Headers are left out if
+    they would take more than half of a frame: they all go into one, and no message depends on them.
+    """
+    routing_key, correlation_id, reply_to, body, headers = content
+    fits = sum(len(value.encode()) for value in headers.values()) <= frame_max // 2
+    table: FieldTable | None = dict(headers) if headers and fits else None
+    properties = commands.Basic.Properties(
+        headers=table,
+        delivery_mode=_TRANSIENT,
+        correlation_id=correlation_id,
+        reply_to=reply_to,
+        expiration=None if expiration is None else str(expiration),
+    )
+    most = frame_max - _AROUND
+    frames: tuple[frame.FrameTypes, ...] = (
+        commands.Basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory),
+        ContentHeader(body_size=len(body), properties=properties),
+        *(ContentBody(body[at : at + most]) for at in range(0, len(body), most)),
+    )
+    return b"".join(frame.marshal(each, channel) for each in frames)
+
+
+#: Takes a message; called in the loop, must not raise.
+Take = Callable[[Content], None]
+
+
+class ContentChannel:
+    """The messages of one channel; consuming and closing remain aio-pika's."""
+
+    def __init__(
+        self, number: int, transport: asyncio.WriteTransport, frame_max: int, readers: "Readers"
+    ) -> None:
+        self.number = number
+        self._transport = transport
+        self._frame_max = frame_max
+        self._readers = readers
+
+    def take(self, *, delivered: Take, returned: Take | None = None) -> None:
+        """Gives each message that is delivered to, or returned on, the channel to a callback."""
+        self._readers[self.number] = MessageReader(delivered, returned or _ignore)
+
+    def publish(
+        self,
+        content: Content,
+        *,
+        exchange: str = "",
+        expiration: int | None = None,
+        mandatory: bool = False,
+    ) -> None:
+        """Publishes without a confirm, as `encode_message` describes.
+
+        Raises ConnectionError when the connection is being closed.
+        """
+        frames = encode_message(
+            self.number,
+            content,
+            exchange=exchange,
+            expiration=expiration,
+            mandatory=mandatory,
+            frame_max=self._frame_max,
+        )
+        try:
+            self._transport.write(frames)
+        except RuntimeError as error:  # aiormq has written its last frame
+            raise ConnectionError("the connection is being closed") from error
+
+
+def _ignore(_content: Content) -> None:
+    """A message without a waiting sender."""
+
+
+async def never(_message: AbstractIncomingMessage) -> None:
+    """The callback of a consumer whose messages `ContentChannel.take` takes."""
+
+
+class MessageReader:
+    """Assembles messages from the frames of a channel."""
+
+    def __init__(self, delivered: Take, returned: Take) -> None:
+        self._delivered = delivered
+        self._returned = returned
+        self._take = delivered
+        self._routing_key = ""
+        self._left = 0
+        self._properties = commands.Basic.Properties()
+        self._parts: list[bytes] = []
+
+    def takes(self, data: bytes) -> bool:
+        """Takes a frame; False for one that is not of a message."""
+        if data[0] == FRAME_METHOD and not data.startswith((_DELIVER, _RETURN), FRAME_HEADER_SIZE):
+            return False
+        match frame.unmarshal(data)[2]:
+            case commands.Basic.Deliver():
+                self._take, self._routing_key = self._delivered, ""
+                return True
+            case commands.Basic.Return() as returned:
+                self._take, self._routing_key = self._returned, returned.routing_key or ""
+                return True
+            case ContentHeader() as header:
+                self._left, self._properties = header.body_size or 0, header.properties
+            case ContentBody() as body:
+                self._parts.append(body.value)
+                self._left -= len(body.value)
+            case _:
+                return False
+        if not self._left:
+            self._end()
+        return True
+
+    def _end(self) -> None:
+        body, self._parts = b"".join(self._parts), []
+        given = self._properties
+        headers = {
+            name: value for name, value in (given.headers or {}).items() if isinstance(value, str)
+        }
+        self._take(
+            Content(self._routing_key, given.correlation_id or "", given.reply_to, body, headers)
+        )
+
+
+Readers = dict[int, MessageReader]
+
+
+class ContentProtocol(asyncio.StreamReaderProtocol):
+    """Passes the frames of taken messages to their channels, and all others to aiormq's reader."""
+
+    def __init__(self, reader: asyncio.StreamReader, clock: Callable[[], float]) -> None:
+        super().__init__(reader)
+        self.readers: Readers = {}
+        self._rest = b""
+        self._clock = clock
+        self._passed_at = clock()
+
+    def data_received(self, data: bytes) -> None:
+        """Splits received bytes into frames and passes each to its reader."""
+        data = self._rest + data
+        others: list[bytes] = []
+        at = 0
+        while len(data) - at >= _HEAD.size:
+            _, channel, size = _HEAD.unpack_from(data, at)
+            end = at + size + _AROUND
+            if len(data) < end:
+                break
+            reader = self.readers.get(channel)
+            if reader is None or not reader.takes(data[at:end]):
+                others.append(data[at:end])
+            at = end
+        self._rest = data[at:]
+        self._pass_on(b"".join(others))
+
+    def _pass_on(self, others: bytes) -> None:
+        now = self._clock()
+        if not others and now - self._passed_at > _QUIET:
+            others = HEARTBEAT
+        if others:
+            self._passed_at = now
+            super().data_received(others)
 
 
 @dataclass(slots=True, eq=False)

@@ -19,6 +19,7 @@ from common.contracts.failures import NEUTRAL
 from common.messaging.connection import SupervisedConnection
 from common.messaging.rpc import (
     Call,
+    Content,
     RpcFailed,
     Undecodable,
     answer_all,
@@ -41,7 +42,6 @@ from common.messaging.rpc_servers import (
     RouteQueue,
     Server,
 )
-from common.messaging.transport import Content
 from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)

@@ -19,17 +19,19 @@ from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL, Failure, FailureCode, Unavailable
 from common.contracts.topology import REQUESTS_ARGUMENTS
 from common.messaging.connection import SupervisedConnection
-from common.messaging.consumer import InFlightHandlers
+from common.messaging.consumer import Consumption, drained
 from common.messaging.rpc import (
     NO_HEADERS,
     SERVER,
+    Content,
+    ContentChannel,
     Result,
     RpcRequest,
     Undecodable,
     decode_requests,
     encode_results,
+    never,
 )
-from common.messaging.transport import Content, ContentChannel, never
 from common.runtime import tracing
 
 C = TypeVar("C", bound=Contract)
@@ -74,7 +76,7 @@ class _Listener:
     ) -> None:
         self.supervised = connection
         self.own_queue = ""
-        self.in_flight = InFlightHandlers()
+        self.consumption = Consumption()
         self._queue_name = queue
         self._take = take
 
@@ -93,17 +95,17 @@ class _Listener:
 
         content = await self.supervised.content_of(channel)
         content.take(delivered=lambda message: self._take(message, self, content))
-        if await self.in_flight.begin(queue, never, no_ack=True):
+        if await self.consumption.begin(queue, never, no_ack=True):
             await self.supervised.declare(queue.name, channel, bind, exchange=self._queue_name)
 
     def detach(self) -> None:
         """Forgets the requests in flight: no reply can be sent over a lost connection."""
-        self.in_flight.forget()
+        self.consumption.forget()
 
-    async def drain(self, grace: float) -> None:
-        """Stops consuming, then waits at most `grace` seconds for running handlers."""
+    async def stop(self) -> None:
+        """Stops consuming for good."""
         self.supervised.disown_queue(self.own_queue)
-        await self.in_flight.drain(grace)
+        await self.consumption.stop()
 
 
 class Dependency:
@@ -178,7 +180,8 @@ class RpcServer(Generic[C]):
         self._dependencies = dependencies
         self._turns = asyncio.Semaphore(concurrency)
         self._listeners = [_Listener(connection, queue, self._take) for connection in connections]
-        _HELD.labels(queue).set_function(lambda: self._held)
+        self._handlers: set[asyncio.Task[None]] = set()
+        _HELD.labels(queue).set_function(lambda: len(self._handlers))
         self._seconds = _SECONDS.labels(queue)
 
     @asynccontextmanager
@@ -189,19 +192,17 @@ class RpcServer(Generic[C]):
         try:
             yield
         finally:
-            await asyncio.gather(*(listener.drain(drain_timeout) for listener in self._listeners))
+            await asyncio.gather(*(listener.stop() for listener in self._listeners))
+            await drained(self._handlers, drain_timeout)
             for listener in self._listeners:
                 listener.supervised.remove(listener)
 
-    @property
-    def _held(self) -> int:
-        return sum(len(listener.in_flight) for listener in self._listeners)
-
     def _take(self, message: Content, listener: "_Listener", channel: ContentChannel) -> None:
-        overloaded = self._held >= MAX_HELD
-        listener.in_flight.start(
-            self._work(message, channel, listener.own_queue, overloaded=overloaded)
-        )
+        overloaded = len(self._handlers) >= MAX_HELD
+        work = self._work(message, channel, listener.own_queue, overloaded=overloaded)
+        handler = asyncio.create_task(work)
+        self._handlers.add(handler)
+        handler.add_done_callback(self._handlers.discard)
 
     async def _work(
         self, message: Content, channel: ContentChannel, own_queue: str, *, overloaded: bool

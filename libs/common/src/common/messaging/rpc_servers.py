@@ -19,8 +19,16 @@ from prometheus_client import Counter, Gauge, Histogram
 from common.contracts.contract import Contract
 from common.contracts.failures import NEUTRAL
 from common.messaging.connection import CONNECT_TIMEOUT, SupervisedConnection
-from common.messaging.rpc import NO_HEADERS, SERVER, Call, PendingCalls, encode_requests
-from common.messaging.transport import Content, ContentChannel, never
+from common.messaging.rpc import (
+    NO_HEADERS,
+    SERVER,
+    Call,
+    Content,
+    ContentChannel,
+    PendingCalls,
+    encode_requests,
+    never,
+)
 
 #: Seconds that a question waits for its server.
 QUESTION = 1.0

@@ -47,10 +47,14 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """Processes that are started on demand, and end with this one."""
+    """Processes that are started on demand, and end with this one, or when they are idle."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, idle: float | None = None) -> None:
+        """`idle` are the seconds without a call after which they end; None: never."""
         self._count = count
+        self._idle = idle
+        self._calls = 0
+        self._ending: asyncio.TimerHandle | None = None
         self._pool: ProcessPoolExecutor | None = None
 
     async def run(
@@ -61,15 +65,29 @@ class Workers:
     ) -> Result:
         """Calls a module's function in a worker; raises `Unavailable` when the worker died."""
         pool = self._pool = self._pool or self._new_pool()
+        self._calls += 1
+        if self._ending is not None:
+            self._ending.cancel()
         try:
             return await asyncio.wrap_future(pool.submit(function, *arguments, **named))
         except BrokenProcessPool:
             if self._pool is pool:
                 self._pool = None  # the next call starts a new pool
             raise Unavailable("a process that worked for this one has died") from None
+        finally:
+            self._calls -= 1
+            if self._idle is not None and not self._calls:
+                self._ending = asyncio.get_running_loop().call_later(self._idle, self._end)
+
+    def _end(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False)
 
     async def close(self) -> None:
         """Ends the processes and cancels queued calls. A later call starts new ones."""
+        if self._ending is not None:
+            self._ending.cancel()
         pool, self._pool = self._pool, None
         if pool is not None:
             await asyncio.to_thread(pool.shutdown, cancel_futures=True)
@@ -84,9 +102,9 @@ class Workers:
 
 
 @asynccontextmanager
-async def workers(count: int) -> AsyncIterator[Workers]:
-    """Workers during the body, at most `count` processes."""
-    made = Workers(count)
+async def workers(count: int, *, idle: float | None = None) -> AsyncIterator[Workers]:
+    """Workers during the body, at most `count` processes, which end after `idle` seconds."""
+    made = Workers(count, idle=idle)
     try:
         yield made
     finally:

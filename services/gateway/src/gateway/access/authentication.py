@@ -10,10 +10,10 @@ from typing import NamedTuple
 import structlog
 from aiohttp import hdrs, web
 
+from common.runtime.tasks import SingleFlight
 from gateway.access.clients import Network, client_of
 from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Rate, Scope, parse_key
 from gateway.access.quotas import Quota, RateLimiter
-from gateway.access.single_flight import SingleFlight
 from gateway.problems import (
     Forbidden,
     InternalError,

@@ -21,7 +21,7 @@ from pymongo import DESCENDING, IndexModel
 from common.contracts.failures import Unavailable
 from common.leases import LEASES
 from common.mongo import Database, Reads, translated_errors
-from gateway.access.single_flight import SingleFlight
+from common.runtime.tasks import SingleFlight
 from gateway.problems import ServiceUnavailable
 
 SECONDS = {"second": 1, "minute": 60, "hour": 3600}

@@ -14,8 +14,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 import orjson
 from aiohttp import hdrs, web
 
-from common.contracts.event_texts import lines_of, title_of
-from common.contracts.events import FeedFilter, FeedPage, FeedRequest, rfc3339
+from common.contracts.events import FeedFilter, FeedPage, FeedRequest, lines_of, rfc3339, title_of
 from common.contracts.watchlists import WatchedReply, WatchedRequest, WatchlistId
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
 from gateway.access.authentication import Authenticator, too_many

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from aiohttp import hdrs, web
 
-from common.contracts.digests import DigestState, LinkAction, LinkReply, LinkRequest
+from common.contracts.watchlists import DigestState, LinkAction, LinkReply, LinkRequest
 from gateway.access.authentication import Authenticator, too_many
 from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT

@@ -277,6 +277,7 @@ class Guides:
         return f"{page}/{_README}" if is_readme else f"{page}.md"
 
 
+@cache
 def guides() -> Guides:
     """Returns the guides of this release."""
     folder = next(each for each in _FOLDERS if each.is_dir())

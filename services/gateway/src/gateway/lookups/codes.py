@@ -1,4 +1,4 @@
-"""Codes in words: the lists of codes over HTTP, and the codes that the words of a filter mean."""
+"""What the registers hold, over HTTP: codes in words, those that a filter means, and freshness."""
 
 import re
 import unicodedata
@@ -20,11 +20,12 @@ from common.contracts.find import (
     FindReply,
     FindRequest,
 )
+from common.contracts.lookup import SourcesReply
 from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
 from common.domain.known_values import forms_named
 from common.domain.sentences import nearest
+from common.runtime.tasks import SingleFlight
 from gateway.access.clients import Caller
-from gateway.access.single_flight import SingleFlight
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import Parameters, Query, listed_countries
 from gateway.http.responses import json_response
@@ -217,3 +218,23 @@ def codes_handler(stored: StoredCodes) -> Handler:
         return json_response(body, cache_control=CACHE_CONTROL)
 
     return codes
+
+
+REGISTERS_PATH = "/api/registers"
+
+
+class Sources(Protocol):
+    """Says how fresh the registers are."""
+
+    async def sources(self, *, caller: Caller) -> SourcesReply:
+        """Returns the sources of the registers; raises as `Lookups.look_up`."""
+
+
+def registers_handler(sources: Sources) -> Handler:
+    """Returns the handler of the sources; it asks each time, for the times move every minute."""
+
+    async def registers(request: web.Request) -> web.Response:
+        reply = await sources.sources(caller=request[REQUEST_CONTEXT].caller)
+        return json_response(reply.model_dump_json().encode())
+
+    return registers

@@ -134,12 +134,14 @@ def _count(values: Sequence[str], info: ValidationInfo) -> int:
     return int(value)
 
 
-def _words(value: str) -> str | None:
+def _words(value: str) -> str:
     text = plain_name(value)
+    if not text:
+        raise Invalid("must not be empty")
     shortest, longest = NAME_LENGTH
-    if text and not shortest <= len(text) <= longest:
+    if not shortest <= len(text) <= longest:
         raise Invalid(f"must be {shortest} to {longest} characters")
-    return text or None
+    return text
 
 
 def _known(name: str) -> PlainValidator:

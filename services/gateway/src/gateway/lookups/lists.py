@@ -79,8 +79,10 @@ _required_text = required("required; give the text typed so far")
 
 def _typed_text(values: tuple[str, ...]) -> str:
     text = plain_name(_required_text(values))
+    if not text:
+        raise Invalid("must not be empty")
     shortest, longest = NAME_LENGTH
-    if text and not shortest <= len(text) <= longest:
+    if not shortest <= len(text) <= longest:
         raise Invalid(f"must be {shortest} to {longest} characters")
     return text
 

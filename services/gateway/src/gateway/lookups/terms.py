@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
-from common.domain.contacts import read_mailbox, read_site
 from common.domain.numbers import (
     InvalidIdentifier,
     OtherNumber,
@@ -18,7 +17,15 @@ from common.domain.numbers import (
     parse_unit_number,
     read_participant,
 )
-from common.domain.written import NumberType, ShortenedNumber, plain, plain_name, read_number
+from common.domain.written import (
+    NumberType,
+    ShortenedNumber,
+    plain,
+    plain_name,
+    read_mailbox,
+    read_number,
+    read_site,
+)
 
 #: Answered by a search; every other type is one indexed read.
 _SEARCHED = frozenset({SearchType.NAME, SearchType.ADDRESS, SearchType.EMAIL, SearchType.DOMAIN})
@@ -170,7 +177,10 @@ def _by_number(term: str, country: Country) -> tuple[Question, ...]:
         raise OtherTerm(str(shortened)) from None
     except InvalidIdentifier:
         return ()
-    types = NUMBERS if written.type is None else (_NAMED[written.type],)
+    types: tuple[SearchType, ...] = NUMBERS if written.type is None else (_NAMED[written.type],)
+    # A unit has a registration number too, in Norway.
+    if written.type is NumberType.REGISTRATION and country is Country.NO:
+        types = (SearchType.VAT, SearchType.PRODU)
     return _valid(term, country, types if written.country is None else types[:2])
 
 

@@ -160,16 +160,20 @@ def _fields(path: str, properties: object, faults: Faults) -> dict[str, str]:
             for _, message in unknown_names("property", (pid,), tuple(PROPERTIES))
         ]
         values = each["v"] if isinstance(each["v"], list) else [each["v"]]
-        text = next(filter(None, map(_text, values)), "")
+        # A cell that is reconciled already has the company's number and its name.
+        first = "id" if pid == "number" else "name"
+        text = next(filter(None, (_text(value, first) for value in values)), "")
         if text and pid in _RECORD_FIELDS:
             fields.setdefault(_RECORD_FIELDS[pid], text[:_MAX_VALUE])
     return fields
 
 
-def _text(value: object) -> str:
+def _text(value: object, first: str) -> str:
     if isinstance(value, dict):
-        value = value.get("name") or value.get("id")
-    if isinstance(value, bool) or not isinstance(value, str | int):
+        value = value.get(first) or value.get("name") or value.get("id")
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         return ""
     return str(value).strip()
 

@@ -32,7 +32,7 @@ from gateway.lookups.lists import Suggestions
 from gateway.lookups.lookup import CACHE_CONTROL, Lookups
 from gateway.lookups.match import MatchAll, MatchQuery
 from gateway.lookups.terms import NAME_LENGTH
-from gateway.problems import CompanyNotFound, UnsupportedMediaType
+from gateway.problems import CompanyNotFound, CompanyRemoved, UnsupportedMediaType
 from gateway.reconcile.entities import (
     CONTENT_SECURITY_POLICY,
     PROPERTIES,
@@ -277,10 +277,11 @@ class Reconciliation:
         if records:
             found = await self.match_all(MatchQuery(records, limit), caller=context.caller)
             for result in found:
-                if not isinstance(result, MatchResult):
+                if isinstance(result, MatchResult):
+                    results[result.id] = result
+                elif not isinstance(result.problem, CompanyRemoved):
                     # The protocol has no errors for single queries: the whole batch fails.
                     raise result.problem
-                results[result.id] = result
         return {query.key: {"result": _candidates(query, results)} for query in queries}
 
     async def _extend(self, request: web.Request, text: str) -> dict[str, Any]:
@@ -302,7 +303,7 @@ class Reconciliation:
             if isinstance(reply, LookupReply):
                 company = orjson.loads(reply.body)
                 rows[each] = {one.id: list(one.read(company)) for one in properties}
-            elif not isinstance(reply, CompanyNotFound):
+            elif not isinstance(reply, CompanyNotFound | CompanyRemoved):
                 raise reply
         return {"meta": [{"id": one.id, "name": one.name} for one in properties], "rows": rows}
 
@@ -370,7 +371,7 @@ class Completions:
             reply = await self.lookups.look_up(
                 lookup_of(country, number), caller=request[REQUEST_CONTEXT].caller
             )
-        except CompanyNotFound:
+        except (CompanyNotFound, CompanyRemoved):
             return []
         company = orjson.loads(reply.body)
         city = (company["address"] or {}).get("city")

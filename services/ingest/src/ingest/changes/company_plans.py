@@ -71,27 +71,9 @@ def judge(
     return Verdict.CHANGED
 
 
-def counted_again(stored: bytes, read: bytes, *, is_newer: bool) -> bytes | None:
-    """Returns the JSON of an unchanged record to be stored: None unless its count is newer."""
-    return read if read != stored and is_newer else None
-
-
-def renewal(  # noqa: PLR0913 (a record, its digests, and what is stored with them)
-    part: Part,
-    key: str,
-    revision: int,
-    *,
-    stored: bytes | None,
-    read: bytes | None,
-    core: bytes | None = None,
-) -> DigestUpdate | None:
-    """Returns the update for an unchanged record: none, or its document's new digest.
-
-    `core` is its JSON if the day of a count in it is a newer one.
-    """
-    if core is None and (read is None or read == stored):
-        return None
-    return DigestUpdate(part, key, revision, read, core)
+def is_renewed(read: bytes | None, stored: bytes | None, core: bytes | None = None) -> bool:
+    """Returns True if an unchanged record has a new digest, or JSON to store for a newer count."""
+    return core is not None or (read is not None and read != stored)
 
 
 def decide(
@@ -109,10 +91,11 @@ def decide(
     if verdict is Verdict.UNCHANGED:
         core = None
         if isinstance(read, UnitState):
-            core = counted_again(stored.core, read.core, is_newer=read.version >= stored.version)
-        return verdict, renewal(
-            part, key, stored.revision, stored=stored.digest, read=read.digest, core=core
-        )
+            is_newer = read.version >= stored.version
+            core = read.core if is_newer and read.core != stored.core else None
+        if not is_renewed(read.digest, stored.digest, core):
+            return verdict, None
+        return verdict, DigestUpdate(part, key, stored.revision, read.digest, core)
     if verdict is Verdict.STALE:
         return verdict, None
     revision = stored.revision + 1
@@ -283,14 +266,11 @@ def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Deci
         )
         if verdict is Verdict.UNCHANGED:
             is_newer = stored.version is None or version >= stored.version
-            return verdict, renewal(
-                Part.COMPANY,
-                record.key,
-                stored.revision,
-                stored=stored.digest,
-                read=record.digest,
-                core=counted_again(stored.core, record.core, is_newer=is_newer),
-            )
+            core = record.core if is_newer and record.core != stored.core else None
+            if not is_renewed(record.digest, stored.digest, core):
+                return verdict, None
+            key, revision = record.key, stored.revision
+            return verdict, DigestUpdate(Part.COMPANY, key, revision, record.digest, core)
     if verdict not in WRITTEN:
         return verdict, None
     base = stored or CompanyState(revision=0)
@@ -378,13 +358,9 @@ def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> Decisi
         )
         # A company that is not stored yet has no revision; its owners are compared by content.
         if verdict is Verdict.UNCHANGED and stored.is_known:
-            return verdict, renewal(
-                Part.OWNERS,
-                record.key,
-                stored.revision,
-                stored=stored.owners_digest,
-                read=record.digest,
-            )
+            if not is_renewed(record.digest, stored.owners_digest):
+                return verdict, None
+            return verdict, DigestUpdate(Part.OWNERS, record.key, stored.revision, record.digest)
     if verdict not in WRITTEN:
         return verdict, None
     base = stored or CompanyState(revision=0)

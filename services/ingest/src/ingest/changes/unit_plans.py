@@ -83,8 +83,6 @@ def _ended_company(state: CompanyState, core: bytes, ended: Ended) -> CompanyRec
         last.model_copy(update=end),
         phones=state.phones,
         units=state.units,
-        owners=None,
-        version=None,
     )
 
 
@@ -92,9 +90,7 @@ def _ended_unit(key: UnitKey, state: UnitState, on: str | None) -> UnitRecord:
     last = ProductionUnit.model_validate_json(state.core)
     # A unit that closed before it was deleted keeps the day on which it closed.
     end = {"status": Status.ENDED, "ended": last.ended or on}
-    return UnitRecord(
-        key, state.company, dump(last.model_copy(update=end)), state.phones, version=None
-    )
+    return UnitRecord(key, state.company, dump(last.model_copy(update=end)), state.phones)
 
 
 def has_ended(key: CompanyKey | UnitKey, known: Known) -> bool:

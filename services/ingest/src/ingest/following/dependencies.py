@@ -28,10 +28,18 @@ from ingest.following.register_client import (
     RetryPolicy,
     http_date,
 )
-from ingest.loading.load import LoadFile, NotWhole, Piece, Tally, WrongSource, apply_due
-from ingest.loading.read import ReadDocuments, Reader
+from ingest.loading.load import (
+    LoadFile,
+    NotWhole,
+    Piece,
+    ReadDocuments,
+    Reader,
+    Tally,
+    WrongSource,
+    apply_due,
+)
 from ingest.loading.stores import FileOrigin, Stores
-from ingest.records.records import CompanyRecord, OwnersRecord, SourceVersion, UnitRecord
+from ingest.records.records import OwnersRecord, SourceVersion, Stored, UnitRecord
 from ingest.records.source import RegisterSource, documents
 from ingest.settings import RegisterSettings, SyncSettings
 from register_store.documents import BEGINNING
@@ -132,11 +140,11 @@ async def load_whole(
     documents: Iterator[Piece],
     tally: Tally,
 ) -> None:
-    """Loads the documents of a register's whole file; raises RegisterFault if it is broken."""
-    summary = await load(source, documents, file_version=file.version)
-    tally.loaded(summary)
-    if summary.broken is not None:
-        raise RegisterFault(f"the whole file is broken: {summary.broken}")
+    """Checks a register's whole file and loads its documents; raises RegisterFault if broken."""
+    await check_whole(load, source, file)
+    await load(source, documents, file_version=file.version, tally=tally)
+    if tally.broken is not None:
+        raise RegisterFault(f"the whole file is broken: {tally.broken}")
 
 
 def _modified(answer: Answer, requested_at: datetime) -> datetime:
@@ -158,8 +166,6 @@ S = TypeVar("S", bound=RegisterSettings)
 #: Passes that another process may overtake; each one begins with a request to the register.
 _TRIES = 5
 
-Records = Sequence[CompanyRecord | OwnersRecord | UnitRecord]
-
 
 @dataclass(frozen=True, slots=True)
 class CompaniesFirst:
@@ -175,7 +181,7 @@ class CompaniesFirst:
     telemetry: PassTelemetry
     stores: Stores
 
-    async def __call__(self, records: Records) -> None:
+    async def __call__(self, records: Sequence[Stored]) -> None:
         """Raises Conflict if another process moves the cursor first every time."""
         for left in reversed(range(_TRIES)):
             if not await self._are_missing(records):
@@ -189,7 +195,7 @@ class CompaniesFirst:
             else:
                 return
 
-    async def _are_missing(self, records: Records) -> bool:
+    async def _are_missing(self, records: Sequence[Stored]) -> bool:
         """Returns True if companies of new records are unknown, and their source is followed."""
         units = [record for record in records if isinstance(record, UnitRecord)]
         owned = [record.key for record in records if isinstance(record, OwnersRecord)]

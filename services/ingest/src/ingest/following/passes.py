@@ -215,11 +215,14 @@ class Passes:
         return result
 
     async def again(self, *, wait: timedelta) -> Result:
-        """Runs one pass and keeps the lease until the next, `wait` later."""
+        """Runs one pass and keeps the lease until the next: after `wait`, or what was asked for.
+
+        No other process asks a register earlier that said when to come again.
+        """
         result = await self._held_pass()
         if result.outcome is not Outcome.BUSY:
             with suppress(Unavailable):
-                await self.leases.take(self._job, span=wait + _LEASE)
+                await self.leases.take(self._job, span=max(wait, result.wait) + _LEASE)
         return result
 
     async def give_up(self) -> None:

@@ -1,22 +1,37 @@
-"""A file is checked, read in batches and applied; what was upcoming is applied on its day."""
+"""A file is checked, parsed in batches by worker processes, and applied.
+
+Unchanged documents are not parsed, and what was upcoming is applied on its day.
+"""
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from common.domain.sentences import counted
+from common.runtime.processes import processors, workers
 from ingest.changes.apply import touched
 from ingest.changes.states import Verdict
-from ingest.loading.read import ReadDocuments, UnchangedDocument
+from ingest.changes.stored_states import StoredParts
 from ingest.loading.stores import FileOrigin, Stores
 from ingest.records.records import (
     FileBroken,
     OutOfScope,
+    Parser,
     RawDocument,
     Record,
     RegisteredInError,
@@ -24,7 +39,70 @@ from ingest.records.records import (
     SourceVersion,
     Stored,
 )
-from ingest.records.source import Part, RegisterSource
+from ingest.records.source import Part, RegisterSource, all_understood
+
+#: Fewer documents than this are parsed in this process; starting a worker would take longer.
+_WORTH_IT: Final = 200
+#: More worker processes than this would wait for the process that writes.
+_MAX_PROCESSES: Final = 2
+#: Seconds after which the processes of a load end, which have 78 MB each.
+_IDLE: Final = 60.0
+
+#: The record as which each document reads on a day, or the reason why it cannot be used.
+Reader = Callable[[Parser, Sequence[RawDocument], date], Awaitable[Sequence[Record | Rejected]]]
+
+
+@asynccontextmanager
+async def reading_processes() -> AsyncIterator[Reader]:
+    """Yields a reader in worker processes; one processor is left for the process that writes."""
+    async with workers(min(max(processors() - 1, 1), _MAX_PROCESSES), idle=_IDLE) as processes:
+
+        async def read(
+            parser: Parser, documents: Sequence[RawDocument], today: date
+        ) -> Sequence[Record | Rejected]:
+            if len(documents) < _WORTH_IT:
+                return all_understood(parser, documents, today)
+            return await processes.run(all_understood, parser, documents, today)
+
+        yield read
+
+
+@dataclass(frozen=True, slots=True)
+class UnchangedDocument:
+    """An unchanged document; parsing it would give the stored record."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDocuments:
+    """Parses documents whose digest is not the stored one."""
+
+    parts: StoredParts
+    reader: Reader
+
+    async def __call__(
+        self, source: RegisterSource, documents: Sequence[RawDocument | Rejected], today: date
+    ) -> Sequence[Record | UnchangedDocument | Rejected]:
+        """Returns a result for each document, in order. May raise `Unavailable`."""
+        keys = [
+            one.key for one in documents if isinstance(one, RawDocument) and one.key is not None
+        ]
+        stored = await self.parts.digests(source.part, keys) if keys else {}
+        found = [
+            _known(one, stored.get(one.key or "")) if isinstance(one, RawDocument) else one
+            for one in documents
+        ]
+        unread = [one for one in found if isinstance(one, RawDocument)]
+        read = iter(await self.reader(source.parse, unread, today) if unread else ())
+        return [next(read) if isinstance(one, RawDocument) else one for one in found]
+
+
+def _known(document: RawDocument, stored: bytes | None) -> RawDocument | UnchangedDocument:
+    if document.key is None or stored is None or stored != document.digest:
+        return document
+    return UnchangedDocument(document.key)
+
 
 #: Records in a transaction: MongoDB accepted 350/s one by one and over 10,000/s in batches of 500;
 #: larger batches gained nothing.
@@ -34,10 +112,18 @@ _BATCH_BYTES = 16 << 20
 #: Concurrent transactions while the next batch is read.
 IN_FLIGHT = 3
 
+#: Batches that are parsed ahead of the writes.
+_AHEAD = 4
+
+#: Takes the next batch of a file.
+TakeBatch = Callable[[], "list[Piece]"]
+Apply = Callable[[Sequence[Stored]], Coroutine[Any, Any, Sequence[Verdict]]]
 #: The pieces of a file, and their results.
 Piece = RawDocument | Rejected
 Item = Record | Rejected
 Found = Item | UnchangedDocument
+#: Those of a source's own records.
+Usable = Stored | RegisteredInError | UnchangedDocument
 
 
 @dataclass
@@ -54,11 +140,6 @@ class OddValues:
                 self.counts[path] += 1
                 self.examples.setdefault(path, record.key)
 
-    def added(self, others: "OddValues") -> None:
-        """Adds the odd values of a file."""
-        self.counts.update(others.counts)
-        self.examples = {**others.examples, **self.examples}
-
     def most_common(self, most: int | None = None) -> dict[str, str]:
         """Returns the number of each kind, and a record with it."""
         return {
@@ -68,52 +149,75 @@ class OddValues:
 
 
 @dataclass
-class Summary:
-    """Counts of a load, record by record."""
+class Tally:
+    """Counts of a pass or a file: what was read, and its results."""
 
+    #: Entries of the feed, or documents and records, that were read.
     read: int = 0
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
-    #: Valid records outside of this register, by reason.
+    #: By verdict, and `purged`, `vanished`, `unknown`, `refused`, `elsewhere`.
+    results: Counter[str] = field(default_factory=Counter)
+    #: Reasons of refused records or entries, but those of a file, which are reported one by one.
+    reasons: Counter[str] = field(default_factory=Counter)
+    #: Valid records of a file outside of this register, by reason.
     elsewhere: Counter[str] = field(default_factory=Counter)
-    refused: int = 0
     odd: OddValues = field(default_factory=OddValues)
+    #: Unreadable entries at the end of the feed, which hold the cursor.
+    unreadable_tail: int = 0
+    #: The comparison of the stored records with the register's whole file, if one was made.
+    reconciled: bool = False
+    differences: int = 0
     #: Position and cause of the end of a truncated file.
     broken: str | None = None
 
-    @property
-    def is_complete(self) -> bool:
-        """True if the file was read to its end and contained a usable record."""
-        return self.broken is None and self.read > self.refused
+    def judged(self, records: Iterable[Stored], verdicts: Iterable[Verdict]) -> None:
+        """Counts the verdicts on records, and the records' odd values."""
+        self.odd.noticed(records)
+        self.results.update(verdict.value for verdict in verdicts)
 
-    def counts(self) -> dict[str, int]:
-        """Returns the counts; `read` is the sum of the others."""
-        return {
-            "read": self.read,
-            **{verdict.value: self.verdicts[verdict] for verdict in Verdict},
-            "elsewhere": self.elsewhere.total(),
-            "refused": self.refused,
-        }
+    def refused(self, reason: str) -> None:
+        """Counts a refused record or entry under its reason."""
+        self.results["refused"] += 1
+        self.reasons[reason] += 1
+
+    def usable(self, found: Iterable[Found]) -> Iterator[Usable]:
+        """Yields the source's own records; the others are counted."""
+        for one in found:
+            self.read += 1
+            match one:
+                case Rejected(reason=reason):
+                    self.refused(reason)
+                case OutOfScope():
+                    self.results["elsewhere"] += 1
+                case _:
+                    yield one
+
+    def of_file(self) -> dict[str, int]:
+        """Returns the counts of a file; `read` is the sum of the others."""
+        results = (*(verdict.value for verdict in Verdict), "elsewhere", "refused")
+        return {"read": self.read, **{result: self.results[result] for result in results}}
 
 
-def fill(found: list[Piece], items: Iterator[Piece]) -> None:
-    """Takes the next BATCH pieces of a file, fewer if they are large; none at its end."""
+def take(items: Iterator[Piece], found: list[Piece] | None = None) -> list[Piece]:
+    """Returns the next BATCH pieces of a file, fewer if they are large; none at its end.
+
+    They are added to `found`, which keeps those before a FileBroken.
+    """
+    found = [] if found is None else found
     size = 0
-    while len(found) < BATCH and size < _BATCH_BYTES:
-        piece = next(items, None)
-        if piece is None:
-            return
+    while len(found) < BATCH and size < _BATCH_BYTES and (piece := next(items, None)):
         found.append(piece)
         size += len(piece.text) if isinstance(piece, RawDocument) else 0
+    return found
 
 
-def next_batch(items: Iterator[Piece], summary: Summary) -> list[Piece]:
-    """Returns the next batch; empty at the file's end, whose truncation the summary notes."""
+def next_batch(items: Iterator[Piece], tally: Tally) -> list[Piece]:
+    """Returns the next batch; empty at the file's end, whose truncation the tally notes."""
     found: list[Piece] = []
     try:
-        fill(found, items)
+        take(items, found)
     except FileBroken as error:
-        summary.broken = str(error)
-    summary.read += len(found)
+        tally.broken = str(error)
+    tally.read += len(found)
     return found
 
 
@@ -134,23 +238,19 @@ def distinct(records: Iterator[Stored]) -> Iterator[list[Stored]]:
 class Writes:
     """Concurrent writes of batches."""
 
-    def __init__(self, summary: Summary, stale: Callable[[str], None]) -> None:
-        self._summary = summary
+    def __init__(self, tally: Tally, stale: Callable[[str], None]) -> None:
+        self._tally = tally
         self._stale = stale
         #: With the keys that each of them writes to.
         self._under_way: dict[asyncio.Task[Sequence[Verdict]], tuple[set[str], list[Stored]]] = {}
 
-    async def room(self, *, for_keys: set[str]) -> None:
-        """Waits until another batch may start: few run, and none of them writes to its keys."""
+    async def begin(self, group: asyncio.TaskGroup, apply: Apply, batch: list[Stored]) -> None:
+        """Begins to write a batch, once few others run and none of them writes to its keys."""
+        wanted = {key for one in batch for key in touched(one)}
         others = self._under_way.values()
-        while len(others) >= IN_FLIGHT or any(for_keys & keys for keys, _ in others):
+        while len(others) >= IN_FLIGHT or any(wanted & keys for keys, _ in others):
             await self._one_done()
-
-    def begin(
-        self, task: asyncio.Task[Sequence[Verdict]], batch: list[Stored], *, keys: set[str]
-    ) -> None:
-        """Registers the write of a batch, begun by the caller; `keys` are those that it writes."""
-        self._under_way[task] = keys, batch
+        self._under_way[group.create_task(apply(batch))] = wanted, batch
 
     async def end(self) -> None:
         """Waits until every write that has begun is done."""
@@ -161,54 +261,11 @@ class Writes:
         done, _ = await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             verdicts = task.result()
-            self._summary.verdicts.update(verdicts)
+            self._tally.results.update(verdict.value for verdict in verdicts)
             _, batch = self._under_way.pop(task)
             for record, verdict in zip(batch, verdicts, strict=True):
                 if verdict is Verdict.STALE:
                     self._stale(record.key)
-
-
-@dataclass
-class Tally:
-    """Counts of a pass: what was read, and its results."""
-
-    #: Entries of the feed, or documents and records, that were read.
-    read: int = 0
-    #: By verdict, and `purged`, `vanished`, `unknown`, `refused`, `elsewhere`.
-    results: Counter[str] = field(default_factory=Counter)
-    #: Reasons of refused records or entries.
-    reasons: Counter[str] = field(default_factory=Counter)
-    odd: OddValues = field(default_factory=OddValues)
-    #: Unreadable entries at the end of the feed, which hold the cursor.
-    unreadable_tail: int = 0
-    #: The comparison of the stored records with the register's whole file, if one was made.
-    reconciled: bool = False
-    differences: int = 0
-
-    def judged(self, records: Iterable[Stored], verdicts: Iterable[Verdict]) -> None:
-        """Counts the verdicts on records, and the records' odd values."""
-        self.odd.noticed(records)
-        self.results.update(verdict.value for verdict in verdicts)
-
-    def refused(self, reason: str) -> None:
-        """Counts a refused record or entry under its reason."""
-        self.results["refused"] += 1
-        self.reasons[reason] += 1
-
-    def loaded(self, summary: Summary) -> None:
-        """Adds a file's counts; its refused records were reported one by one."""
-        self.odd.added(summary.odd)
-        counts = summary.counts()
-        self.read += counts.pop("read")
-        self.results.update({result: count for result, count in counts.items() if count})
-
-
-#: Takes the next batch of a file.
-TakeBatch = Callable[[], list[Piece]]
-Apply = Callable[[Sequence[Stored]], Coroutine[Any, Any, Sequence[Verdict]]]
-
-#: Batches that are parsed ahead of the writes.
-_AHEAD = 4
 
 
 class WrongSource(Exception):
@@ -217,14 +274,6 @@ class WrongSource(Exception):
 
 class NotWhole(Exception):
     """A file with too few records to be a register's whole file."""
-
-
-def _ignore(_key: str) -> None:
-    """Ignores stale records."""
-
-
-def _count(items: Iterator[Piece]) -> int:
-    return sum(1 for _ in items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +286,7 @@ class LoadFile:
     #: Receives each refused record.
     refuse: Callable[[Rejected], None]
     #: Receives the key of each record that is older than the stored one.
-    stale: Callable[[str], None] = _ignore
+    stale: Callable[[str], None] = lambda _key: None
 
     async def check(
         self,
@@ -254,7 +303,7 @@ class LoadFile:
         items = documents()
         first: list[Piece] = []
         try:
-            await asyncio.to_thread(fill, first, items)
+            await asyncio.to_thread(take, items, first)
         except FileBroken as broken:
             if not first:
                 raise WrongSource(str(broken)) from None
@@ -268,13 +317,13 @@ class LoadFile:
         least = 1 if force else max((before + 1) // 2, 1)
         try:
             more = islice(items, max(least - len(first), 0))
-            count = len(first) + await asyncio.to_thread(_count, more)
+            count = len(first) + await asyncio.to_thread(lambda: sum(1 for _ in more))
         except FileBroken:
             return
         if count < least:
             raise NotWhole(f"{counted(count, 'record')}; the last whole file had {before:,}")
 
-    async def __call__(
+    async def __call__(  # noqa: PLR0913 (the options of a load)
         self,
         source: RegisterSource,
         items: Iterator[Piece],
@@ -282,8 +331,9 @@ class LoadFile:
         file_version: SourceVersion,
         publish_events: bool | None = None,
         force: bool = False,
-    ) -> Summary:
-        """Loads every intact document; a truncated file is loaded as far as it goes.
+        tally: Tally | None = None,
+    ) -> Tally:
+        """Loads every intact document, counted in `tally`; a truncated file as far as it goes.
 
         `publish_events` decides whether changes become events; None publishes them once a file of
         the source has been loaded to its end. A file loaded with `force` may be a part of the
@@ -293,33 +343,31 @@ class LoadFile:
         if publish_events is None:
             publish_events = await self.stores.states.is_loaded(source.name)
         await self.stores.states.begin(source.name, at=self.stores.now())
-        summary = Summary()
+        tally = tally or Tally()
         apply = partial(self.stores.apply, file_version=file_version, publish_events=publish_events)
         try:
-            await self._load(source, partial(next_batch, items, summary), apply, summary)
+            await self._load(source, partial(next_batch, items, tally), apply, tally)
         except ExceptionGroup as failures:
             # The first failure cancels the other tasks, so it is the cause.
             raise failures.exceptions[0] from None
-        if summary.is_complete:
+        if tally.broken is None and tally.read > tally.results["refused"]:
             whole = None if force else self.origin
             await self.stores.states.finish(
-                source.name, at=self.stores.now(), counts=summary.counts(), whole=whole
+                source.name, at=self.stores.now(), counts=tally.of_file(), whole=whole
             )
-        return summary
+        return tally
 
     async def _load(
-        self, source: RegisterSource, take_batch: TakeBatch, apply: Apply, summary: Summary
+        self, source: RegisterSource, take_batch: TakeBatch, apply: Apply, tally: Tally
     ) -> None:
         async with (
             asyncio.TaskGroup() as group,
             aclosing(self._found(source, take_batch, group)) as found,
         ):
-            writing = Writes(summary, self.stale)
+            writing = Writes(tally, self.stale)
             async for documents in found:
-                for batch in distinct(self._to_store(documents, summary)):
-                    keys = {key for one in batch for key in touched(one)}
-                    await writing.room(for_keys=keys)
-                    writing.begin(group.create_task(apply(batch)), batch, keys=keys)
+                for batch in distinct(self._to_store(documents, tally)):
+                    await writing.begin(group, apply, batch)
             await writing.end()
 
     async def _found(
@@ -335,21 +383,21 @@ class LoadFile:
                 return
             yield await reading.popleft()
 
-    def _to_store(self, found: Sequence[Found], summary: Summary) -> Iterator[Stored]:
+    def _to_store(self, found: Sequence[Found], tally: Tally) -> Iterator[Stored]:
         """Yields the records to store; the others are counted."""
         for one in found:
             match one:
                 case UnchangedDocument():
-                    summary.verdicts[Verdict.UNCHANGED] += 1
+                    tally.results[Verdict.UNCHANGED.value] += 1
                 case Rejected():
-                    summary.refused += 1
+                    tally.results["refused"] += 1
                     self.refuse(one)
-                case OutOfScope(reason):
-                    summary.elsewhere[reason] += 1
-                case RegisteredInError():
-                    summary.elsewhere["registered in error"] += 1
+                case OutOfScope() | RegisteredInError():
+                    reason = one.reason if isinstance(one, OutOfScope) else "registered in error"
+                    tally.results["elsewhere"] += 1
+                    tally.elsewhere[reason] += 1
                 case _:
-                    summary.odd.noticed((one,))
+                    tally.odd.noticed((one,))
                     yield one
 
 

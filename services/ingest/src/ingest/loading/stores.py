@@ -128,7 +128,7 @@ class StoredCursors:
 
         Raises Conflict if another process has moved it since it was read.
         """
-        document = _document(cursor)
+        document = {**asdict(cursor), "revision": cursor.revision + 1}
         try:
             with translated_errors():
                 if cursor.revision == 0:
@@ -141,10 +141,6 @@ class StoredCursors:
         except DuplicateKeyError:
             raise Conflict("another sync has started at the same time") from None
         return _cursor(document)
-
-
-def _document(cursor: Cursor) -> Document:
-    return {**asdict(cursor), "revision": cursor.revision + 1}
 
 
 def _cursor(document: Document) -> Cursor:

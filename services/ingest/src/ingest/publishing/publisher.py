@@ -96,14 +96,6 @@ class PublishOutbox:
             _PUBLISHED.inc(len(events))
             await self.bus.notify(_notice(position, events))
 
-    async def drop_expired(self) -> int:
-        """Deletes events that could not be published within the retention; returns their number."""
-        return await self.outbox.drop_expired(at=self.now())
-
-    async def waiting(self) -> Depth:
-        """Number of unpublished events, and the time of the oldest."""
-        return await self.outbox.depth()
-
     async def repeat_notice(self) -> None:
         """Sends readers the newest position: a notice is lost if its process ends before it.
 
@@ -276,10 +268,6 @@ class ConfirmEvents:
             raise published.outage
         await self._postpone({event.id: publications[event.id] for event in published.events})
         return Confirmed(confirmed=len(received), published_again=len(published.events))
-
-    async def overdue(self) -> Depth:
-        """Number of events whose receipt is overdue, and the publication time of the oldest."""
-        return await self.unconfirmed.depth(at=self.now())
 
     async def _postpone(self, publications: dict[str, int]) -> None:
         now = self.now()

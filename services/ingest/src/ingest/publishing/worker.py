@@ -185,11 +185,12 @@ class OutboxWorker:
     async def _measure(self) -> None:
         if not self._leads:
             return
-        dropped = await self._publish.drop_expired()
+        dropped = await self._publish.outbox.drop_expired(at=self._now())
         if dropped:
             _DROPPED.inc(dropped)
             log.error("outbox.dropped", count=dropped)
-        waiting, overdue = await self._publish.waiting(), await self._confirm.overdue()
+        waiting = await self._publish.outbox.depth()
+        overdue = await self._confirm.unconfirmed.depth(at=self._now())
         if self._leads:  # otherwise another process measures by now
             _show(waiting, overdue, at=self._now())
             await self._publish.repeat_notice()

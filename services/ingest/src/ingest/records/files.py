@@ -43,10 +43,6 @@ _OTHERS = (
 OnBytes = Callable[[int], object]
 
 
-def ignore_progress(_count: int) -> None:
-    """Ignores progress."""
-
-
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """The format of one publisher's tables."""
@@ -72,7 +68,7 @@ class RawRecord:
 def raw_records(
     path: Path,
     dialect: Dialect | None = None,
-    on_bytes: OnBytes = ignore_progress,
+    on_bytes: OnBytes = lambda _count: None,
     *,
     element: str | None = None,
 ) -> Iterator[RawRecord | Rejected]:
@@ -92,7 +88,7 @@ def raw_records(
         raise FileBroken(f"{broken} ({counted(number, 'record')} before)") from None
 
 
-def stream(path: Path, on_bytes: OnBytes = ignore_progress) -> Iterator[bytes]:
+def stream(path: Path, on_bytes: OnBytes = lambda _count: None) -> Iterator[bytes]:
     """Yields a file's content in parts, decompressed if it begins as gzip.
 
     Raises FileBroken for a truncated or corrupt gzip file, after the intact part, and OSError.

@@ -11,11 +11,8 @@ import orjson
 from common.contracts.company import (
     Company,
     CompanyKey,
-    Country,
-    EinvoicingEntry,
     HolderType,
     Owner,
-    ProductionUnit,
     Role,
     RoleCode,
     UnitKey,
@@ -73,10 +70,6 @@ def to_milliseconds(moment: datetime) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-def _distinct(paths: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(paths))
-
-
 class Holder(NamedTuple):
     """A person or company that owns something or has a role."""
 
@@ -125,10 +118,10 @@ class CompanyRecord:
         cls,
         company: Company,
         *,
-        phones: tuple[str, ...],
-        units: tuple[UnitKey, ...],
-        owners: Sequence[Owner] | None,
-        version: SourceVersion | None,
+        phones: tuple[str, ...] = (),
+        units: tuple[UnitKey, ...] = (),
+        owners: Sequence[Owner] | None = None,
+        version: SourceVersion | None = None,
         updated_at: datetime | None = None,
         roles: Sequence[Role] | None = None,
         past: Sequence[tuple[str, str, str]] | None = None,
@@ -150,7 +143,7 @@ class CompanyRecord:
             past=None if past is None else orjson.dumps(past),
             next_day=next_day,
             unknown=unknown,
-            odd=_distinct(odd),
+            odd=tuple(dict.fromkeys(odd)),
         )
 
 
@@ -163,23 +156,9 @@ class OwnersRecord:
     owner_list: bytes
     #: A JSON list.
     role_list: bytes
-    version: SourceVersion | None
+    version: SourceVersion | None = None
     digest: bytes | None = field(default=None, compare=False)
     odd: tuple[str, ...] = field(default=(), compare=False)
-
-    @classmethod
-    def of(
-        cls,
-        key: CompanyKey,
-        owners: Sequence[Owner] | None,
-        roles: Sequence[Role] = (),
-        *,
-        version: SourceVersion | None,
-        odd: Iterable[str] = (),
-    ) -> Self:
-        """Returns the record of owners and roles; None for unknown owners."""
-        owner_list = b"null" if owners is None else dump_all(owners)
-        return cls(key, owner_list, dump_all(roles), version, odd=_distinct(odd))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,40 +169,14 @@ class UnitRecord:
     #: Its current company; None if the register names none.
     company: CompanyKey | None
     core: bytes
-    phones: tuple[str, ...]
-    version: SourceVersion | None
+    phones: tuple[str, ...] = ()
+    version: SourceVersion | None = None
     digest: bytes | None = field(default=None, compare=False)
     #: As those of a `CompanyRecord`; `unknown` has fields of `ProductionUnit`, and `company`.
     next_day: date | None = None
     upcoming: "tuple[tuple[date, UnitRecord], ...]" = ()
     unknown: frozenset[str] = frozenset()
     odd: tuple[str, ...] = field(default=(), compare=False)
-
-    @classmethod
-    def of(  # noqa: PLR0913 (the parts of a record)
-        cls,
-        unit: ProductionUnit,
-        country: Country,
-        *,
-        company: str | None,
-        phones: tuple[str, ...],
-        version: SourceVersion | None,
-        next_day: date | None = None,
-        unknown: frozenset[str] = frozenset(),
-        odd: Iterable[str] = (),
-    ) -> Self:
-        """Returns the record of a unit; `company` is the registration number of its company."""
-        parent = None if company is None else CompanyKey(country, company)
-        return cls(
-            UnitKey(country, unit.number),
-            parent,
-            dump(unit),
-            phones,
-            version,
-            next_day=next_day,
-            unknown=unknown,
-            odd=_distinct(odd),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,21 +188,9 @@ class ParticipantRecord:
     #: The company or unit it is registered for; None if its card does not state it.
     holder: CompanyKey | UnitKey | None
     core: bytes
-    version: SourceVersion | None
+    version: SourceVersion | None = None
     digest: bytes | None = field(default=None, compare=False)
     odd: tuple[str, ...] = field(default=(), compare=False)
-
-    @classmethod
-    def of(
-        cls,
-        entry: EinvoicingEntry,
-        holder: CompanyKey | UnitKey | None,
-        *,
-        version: SourceVersion | None,
-        odd: Iterable[str] = (),
-    ) -> Self:
-        """Returns the record of an e-invoicing entry."""
-        return cls(entry.identifier, holder, dump(entry), version, odd=_distinct(odd))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from ingest.records.files import (
     RawRecord,
     decode,
     encode,
-    ignore_progress,
     raw_records,
 )
 from ingest.records.records import (
@@ -59,11 +58,6 @@ def digest_of(text: bytes, *, release: str = _RELEASE) -> bytes:
 RawRecords = Iterator[RawRecord | Rejected]
 
 
-def as_found(found: RawRecords, _file_name: str) -> RawRecords:
-    """Yields the records unchanged, for files whose records are the register's documents."""
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class RegisterSource:
     """One record type of a register, and how its documents are read."""
@@ -81,8 +75,8 @@ class RegisterSource:
     dialect: Dialect | None = None
     #: The name of a record's element in its XML files; None if it has none.
     element: str | None = None
-    #: Converts a file's records to documents; receives the name of the file.
-    documents: Callable[[RawRecords, str], RawRecords] = as_found
+    #: Converts a file's records to documents, unless they are; receives the name of the file.
+    documents: Callable[[RawRecords, str], RawRecords] = lambda found, _file_name: found
 
     def __str__(self) -> str:
         return self.name
@@ -128,7 +122,7 @@ def stored_size(record: Stored) -> int:
 
 
 def documents(
-    path: Path, source: RegisterSource, *, on_bytes: OnBytes = ignore_progress
+    path: Path, source: RegisterSource, *, on_bytes: OnBytes = lambda _count: None
 ) -> Iterator[RawDocument | Rejected]:
     """Yields every document of a file in order; a broken one as `Rejected`.
 

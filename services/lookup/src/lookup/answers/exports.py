@@ -9,7 +9,7 @@ from common.contracts.company import CompanyKey
 from common.contracts.find import ExportPage, ExportRequest, FindRequest
 from lookup.answers.parts import NO_EXTRAS, OF_UNITS, read_units
 from lookup.answers.rendering import Candidate, Extras, line
-from lookup.search.results import SearchHit, company_key
+from lookup.search.indexed_company import SearchHit, company_key
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow

@@ -14,7 +14,7 @@ import orjson
 from common.contracts.company import CompanyKey, Country
 from common.contracts.find import MAX_FOUND, FindRequest
 from lookup.answers.rendering import Candidate, described
-from lookup.search.results import company_key
+from lookup.search.indexed_company import company_key
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
 from register_store.reads import StoredRegister
@@ -94,7 +94,7 @@ async def group_body(
         rows = await register.companies(below[: MAX_COMPANIES + 1])
         # The index may have what an owner has just sold.
         held = set(frontier)
-        owned = {k: row for k, row in rows.items() if held.intersection(_owners(k, row))}
+        owned = {k: row for k, row in rows.items() if held.intersection(_companies(_links(k, row)))}
         frontier = group.add(owned, level)
     return _rendered(root, group, upward)
 
@@ -120,10 +120,6 @@ def _links(owned: CompanyKey, row: CompanyRow) -> Iterator[Link]:
         if owner not in seen:
             seen.add(owner)
             yield Link(owner, owned, entry)
-
-
-def _owners(owned: CompanyKey, row: CompanyRow) -> Iterator[CompanyKey]:
-    return _companies(_links(owned, row))
 
 
 def _companies(links: Iterable[Link]) -> Iterator[CompanyKey]:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
@@ -28,7 +28,7 @@ from lookup.answers.group import group_body
 from lookup.answers.history import on_day
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed
-from lookup.search.results import SearchHit
+from lookup.search.indexed_company import SearchHit
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from register_store.reads import StoredRegister
@@ -75,43 +75,32 @@ class AnswerLookups:
         """Returns one result per request, in order; may raise `Unavailable`."""
         found = await self._find_all(requests)
         candidates = [[one for one in each if not one.hit.is_other] for each in found]
-        extras = await self._extras(requests, candidates)
-        earlier = await self._earlier(requests, candidates)
-        groups = await self._groups(requests, candidates)
-        shared = await self._shared(requests, found)
+        details = (
+            [_NO_DETAILS] * len(requests)  # without a task for each lookup by number
+            if all(candidates) and not any(map(_is_detailed, requests))
+            else await asyncio.gather(*map(self._details, requests, candidates, found))
+        )
         gone = await self._removed(requests, candidates)
         replies: list[LookupReply | Failure] = []
         size = 0
-        for request, ranked, every, extra, is_shared, removed_on, then, group in zip(
-            requests, candidates, found, extras, shared, gone, earlier, groups, strict=True
+        for request, ranked, every, its_details, removed_on in zip(
+            requests, candidates, found, details, gone, strict=True
         ):
-            if removed_on is not None:
-                replies.append(removed(removed_on))
-            elif not ranked:
-                replies.append(not_found(request, every, is_shared=is_shared))
-            elif isinstance(then, Failure):
-                replies.append(then)
-            elif request.include and size > MAX_SIZE:
-                replies.append(Failure(code=FailureCode.BATCH_TOO_LARGE))
+            reply: LookupReply | Failure
+            if ranked:
+                reply = _reply(request, ranked[0], every, its_details)
+            elif removed_on is not None:
+                reply = removed(removed_on)
             else:
-                if Include.ALTERNATIVES in request.include:
-                    others = [one for one in every if one is not ranked[0]][:MAX_ALTERNATIVES]
-                    extra = extra._replace(
-                        alternatives=[(one.hit.score, one.row.core) for one in others]
-                    )
-                best = ranked[0]
-                if then is not None:
-                    best, day = then
-                    extra = extra._replace(as_of=day)
-                reply = (
-                    answer(best, request.include, extra)
-                    if group is None
-                    else LookupReply(body=group, tag="", vat=best.hit.key.vat)
-                )
-                replies.append(reply)
-                size += len(reply.body)
-                if len(reply.body) > _LONG:
-                    await asyncio.sleep(0)  # the lookups of other messages do not wait for all
+                reply = not_found(request, every, is_shared=its_details.is_shared)
+            if isinstance(reply, LookupReply):
+                if request.include and size > MAX_SIZE:
+                    reply = Failure(code=FailureCode.BATCH_TOO_LARGE)
+                else:
+                    size += len(reply.body)
+                    if len(reply.body) > _LONG:
+                        await asyncio.sleep(0)  # the lookups of other messages do not wait for all
+            replies.append(reply)
         return replies
 
     async def _find_all(self, requests: Sequence[LookupRequest]) -> list[list[Candidate]]:
@@ -139,24 +128,18 @@ class AnswerLookups:
                         found[number][hit.key] = better
         return [_best_first(candidates.values()) for candidates in found]
 
-    async def _shared(
-        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
-    ) -> Sequence[bool]:
-        if all(candidates):
-            return [False] * len(requests)  # without a task for each lookup by number
-        return await asyncio.gather(*map(self._is_shared, requests, candidates))
-
-    async def _is_shared(self, request: LookupRequest, ranked: Sequence[Candidate]) -> bool:
-        names = [one.term for one in request.questions if one.type is SearchType.NAME]
-        if ranked or not names:
-            return False
-        return await self.searches.many_share(request.country, names[0], client=request.client)
-
     async def _removed(
         self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
     ) -> Sequence[str | None]:
         numbers = [
-            None if ranked else _number(request)
+            next(
+                (
+                    CompanyKey(request.country, one.term)
+                    for one in (() if ranked else request.questions)
+                    if one.type is SearchType.VAT
+                ),
+                None,
+            )
             for request, ranked in zip(requests, candidates, strict=True)
         ]
         wanted = {number for number in numbers if number is not None}
@@ -183,7 +166,9 @@ class AnswerLookups:
             case SearchType.VAT:
                 return _exact({term: CompanyKey(country, term) for term in terms})
             case SearchType.PRODU:
-                return _exact(await self._by_unit(country, terms))
+                units = {UnitKey(country, term): term for term in terms}
+                companies = await self.register.companies_of_units(units)
+                return _exact({units[unit]: company for unit, company in companies.items()})
             case SearchType.PHONE:
                 phones = await self.register.companies_of_phones(country, set(terms))
                 return {phone: _of_phone(keys, limit) for phone, keys in phones.items()}
@@ -191,11 +176,6 @@ class AnswerLookups:
                 return _exact(await self._by_identifier(country, terms))
             case SearchType.NAME | SearchType.ADDRESS | SearchType.EMAIL | SearchType.DOMAIN:
                 return await self._searched(group, terms)
-
-    async def _by_unit(self, country: Country, numbers: Sequence[str]) -> Mapping[str, CompanyKey]:
-        units = {UnitKey(country, number): number for number in numbers}
-        companies = await self.register.companies_of_units(units)
-        return {units[unit]: company for unit, company in companies.items()}
 
     async def _by_identifier(
         self, country: Country, identifiers: Sequence[str]
@@ -230,52 +210,63 @@ class AnswerLookups:
         )
         return dict(zip(different, hits, strict=True))
 
-    async def _extras(
-        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
-    ) -> Sequence[Extras]:
-        if not any(request.include for request in requests):
-            return [NO_EXTRAS] * len(requests)
-        return await asyncio.gather(*map(self._with_others, requests, candidates))
-
-    async def _earlier(
-        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
-    ) -> Sequence[tuple[Candidate, tuple[str, str]] | Failure | None]:
-        if not any(request.as_of for request in requests):
-            return [None] * len(requests)
-        return await asyncio.gather(*map(self._on_day, requests, candidates))
-
-    async def _on_day(
-        self, request: LookupRequest, ranked: Sequence[Candidate]
-    ) -> tuple[Candidate, tuple[str, str]] | Failure | None:
-        if not ranked or request.as_of is None:
-            return None
+    async def _details(
+        self, request: LookupRequest, ranked: Sequence[Candidate], every: Sequence[Candidate]
+    ) -> "_Details":
+        names = [one.term for one in request.questions if one.type is SearchType.NAME]
+        if not every and names:
+            shared = self.searches.many_share(request.country, names[0], client=request.client)
+            return _NO_DETAILS._replace(is_shared=await shared)
+        if not ranked or not _is_detailed(request):
+            return _NO_DETAILS
+        best, levels = ranked[0], request.group_levels
         async with self.queue.turn(request.client):
-            return await on_day(self.register.history, ranked[0], request.as_of, day_of(self.now()))
-
-    async def _groups(
-        self, requests: Sequence[LookupRequest], candidates: Sequence[Sequence[Candidate]]
-    ) -> Sequence[bytes | None]:
-        if not any(request.group_levels for request in requests):
-            return [None] * len(requests)
-        return await asyncio.gather(*map(self._group, requests, candidates))
-
-    async def _group(self, request: LookupRequest, ranked: Sequence[Candidate]) -> bytes | None:
-        if not ranked or request.group_levels is None:
-            return None
-        async with self.queue.turn(request.client):
-            return await group_body(
-                self.register,
-                self.searches,
-                ranked[0],
-                levels=request.group_levels,
-                client=request.client,
+            return _Details(
+                await read_parts(self.register, self.searches, best, request),
+                await on_day(self.register.history, best, request.as_of, day_of(self.now()))
+                if request.as_of
+                else None,
+                await group_body(
+                    self.register, self.searches, best, levels=levels, client=request.client
+                )
+                if levels
+                else None,
             )
 
-    async def _with_others(self, request: LookupRequest, ranked: Sequence[Candidate]) -> Extras:
-        if not ranked or READ_APART.isdisjoint(request.include):
-            return NO_EXTRAS
-        async with self.queue.turn(request.client):
-            return await read_parts(self.register, self.searches, ranked[0], request)
+
+class _Details(NamedTuple):
+    """The details of a company that are read after it has been found."""
+
+    extras: Extras = NO_EXTRAS
+    #: The company as it was on a day, if one is given, or why it is not known.
+    earlier: tuple[Candidate, tuple[str, str]] | Failure | None = None
+    group: bytes | None = None
+    #: True if no company was found, and many have the words of the name.
+    is_shared: bool = False
+
+
+_NO_DETAILS: Final = _Details()
+
+
+def _is_detailed(request: LookupRequest) -> bool:
+    return not READ_APART.isdisjoint(request.include) or bool(request.as_of or request.group_levels)
+
+
+def _reply(
+    request: LookupRequest, best: Candidate, every: Sequence[Candidate], details: _Details
+) -> LookupReply | Failure:
+    extras, earlier, group, _ = details
+    if isinstance(earlier, Failure):
+        return earlier
+    if group is not None:
+        return LookupReply(body=group, tag="", vat=best.hit.key.vat)
+    if Include.ALTERNATIVES in request.include:
+        others = [one for one in every if one is not best][:MAX_ALTERNATIVES]
+        extras = extras._replace(alternatives=[(one.hit.score, one.row.core) for one in others])
+    if earlier is not None:
+        best, day = earlier
+        extras = extras._replace(as_of=day)
+    return answer(best, request.include, extras)
 
 
 def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
@@ -283,12 +274,6 @@ def _named_by(identifier: str) -> CompanyKey | UnitKey | None:
         return parse_participant(identifier).holder
     except InvalidIdentifier:
         return None
-
-
-def _number(request: LookupRequest) -> CompanyKey | None:
-    """Returns the company whose registration number a request has; None for another search."""
-    numbers = (one.term for one in request.questions if one.type is SearchType.VAT)
-    return next((CompanyKey(request.country, number) for number in numbers), None)
 
 
 def _group(request: LookupRequest, turn: int) -> Group:

@@ -21,7 +21,7 @@ from common.contracts.lookup import (
 )
 from lookup.answers.history import DATED, history_page
 from lookup.answers.rendering import Candidate, Extras, described, removed, rendered_units
-from lookup.search.results import company_key
+from lookup.search.indexed_company import company_key
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow

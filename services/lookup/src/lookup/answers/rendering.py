@@ -13,7 +13,7 @@ from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitK
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, SearchType
 from common.domain.numbers import registration_number_checks
-from lookup.search.results import SearchHit
+from lookup.search.indexed_company import SearchHit
 from register_store.documents import CompanyRow, completed, dump
 
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS

@@ -22,9 +22,8 @@ from common.contracts.lookup import SuggestReply, SuggestRequest
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
 from common.contracts.watchlists import KnownReply, KnownRequest
 from lookup.answers.rendering import Candidate, Extras, answer, removed, summary
-from lookup.search.match.evidence import CandidateCompany, NumberMatches
-from lookup.search.match.record import ReadRecord, read_record
-from lookup.search.results import SearchHit, SuggestionPage, company_key
+from lookup.search.indexed_company import SearchHit, SuggestionPage, company_key
+from lookup.search.match import CandidateCompany, NumberMatches, ReadRecord, read_record
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
 from register_store.reads import StoredRegister
@@ -129,20 +128,17 @@ def _body(key: CompanyKey, row: CompanyRow | None) -> bytes:
     return answer(Candidate(_MATCH, SearchHit(key, 100.0), row), (), Extras()).body
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerNumberChecks:
-    """Answers requests for the numbers that the register lacks."""
+async def check_numbers(
+    register: StoredRegister, requests: Sequence[KnownRequest]
+) -> list[KnownReply]:
+    """Returns the numbers of each request that the register lacks; may raise `Unavailable`."""
 
-    register: StoredRegister
-
-    async def __call__(self, requests: Sequence[KnownRequest]) -> list[KnownReply]:
-        """Returns one reply per request, in order; may raise `Unavailable`."""
-        return await asyncio.gather(*map(self._unknown, requests))
-
-    async def _unknown(self, request: KnownRequest) -> KnownReply:
+    async def unknown(request: KnownRequest) -> KnownReply:
         keys = {number: CompanyKey(request.country, number) for number in request.numbers}
-        known = await self.register.known(keys.values())
+        known = await register.known(keys.values())
         return KnownReply(unknown=tuple(number for number in keys if keys[number] not in known))
+
+    return await asyncio.gather(*map(unknown, requests))
 
 
 #: Companies of a phone number that are compared.
@@ -180,7 +176,7 @@ class AnswerMatches:
         )
         wanted = {key for found in keys for key in found or ()}
         rows = await self.register.companies(wanted) if wanted else {}
-        weighed = await asyncio.gather(
+        answers = await asyncio.gather(
             *(
                 self._weighed(request, record, found, rows, numbers)
                 for record, found in zip(records, keys, strict=True)
@@ -191,10 +187,15 @@ class AnswerMatches:
         ]
         missing = {key for key in given if key.number and key not in rows}
         gone = await self.register.removed(missing) if missing else {}
+        failures = {key: removed(on) for key, on in gone.items()}
         return MatchReply(
             records=tuple(
-                _removed(gone[key]) if key in gone else answer
-                for key, answer in zip(given, weighed, strict=True)
+                weighed
+                if (failure := failures.get(key)) is None
+                else WeighedRecord(
+                    failure=failure.code, detail=failure.detail, removed_on=failure.removed_on
+                )
+                for key, weighed in zip(given, answers, strict=True)
             )
         )
 
@@ -252,8 +253,3 @@ class AnswerMatches:
         others = sum(exp(one.log_odds) for one in ranked[request.limit :])
         found = {"candidates": tuple(ranked[: request.limit]), "other_odds": others}
         return read.model_copy(update=found)
-
-
-def _removed(on: str) -> WeighedRecord:
-    failure = removed(on)
-    return WeighedRecord(failure=failure.code, detail=failure.detail, removed_on=failure.removed_on)

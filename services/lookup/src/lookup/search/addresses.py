@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from common.contracts.company import Country
 from lookup.search.folding import FoldedText, fold_text
-from lookup.search.indexed_company import IndexedAddress
+from lookup.search.indexed_company import IndexedAddress, is_home
 from lookup.search.streets import PO_BOX, fold_street, names_kind
 
 _GROUND_FLOOR = frozenset({"st", "stue", "stuen", "stueplan", "stplan"})
@@ -92,6 +92,7 @@ COUNTRY_NAMES = frozenset({
     "finland", "fi", "island", "iceland", "tyskland", "germany", "deutschland", "de", "england",
     "storbritannia", "storbritannien", "uk", "gb", "frankrike", "frankrig", "france", "fr",
     "nederland", "nederlandene", "holland", "nl", "polen", "poland", "polska", "pl", "usa", "us",
+    "gronland", "greenland", "svalbard", "svalbard og jan mayen",
 })  # fmt: skip
 
 #: Introduces a person or company at an address: `c/o`, `v/`, `att.`.
@@ -106,7 +107,7 @@ _PREMISES = re.compile(
 #: In `Christian 4. vej 5` the first number is the king's.
 _BELONGS_TO_THE_STREET = (
     r"(?=\.?['’]?(?:s|de|des)?\s+(?:\S+\s+)?"
-    r"(?:gate|gata|gt|gade|vei|veien|veg|vej|plass|plads)\.?\s+\d)"
+    r"(?:gate|gata|gt|gade|vei|veien|veg|vej|plass|plads)\.?\s+(?:nr\.?\s*)?\d)"
 )
 _STREET_AND_HOUSE = re.compile(
     rf"^(?P<street>[\W\d]*[^\W\d].*?)\s+(?:nr\.?\s*)?(?P<number>\d{{1,5}})(?!{_BELONGS_TO_THE_STREET})"
@@ -119,7 +120,8 @@ _STREET_AND_HOUSE = re.compile(
 _PLAIN = re.compile(r"([^\W\d][^\d,;\n]*) (\d{1,5}) ?([a-zæøå]?)", re.IGNORECASE)
 _MAX_RANGE = 60
 _BREAK = re.compile(r"[,;\n]")
-_SHORT_TOWNS = {"kbh": "kobenhavn"}
+#: Other names of a town; folded.
+_TOWNS = {"kbh": "kobenhavn", "copenhagen": "kobenhavn"}
 _QUARTER = re.compile(r" [a-z]{1,2}$")
 
 
@@ -164,11 +166,11 @@ def read_address(term: str) -> tuple[ParsedAddress, ...]:
     while segments and fold_text(segments[-1]).words in COUNTRY_NAMES:
         segments.pop()
     whole = fold_text(" ".join(segments))
-    rest, postal_code, town = _without_postcode(segments)
-    towns = (town,) if town else ()
+    rest, postal_code, towns, at = _without_postcode(segments)
     readings = [_parsed(part, postal_code, towns, co, whole) for part in _road_and_box(rest)]
     if postal_code and readings[0].house is None:
-        other = _parsed(segments, "", (), co, whole)
+        before, postal_code, towns, _ = _without_postcode(segments[:at])
+        other = _parsed([*before, *segments[at:]], postal_code, towns, co, whole)
         readings += [other] if other.house else []
     return tuple(reading for reading in readings if reading.street.words)
 
@@ -178,7 +180,7 @@ def parsed_addresses(address: IndexedAddress, home: Country) -> tuple[ParsedAddr
 
     The street is empty if the register gives none.
     """
-    if (address.country or home).lower() != home:
+    if not is_home(address.country, home):
         fields = (address.street, address.postal_code, address.city)
         return (
             ParsedAddress(NOTHING, whole=fold_text(" ".join(field for field in fields if field))),
@@ -228,7 +230,7 @@ def _area(postal_code: str | None, *towns: str | None) -> tuple[str, tuple[str, 
 def fold_town(town: str) -> str:
     """Returns a town's name in full; cached, because a register has few towns."""
     first, _, quarter = fold_text(town).words.partition(" ")
-    return " ".join(part for part in (_SHORT_TOWNS.get(first, first), quarter) if part)
+    return " ".join(part for part in (_TOWNS.get(first, first), quarter) if part)
 
 
 def without_quarter(town: str) -> str:
@@ -249,13 +251,14 @@ def _without_care_of(segments: list[str]) -> tuple[list[str], str]:
     return rest, fold_text(" ".join(names)).words
 
 
-def _without_postcode(segments: list[str]) -> tuple[list[str], str, str]:
+def _without_postcode(segments: list[str]) -> tuple[list[str], str, tuple[str, ...], int]:
+    """Returns the other segments, the last postcode and its town, and their segment's place."""
     for n in reversed(range(len(segments))):
-        if found := _POSTCODE.search(segments[n]):
+        if not _PREMISES.match(segments[n]) and (found := _POSTCODE.search(segments[n])):
             before = segments[n][: found.start()].strip()
             rest = [*segments[:n], *([before] if before else []), *segments[n + 1 :]]
-            return rest, found[1], fold_town(found[2] or "")
-    return segments, "", ""
+            return rest, found[1], (fold_town(found[2]),) if found[2] else (), n
+    return segments, "", (), 0
 
 
 def _parsed(

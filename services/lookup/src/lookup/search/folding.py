@@ -95,8 +95,8 @@ TRAILING_FORMS = (
     "a/s", "as", "aps", "ivs", "i/s", "k/s", "ks", "p/s", "a.m.b.a.", "amba", "s.m.b.a.", "smba",
     "f.m.b.a.", "fmba", "asa", "ans", "da", "sa", "s.a.", "ba", "enk", "nuf", "iks",
     "aktieselskab", "aktieselskabet", "anpartsselskab", "anpartsselskabet", "interessentskab",
-    "kommanditselskab", "partnerselskab", "aksjeselskap",
-    "iværksætterselskab", "ivaerksaetterselskab", "ivarksatterselskab",
+    "interessentskabet", "kommanditselskab", "kommanditselskabet", "partnerselskab",
+    "aksjeselskap", "iværksætterselskab", "ivaerksaetterselskab", "ivarksatterselskab",
     "allmennaksjeselskap", "ansvarlig selskap", "kommandittselskap", "enkeltpersonforetak",
     "samvirkeforetak", "ltd", "limited", "plc", "inc", "llc", "gmbh", "ag", "ab", "oy", "bv",
     "b.v.", "nv", "n.v.", "srl", "s.r.l.", "sarl",
@@ -194,7 +194,7 @@ def fold_beginning(text: str, *, is_partial: bool = False) -> FoldedText:
     Only a leading legal form is dropped. With `is_partial` the last word is no abbreviation yet.
     """
     spelled = _tokens(expanded(text))
-    start = _after_leading_forms(spelled, len(spelled))
+    start = _after_leading_forms(spelled, len(spelled), text)
     return _folded(canonical(spelled[start:], is_partial=is_partial))
 
 
@@ -203,7 +203,7 @@ def without_partial_form(text: str) -> FoldedText:
     written_out = expanded(text)
     spelled = _tokens(written_out)
     end = _before_trailing_forms(_before_partial_form(spelled, written_out), written_out)
-    return _part(spelled, _after_leading_forms(spelled, end), end)
+    return _part(spelled, _after_leading_forms(spelled, end, written_out), end)
 
 
 def refolded(spelled: str) -> FoldedText:
@@ -222,7 +222,7 @@ def _folded(compared: list[str]) -> FoldedText:
 
 def _own_part(words: list[str], text: str) -> tuple[int, int]:
     end = _before_trailing_forms(words, text)
-    return _after_leading_forms(words, end), end
+    return _after_leading_forms(words, end, text), end
 
 
 def _form_outside(words: list[str], start: int, end: int) -> str:
@@ -378,14 +378,21 @@ def _has_word(part: str) -> bool:
     return any(map(str.isalnum, part))
 
 
-def _after_leading_forms(words: list[str], end: int) -> int:
+def _after_leading_forms(words: list[str], end: int, text: str) -> int:
     """Returns the beginning of a name's own words, of which there is at least one before `end`."""
     start = 0
     while start < end - 1 and (forms := _LEADING.get(words[start])):
         fitting = (len(f) for f in forms if len(f) < end - start)
         taken = next((n for n in fitting if words[start : start + n] in forms), 0)
-        # `A.S.A.` are initials.
-        if not taken or len(words[start + taken]) == 1:
+        if not taken or (taken > 1 and (start or _begins_with_initials(words, taken, text))):
             break
         start += taken
     return start
+
+
+def _begins_with_initials(words: list[str], taken: int, text: str) -> bool:
+    """Returns True if the first words are initials, and no form: `K.S. Prøven`, `A S P Eiendom`."""
+    first = text.split(maxsplit=1)[0]
+    if "/" in first:
+        return False
+    return len(first) > 1 or len(words[taken]) == 1

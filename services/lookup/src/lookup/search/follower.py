@@ -8,12 +8,12 @@ token, the old index serves while a new one is built.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import bson
 import pymongo.errors
@@ -24,7 +24,7 @@ from pymongo.asynchronous.change_stream import AsyncChangeStream
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
-from common.runtime.processes import Workers, release_freed_memory
+from common.runtime.processes import Workers, processors, release_freed_memory, workers
 from common.runtime.tasks import delays
 from lookup.search.index.documents import Batch, StoredParts, indexed, stored_batch
 from lookup.search.index.search_index import SearchIndex
@@ -32,48 +32,8 @@ from lookup.search.indexed_company import searched_core
 from register_store.documents import COMPANIES, HELD_NAMES, Document
 from register_store.lists import StoredEinvoicing
 
-#: Timeout of one read in seconds.
-_READ_TIMEOUT = 60.0
-
-
-class BatchReader:
-    """Batches that the loop reads on request of a thread that builds an index."""
-
-    def __init__(self, batches: AsyncIterator[Batch], loop: asyncio.AbstractEventLoop) -> None:
-        self._batches = batches
-        self._loop = loop
-        self._stopped = False
-        self._reading: Future[Batch | None] | None = None
-
-    def __iter__(self) -> Iterator[Batch]:
-        """Yields in the thread; raises CancelledError once stopped, `Unavailable` when late."""
-        while batch := self._next():
-            if self._stopped:
-                raise CancelledError
-            yield batch
-
-    def stop(self) -> None:
-        """Stops the thread at its next batch; called in the loop."""
-        self._stopped = True
-        if self._reading is not None:
-            self._reading.cancel()
-
-    def _next(self) -> Batch | None:
-        self._reading = asyncio.run_coroutine_threadsafe(self._following(), self._loop)
-        if self._stopped:  # stopped between the check and the read
-            self._reading.cancel()
-        try:
-            return self._reading.result(_READ_TIMEOUT)
-        except TimeoutError:
-            self._reading.cancel()
-            raise Unavailable("no response of the database in time") from None
-
-    async def _following(self) -> Batch | None:
-        # Not `anext(batches, None)`, which fails at the end of a generator.
-        async for batch in self._batches:
-            return batch
-        return None
-
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Operations on the whole collection, which invalidate the index.
 _INVALIDATING = ("drop", "dropDatabase", "rename", "invalidate")
@@ -151,9 +111,13 @@ def stored_parts(document: Mapping[str, Any], *, is_receiver: bool = False) -> S
     return StoredParts(core, document.get("owners") or b"", is_receiver)
 
 
-#: Companies per read while an index is built, and concurrent batches.
-_READ = 2_000
+#: Companies per read while an index is built, the seconds that a read may take, and concurrent
+#: batches.
+_READ, _READ_TIMEOUT = 2_000, 60.0
 _AHEAD = 6
+#: Companies that this process reads itself, in less processor time than a start of processes that
+#: read more takes; and the maximum of these, of 75 MB each.
+_READ_HERE, _BUILDERS = 10_000, 2
 #: Maximum changes per commit.
 _MAX_CHANGES = 2_000
 #: Maximum seconds by which the index is behind when a copy reads it; less than those after which
@@ -184,11 +148,12 @@ class Follower:
         *,
         interval: float,
         random: Random,
-        builders: Workers,
+        building: asyncio.Lock,
     ) -> None:
         """`interval` is the maximum time in seconds for which changes are gathered for a commit.
 
-        A large index is built in the processes of `builders`, so that this one can serve.
+        A build holds the lock `building`: those of two countries would share the processors. That
+        of a large index is mostly done in processes of its own, so that this one can serve.
         """
         self._companies = database[COMPANIES]
         self._einvoicing = StoredEinvoicing(database)
@@ -196,7 +161,7 @@ class Follower:
         self._country = country
         self._interval = interval
         self._random = random
-        self._builders = builders
+        self._building = building
 
         self.can_answer = False
         self._current_at = time.monotonic()
@@ -229,6 +194,8 @@ class Follower:
             try:
                 async with await self._watch(point) as stream:
                     await self._take_changes(stream)
+            except pymongo.errors.ExecutionTimeout:
+                raise  # an outage, not a lost token
             except (pymongo.errors.OperationFailure, RegisterReplaced) as error:
                 # MongoDB reports an expired resume token in several ways. Any other error, such as
                 # a missing permission, fails the build and is reported there.
@@ -236,12 +203,28 @@ class Follower:
                 await self._build()
 
     async def _build(self) -> bytes:
+        async with self._building, workers(min(processors(), _BUILDERS)) as builders:
+            return await self._built(builders)
+
+    async def _built(self, builders: Workers) -> bytes:
         async with await self._watch(None) as stream:
             await stream.try_next()
             point = _point(stream)
         loop = asyncio.get_running_loop()
         started = loop.time()
-        await self._rebuilt(BatchReader(self._all(), loop), point)
+        built = await _in_thread(self._index.new)
+        try:
+            async with aclosing(self._all(builders)) as batches:
+                async for batch in batches:
+                    await _in_thread(built.add, batch)
+            await _in_thread(built.commit, point)
+        except BaseException as error:
+            await _in_thread(built.discard)
+            if isinstance(error, TimeoutError):
+                raise Unavailable("no response of the database in time") from None
+            raise
+        await _in_thread(built.close)
+        await _in_thread(self._index.switch, built)
         await asyncio.to_thread(release_freed_memory)
         _BUILDS.labels(self._country).inc()
         log.info(
@@ -252,26 +235,17 @@ class Follower:
         )
         return point
 
-    async def _rebuilt(self, documents: "BatchReader", point: bytes) -> None:
-        """Builds in a thread; a cancellation waits for the end of the thread.
-
-        Otherwise the thread would request documents from a loop that waits for it.
-        """
-        building = asyncio.create_task(
-            asyncio.to_thread(self._index.rebuild_from, documents, point)
-        )
-        try:
-            await asyncio.shield(building)
-        except asyncio.CancelledError:
-            documents.stop()
-            await asyncio.gather(building, return_exceptions=True)
-            raise
-
-    async def _all(self) -> AsyncIterator[Batch]:
+    async def _all(self, builders: Workers) -> AsyncGenerator[Batch, None]:
         writing: deque[asyncio.Task[Batch]] = deque()
+        read = 0
         try:
             async for stored in self._stored():
-                writing.append(asyncio.create_task(self._written(stored)))
+                read += len(stored)
+                if read <= _READ_HERE:
+                    yield await asyncio.to_thread(stored_batch, stored, self._country)
+                    continue
+                written = builders.run(stored_batch, stored, self._country)
+                writing.append(asyncio.create_task(written))
                 if len(writing) == _AHEAD:
                     yield await writing.popleft()
             while writing:
@@ -279,12 +253,6 @@ class Follower:
         finally:
             for task in writing:
                 task.cancel()
-
-    async def _written(self, stored: Sequence[StoredParts]) -> Batch:
-        if len(stored) < _READ:
-            # The last batch is too small for a process.
-            return await asyncio.to_thread(stored_batch, stored, self._country)
-        return await self._builders.run(stored_batch, stored, self._country)
 
     async def _stored(self) -> AsyncIterator[Sequence[StoredParts]]:
         first, after_last = f"{self._country}:", f"{self._country};"  # ";" follows ":"
@@ -297,7 +265,7 @@ class Follower:
             # MongoDB twenty times as long once they do not fit into its memory.
             hint=[("$natural", 1)],
         )
-        while documents := await cursor.to_list(_READ):
+        while documents := await asyncio.wait_for(cursor.to_list(_READ), _READ_TIMEOUT):
             yield [stored_parts(one, is_receiver=one["_id"] in receivers) for one in documents]
 
     async def _watch(self, point: bytes | None) -> AsyncChangeStream[Document]:
@@ -366,3 +334,13 @@ def _point(stream: AsyncChangeStream[Document]) -> bytes:
     if token is None:
         raise Unavailable("the database has not sent a resume token")
     return bson.encode(token)
+
+
+async def _in_thread(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Calls a function in a thread; a cancellation waits for the end of the thread."""
+    running = asyncio.ensure_future(asyncio.to_thread(function, *arguments, **named))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await asyncio.wait([running])
+        raise

@@ -1,4 +1,4 @@
-"""The searched data of a company: its names, its places, its rank, and the facts of filters."""
+"""A company in the index: its names, its places, its rank, its facts; and as a search's result."""
 
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from common.contracts.company import CompanyKey, Status
-from common.domain.contacts import read_contacts
+from common.contracts.company import CompanyKey, Country, Status
+from common.domain.countries import FORMATS
 from common.domain.known_values import digits, municipality_key
+from common.domain.written import read_contacts
 from register_store.documents import FOREIGN_FORM, Rank, day_of, known_employees
 
 INDUSTRY, MUNICIPALITY, CITY, POSTAL_CODE = "industry", "municipality", "city", "postal_code"
@@ -114,9 +115,12 @@ def _home_postal_code(address: Mapping[str, Any], register: str) -> str:
 
     A code such as the Swedish 53592 would sort among those of the register.
     """
-    country = address.get("country") or ""
-    is_home = not country or register in (country.lower(), _HOMES.get(country))
-    return (address.get("postal_code") or "") if is_home else ""
+    return (address.get("postal_code") or "") if is_home(address.get("country"), register) else ""
+
+
+def is_home(country: str | None, register: str) -> bool:
+    """Returns True if a register writes an address in this country like those of its own."""
+    return not country or register in (country.lower(), _HOMES.get(country))
 
 
 def employees_text(count: int) -> str:
@@ -301,3 +305,31 @@ def searched_core(core: bytes, held_names: Sequence[str]) -> bytes:
     if not held_names:
         return core
     return core.replace(_NO_FORMER_NAMES, b'"former_names":' + orjson.dumps(held_names), 1)
+
+
+def company_key(country: Country, number: int) -> CompanyKey:
+    """Returns the key of a company that the index has by its number."""
+    return CompanyKey(country, f"{number:0{FORMATS[country].vat_digits}d}")
+
+
+class SearchHit(NamedTuple):
+    """A company that a search found."""
+
+    key: CompanyKey
+    #: 0 to 100; 100 exactly if the texts are equal after folding.
+    score: float
+    #: The trade or former name that matched, as the register writes it; None for the current name.
+    matched_name: str | None = None
+    #: The number of other companies that match with the same score; known of the first hit.
+    others: int = 0
+    #: True if a number, a Roman numeral or a single letter makes it another name than the queried
+    #: one: it is proposed, and never the answer. Such hits come last.
+    is_other: bool = False
+
+
+class SuggestionPage(NamedTuple):
+    """A page of the companies that match a partly typed name."""
+
+    hits: Sequence[SearchHit]
+    #: The cursor of the next page; None on the last one.
+    cursor: str | None = None

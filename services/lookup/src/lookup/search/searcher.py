@@ -1,7 +1,7 @@
 """Searches by name and address: one index per country, in threads of their own."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -9,6 +9,7 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from random import Random
+from typing import TypeVar
 
 from prometheus_client import Gauge
 
@@ -17,21 +18,21 @@ from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
 from common.contracts.match import WeighedCompany
 from common.mongo import Database
-from common.runtime.processes import processors, workers
 from common.runtime.tasks import background
 from lookup.search.find.pages import FindPage
+from lookup.search.folding import cut
 from lookup.search.follower import Follower
+from lookup.search.index.addresses import search_addresses
+from lookup.search.index.candidates import match_candidates, search_contacts
+from lookup.search.index.names import many_share, search_names
+from lookup.search.index.schema import View
 from lookup.search.index.search_index import SearchIndex
-from lookup.search.match.evidence import CandidateCompany
-from lookup.search.match.record import ReadRecord
-from lookup.search.results import SearchHit, SuggestionPage, company_key
+from lookup.search.indexed_company import SearchHit, SuggestionPage, company_key
+from lookup.search.match import CandidateCompany, ReadRecord, weighed
 from lookup.search.scheduling import SearchThreads, search_threads
 
 _SIZE = Gauge("search_index_companies", "Companies in the index", ["country"])
-
-
-#: Maximum worker processes that build an index, 75 MB each; a container may have fewer processors.
-_BUILDERS = 2
+T = TypeVar("T")
 
 
 class IndexInUse(Exception):
@@ -53,29 +54,33 @@ class IndexSearches:
     ) -> Sequence[SearchHit]:
         """Returns at most `limit` companies, best first, each once.
 
-        Searches in a thread; raises `Unavailable` until the index is built.
+        Companies of which only a figure in the name differs may follow, see `SearchHit.is_other`.
+        Searches in a thread; raises `Unavailable` until the index is built, and TimeoutError for a
+        search that takes too long.
         """
-        search = partial(self._answering(country).search_names, name, limit)
-        return await self.threads.run(country, "name", search, client=client)
+        return await self._search(
+            country, "name", lambda view: search_names(view, cut(name), limit), client
+        )
 
     async def many_share(self, country: Country, name: str, *, client: str = "") -> bool:
         """Returns True if the words are too common to find one company, and several have all."""
-        search = partial(self._answering(country).many_share, name)
-        return await self.threads.run(country, "name", search, client=client)
+        return await self._search(country, "name", lambda view: many_share(view, cut(name)), client)
 
     async def by_address(
         self, country: Country, address: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
         """Returns at most `limit` companies at the address; see `by_name`."""
-        search = partial(self._answering(country).search_addresses, address, limit)
-        return await self.threads.run(country, "address", search, client=client)
+        return await self._search(
+            country, "address", lambda view: search_addresses(view, cut(address), limit), client
+        )
 
     async def by_contact(
         self, country: Country, contact: str, limit: int = 1, *, client: str = ""
     ) -> Sequence[SearchHit]:
         """Returns at most `limit` companies with an e-mail address or a domain; see `by_name`."""
-        search = partial(self._answering(country).search_contacts, contact, limit)
-        return await self.threads.run(country, "contact", search, client=client)
+        return await self._search(
+            country, "contact", lambda view: search_contacts(view, contact, limit), client
+        )
 
     async def suggest(
         self, country: Country, text: str, limit: int, after: str | None = None, *, client: str = ""
@@ -103,9 +108,10 @@ class IndexSearches:
     async def match_candidates(
         self, country: Country, record: ReadRecord, *, client: str = ""
     ) -> list[CompanyKey]:
-        """Returns the companies that a record may be; see `by_name`."""
-        search = partial(self._answering(country).match_candidates, record)
-        return await self.threads.run(country, "match", search, client=client)
+        """Returns the companies that a record may be, each once, in no order; see `by_name`."""
+        return await self._search(
+            country, "match", lambda view: match_candidates(view, record), client
+        )
 
     async def weighed(
         self,
@@ -116,8 +122,9 @@ class IndexSearches:
         client: str = "",
     ) -> list[WeighedCompany]:
         """Returns the companies that a record may be, the likeliest first; see `by_name`."""
-        weigh = partial(self._answering(country).weighed, record, companies)
-        return await self.threads.run(country, "match", weigh, client=client)
+        return await self._search(
+            country, "match", lambda view: weighed(record, companies, view.weigh), client
+        )
 
     async def find_numbers(self, request: FindRequest, *, after: int, limit: int) -> Sequence[int]:
         """Returns the next numbers, in order, of the companies that fit; see `find`.
@@ -132,6 +139,14 @@ class IndexSearches:
     async def check(self, country: Country) -> None:
         """Raises `Unavailable` until the country's index is built."""
         self._answering(country)
+
+    async def _search(
+        self, country: Country, search_type: str, search: Callable[[View], T], client: str
+    ) -> T:
+        index = self._answering(country)
+        return await self.threads.run(
+            country, search_type, lambda budget: search(index.view(budget)), client=client
+        )
 
     def _answering(self, country: Country) -> SearchIndex:
         if not self.followers[country].can_answer:
@@ -151,10 +166,10 @@ async def followed_indexes(  # noqa: PLR0913 (the dependencies of the indexes)
 ) -> AsyncIterator[IndexSearches]:
     """The countries' indexes, opened from their saved copies and updated while the body runs."""
     async with AsyncExitStack() as stack:
-        builders = await stack.enter_async_context(workers(min(processors(), _BUILDERS)))
         searching, suggesting = (
             stack.enter_context(search_threads(threads, name)) for name in ("search", "suggest")
         )
+        building = asyncio.Lock()
         indexes: dict[Country, SearchIndex] = {}
         followers: dict[Country, Follower] = {}
         for country in countries:
@@ -167,7 +182,7 @@ async def followed_indexes(  # noqa: PLR0913 (the dependencies of the indexes)
                 country,
                 interval=interval.total_seconds(),
                 random=random,
-                builders=builders,
+                building=building,
             )
             await stack.enter_async_context(background(follower.run()))
             indexes[country], followers[country] = index, follower

@@ -209,7 +209,7 @@ def _documents(data: bytes, choice: Choice) -> Iterator[dict[str, Any] | list[An
         "description": sheet.description,
     }
     for row in sheet.rows:
-        yield [row.number, *map(_cell, row.cells)]
+        yield [row.number, int(row.is_longer), *map(_cell, row.cells)]
 
 
 def _cell(text: str) -> str:

@@ -6,15 +6,24 @@ A file is forgotten when its owner says so, signs out or is idle for as long as 
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import structlog
 from aiohttp import web
 
-from company_registry import ApiError, AsyncClient, CompanyRegistryError, NoResponse
+from company_registry import (
+    ApiError,
+    AsyncClient,
+    CompanyRegistryError,
+    MatchRecord,
+    MatchResult,
+    NoResponse,
+)
 from company_registry.columns import Columns, recognised
 from company_registry.progress import Progress
+from company_registry.spreadsheets import LONGER
 from portal.domain.customers import Outcomes, Table
 from portal.domain.wording import LimitReached, detail
 
@@ -160,15 +169,23 @@ class Uploads:
             upload.task = None
 
     async def _go_through(self, upload: Upload, registry: AsyncClient) -> None:
-        first, total = len(upload.outcomes.piles), len(upload.table.rows)
+        table, columns = upload.table, upload.columns
+        first, total = len(upload.outcomes.piles), len(table.rows)
         progress = upload.progress = Progress(total, self._clock, first, SHARE)
         records = (
-            upload.columns.record(str(place), upload.table.row(place))
+            columns.record(str(place), table.row(place))
             for place in range(first, total)
+            if not table.is_longer(place)
         )
-        async for result in registry.match(records, share=SHARE, on_pace=progress.take):
-            upload.outcomes.add(result)
-            progress.advance()
+        answers = registry.match(records, share=SHARE, on_pace=progress.take)
+        async with aclosing(answers):
+            for place in range(first, total):
+                if table.is_longer(place):
+                    result = MatchResult(MatchRecord(str(place)), None, error=LONGER)
+                else:
+                    result = await anext(answers)
+                upload.outcomes.add(result)
+                progress.advance()
 
     async def _sweep(self) -> None:
         while True:

@@ -39,7 +39,7 @@ WHY: Final = {
     "unreadable": "None of its values can be read.",
     "placeholder": "It says only that nothing is known.",
     "empty": "It has nothing to search for.",
-    "invalid_parameter": "The service cannot read this row.",
+    "invalid_parameter": "It has more cells than the header, or cannot be read.",
     "lookup_timeout": "The search took too long.",
 }
 
@@ -56,7 +56,7 @@ class Table:
     """A spreadsheet: its header, and each row as a JSON list, which takes little memory."""
 
     header: list[str]
-    #: The number of the row in the file, and its cells.
+    #: The number of the row in the file, 1 if it is longer than the header, and its cells.
     rows: list[bytes]
     #: The number of the row of the header.
     header_row: int = 1
@@ -73,12 +73,16 @@ class Table:
 
     def row(self, place: int) -> list[str]:
         """Returns the cells of a row."""
-        cells: list[str] = json.loads(self.rows[place])[1:]
+        cells: list[str] = json.loads(self.rows[place])[2:]
         return cells
 
     def number(self, place: int) -> int:
         """Returns the number of a row, as a spreadsheet shows it."""
-        return int(self.rows[place][1:].partition(b",")[0].removesuffix(b"]"))
+        return int(self.rows[place][1:].partition(b",")[0])
+
+    def is_longer(self, place: int) -> bool:
+        """Returns True if a row had more cells than the header."""
+        return self.rows[place].split(b",", 2)[1] == b"1"
 
 
 def fault_of(columns: Columns) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from enum import Enum
 from itertools import takewhile
-from typing import Annotated, Any, Final, Protocol
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -38,14 +39,12 @@ class Present:
     record: CompanyRecord | UnitRecord | OwnersRecord
 
 
-@dataclass(frozen=True, slots=True)
-class Gone:
-    """Removed for legal reasons; every copy has to be removed too."""
+class Absent(Enum):
+    """Why the register has no record of a number."""
 
-
-@dataclass(frozen=True, slots=True)
-class Unknown:
-    """The register has no such number."""
+    #: Removed for legal reasons; every copy has to be removed too.
+    REMOVED = "removed"
+    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Unusable:
 
 
 #: The register's answer about one number.
-AboutNumber = Present | Ended | Gone | Unknown | Unusable
+AboutNumber = Present | Ended | Absent | Unusable
 #: A number that the register rejects must not block the feed.
 _REFUSED: Final = Unusable("the register refuses the number")
 
@@ -120,10 +119,10 @@ class BrregEntities:
         is_document = isinstance(answer.content, dict)
         # The feed of companies reports whether a company with roles was removed.
         if answer.status == 404 or (are_roles and not (answer.status == 200 and is_document)):
-            return Unknown()
+            return Absent.UNKNOWN
         if answer.status == 410:
             # Its body may have a `slettedato`, as that of a deleted one, which is a 200.
-            return Gone()
+            return Absent.REMOVED
         return self._meaning({**(answer.content if is_document else {}), _NUMBER: number})
 
     def _meaning(self, raw: Raw) -> AboutNumber:
@@ -198,13 +197,6 @@ class FeedPage:
     unreadable_tail: int = 0
 
 
-class Feed(Protocol):
-    """A feed of changes. Raises RegisterUnavailable and RegisterFault."""
-
-    async def page(self, after: Position) -> FeedPage:
-        """Returns the entries after a position, the oldest first."""
-
-
 def split_notices(notices: Iterable[ChangeNotice]) -> tuple[list[str], list[ChangeNotice]]:
     """Returns the numbers to remove, and the last notice of each number to fetch."""
     removed: dict[str, None] = {}
@@ -250,7 +242,7 @@ class _Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class UpdateFeed:
-    """`Feed` of the entities or of the units."""
+    """The feed of the entities or of the units."""
 
     client: RegisterClient
     part: Part
@@ -269,7 +261,15 @@ class UpdateFeed:
         at = max([after.at, *(update.dato for update in updates if update.dato)])
         return _page(
             entries,
-            [_notice(update) for update in updates],
+            [
+                ChangeNotice(
+                    update.organisasjonsnummer,
+                    update.oppdateringsid,
+                    update.dato,
+                    removed=update.endringstype == _REMOVED,
+                )
+                for update in updates
+            ],
             Position(at, reached),
             is_full=len(entries) >= size,
             advanced=reached > after.sequence,
@@ -290,7 +290,7 @@ class UpdateFeed:
 
 @dataclass(frozen=True, slots=True)
 class RoleFeed:
-    """`Feed` of the roles, which can only be requested by time."""
+    """The feed of the roles, which can only be requested by time."""
 
     client: RegisterClient
     page_size: int
@@ -320,6 +320,10 @@ class RoleFeed:
         url = self.client.url("oppdateringer/roller", asked)
         entries = listed((await self.client.ask(Call("GET", url, limit=PAGE))).content)
         return [_read(RoleEvent, entry) for entry in entries]
+
+
+#: A feed of changes; their pages raise RegisterUnavailable and RegisterFault.
+Feed = UpdateFeed | RoleFeed
 
 
 def _page(
@@ -385,15 +389,6 @@ def _readable(entries: Iterable[AnyDocument | _Unreadable]) -> list[AnyDocument]
 
 def _fresh(entries: Iterable[RoleEvent | _Unreadable], after: Position) -> list[RoleEvent]:
     return [event for event in _readable(entries) if event.id not in after.seen]
-
-
-def _notice(update: Update) -> ChangeNotice:
-    return ChangeNotice(
-        update.organisasjonsnummer,
-        update.oppdateringsid,
-        update.dato,
-        removed=update.endringstype == _REMOVED,
-    )
 
 
 def _reached(events: Sequence[RoleEvent], after: Position, requested_at: datetime) -> Position:

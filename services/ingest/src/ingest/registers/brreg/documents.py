@@ -1,4 +1,4 @@
-"""Common parts of entities and units of the Norwegian register (Brønnøysund).
+"""Documents of the Norwegian register (Brønnøysund): what entities and units share, and units.
 
 The same models read the bulk files of 2022 and 2026, the responses of the interface, and the rows
 of the CSV files, whose columns are the dotted paths of the JSON.
@@ -13,8 +13,19 @@ from typing import Annotated, Any, Final
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from common.contracts.company import Address, CodedText, Country, Employees, LegalForm
+from common.contracts.company import (
+    Address,
+    CodedText,
+    CompanyKey,
+    Country,
+    Employees,
+    LegalForm,
+    ProductionUnit,
+    Status,
+    UnitKey,
+)
 from common.domain.countries import FORMATS
+from common.domain.numbers import searchable_phones
 from ingest.records.fields import (
     Count,
     Day,
@@ -26,13 +37,17 @@ from ingest.records.fields import (
     country_code,
     digits,
     each_once,
+    first,
     legal_form,
     none_as_empty,
     phones,
+    read_document,
+    required,
 )
 from ingest.records.files import Dialect
-from ingest.records.records import Raw, RecordRejected
+from ingest.records.records import Raw, RecordRejected, UnitRecord
 from ingest.records.text import care_of, on_one_line, town_abroad, town_line
+from register_store.documents import dump
 
 DIALECT = Dialect(
     encoding="utf-8",
@@ -71,8 +86,6 @@ _DELETED: Final = "Slettet"
 _REGISTERED: Final = "registreringsdatoEnhetsregisteret"
 #: Members of every JSON document; rows of CSV files have none of them.
 _LINKS: Final = frozenset(("links", "_links"))
-#: Answers in older CSV files.
-_ANSWERS: Final = {"J": "true", "N": "false"}
 #: A cell of the CSV files tells only whether there are remarks.
 _REMARKS: Final = "paategninger"
 
@@ -93,7 +106,7 @@ def _joined_lines(value: object) -> object:
 
 OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
 TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split)]
-#: JSON has it as such; CSV as a word (`_ANSWERS`).
+#: JSON has it as such; CSV as a word, `true` or `false`.
 Flag = bool | None
 #: A text of several lines.
 Prose = Annotated[Text, BeforeValidator(_joined_lines)] | None
@@ -324,7 +337,75 @@ def from_row(row: Raw) -> Raw:
             target = target[step]
             if not isinstance(target, dict):
                 raise RecordRejected(f"{column}: another column contradicts it")
-        target[name] = _ANSWERS.get(cell, cell)
+        target[name] = cell
     if document.get(_REMARKS) is not None and document.pop(_REMARKS) == "false":
         document[_REMARKS] = []
     return document
+
+
+#: The members that tell each field of `ProductionUnit`, and its company.
+_TOLD_BY: Final = {
+    **TOLD_BY,
+    "company": ("overordnetEnhet",),
+    "address": ("beliggenhetsadresse",),
+    "started": ("oppstartsdato",),
+}
+#: The fields that came after 2022, by a member that every document has since then.
+_ADDED: Final = {"respons_klasse": ADDED}
+
+
+class Unit(BrregDocument):
+    """A production unit (`underenhet`) as the register writes it."""
+
+    overordnet_enhet: OrganisationNumber | None = None
+    beliggenhetsadresse: BrregAddress | None = None
+    oppstartsdato: Day = None
+    nedleggelsesdato: Day = None
+
+
+def unit_record(raw: Raw, today: date) -> UnitRecord:
+    """Returns the record of a unit's document on a day; raises RecordRejected."""
+    unit = read_document(Unit, raw)
+    if unit.form is not None and unit.form.code not in UNIT_FORMS:
+        raise RecordRejected(
+            f"organisasjonsform.kode: {unit.form.code} is an entity's, not a unit's"
+        )
+    owner = unit.overordnet_enhet
+    return UnitRecord(
+        UnitKey(Country.NO, unit.organisasjonsnummer),
+        None if owner is None else CompanyKey(Country.NO, owner),
+        dump(_production_unit(unit, today.isoformat(), deleted=is_deleted(raw))),
+        searchable_phones(unit.phones, Country.NO),
+        next_day=next_day(
+            (
+                unit.nedleggelsesdato,
+                unit.slettedato,
+                *(name.til_dato for name in unit.historiske_navn),
+            ),
+            today.isoformat(),
+        ),
+        unknown=untold(raw, _TOLD_BY, _ADDED),
+        odd=each_once(unit.odd),
+    )
+
+
+def _production_unit(unit: Unit, today: str, *, deleted: bool) -> ProductionUnit:
+    days = (unit.nedleggelsesdato, unit.slettedato)
+    ended = first([day for day in days if day is not None and day <= today])
+    return ProductionUnit(
+        number=unit.organisasjonsnummer,
+        name=required(unit.navn, "navn"),
+        former_names=unit.former_names(today),
+        status=Status.ENDED if ended or deleted else Status.ACTIVE,
+        address=public_address(unit.beliggenhetsadresse),
+        postal_address=public_address(unit.postadresse),
+        phone=first(unit.phones),
+        phones=unit.phones,
+        email=unit.epostadresse,
+        website=unit.hjemmeside,
+        industry=unit.industry,
+        secondary_industries=unit.secondary_industries,
+        employees=unit.employees,
+        started=unit.oppstartsdato,
+        ended=ended,
+    )

@@ -9,7 +9,6 @@ from pydantic import AliasChoices, Field
 
 from common.contracts.company import (
     Capital,
-    CodedText,
     Company,
     Country,
     HomeRegister,
@@ -287,10 +286,14 @@ def company_record(raw: Raw, today: date) -> CompanyRecord:
     return CompanyRecord.of(
         company,
         phones=searchable_phones(entity.phones, Country.NO),
-        units=(),
-        owners=None,
-        version=None,
-        next_day=next_day(_days(entity), day),
+        next_day=next_day(
+            (
+                *(day for _, days in entity.conditions for day in days),
+                entity.audit_waived_on,
+                *(name.til_dato for name in entity.historiske_navn),
+            ),
+            day,
+        ),
         unknown=unknown,
         odd=entity.odd,
     )
@@ -353,12 +356,6 @@ def _status(entity: Entity, today: str) -> tuple[Status, str | None, str | None]
     return Status.ACTIVE, None, None
 
 
-def _days(entity: Entity) -> list[str | None]:
-    """Returns the days on which the document may read differently."""
-    days = [day for _, days in entity.conditions for day in days]
-    return [*days, entity.audit_waived_on, *(name.til_dato for name in entity.historiske_navn)]
-
-
 def _audit_waived(entity: Entity, today: str) -> bool | None:
     if entity.audit_waived_on is not None and entity.audit_waived_on <= today:
         return True
@@ -414,20 +411,15 @@ def _registrations(entity: Entity) -> tuple[Registration, ...] | None:
 def _home_register(entity: Entity) -> HomeRegister | None:
     if not any(_of_home(vars(entity))):
         return None
+    form = entity.foretaksform_i_hjemlandet
     home = HomeRegister(
         name=entity.utenlandsk_register_navn,
         number=entity.registreringsnummer_i_hjemlandet,
         country=country_code(entity.underlagt_lovgivning_land_kode),
-        form=_form_abroad(entity.foretaksform_i_hjemlandet),
+        form=form and coded(form.kode, form.beskrivelse or form.beskrivelse_bokmaal),
         address=_on_one_line(entity.utenlandsk_register_adresse),
     )
     return None if home == HomeRegister() else home
-
-
-def _form_abroad(given: FormAbroad | None) -> CodedText | None:
-    if given is None:
-        return None
-    return coded(given.kode, given.beskrivelse or given.beskrivelse_bokmaal)
 
 
 def _on_one_line(given: BrregAddress | None) -> str | None:

@@ -1,7 +1,7 @@
 """Entities are fetched again: those of a feed, and those in which whole files differ."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
@@ -10,25 +10,23 @@ from common.contracts.company import CompanyKey, Country, RegisterKey, UnitKey
 from ingest.changes.states import WRITTEN, ApplyContext, Known, Plan
 from ingest.changes.unit_plans import Ended, ended_record, has_ended
 from ingest.following.dependencies import CompaniesFirst, Download, SeenKeys
-from ingest.loading.load import BATCH, Found, Piece, Tally, fill
-from ingest.loading.read import ReadDocuments, UnchangedDocument
+from ingest.loading.load import BATCH, ReadDocuments, Tally, take
 from ingest.loading.stores import Stores
 from ingest.records.records import (
     CompanyRecord,
     OwnersRecord,
-    Rejected,
     SourceVersion,
+    Stored,
     UnitRecord,
     to_milliseconds,
 )
 from ingest.records.source import Part, RegisterSource
 from ingest.registers.brreg.api import (
     AboutNumber,
+    Absent,
     BrregEntities,
     ChangeNotice,
-    Gone,
     Present,
-    Unknown,
     Unusable,
 )
 
@@ -36,6 +34,8 @@ from ingest.registers.brreg.api import (
 LIST = 200
 
 Versioned = CompanyRecord | UnitRecord | OwnersRecord
+#: The time of a request, the notices of its batch, and the answers about their numbers.
+Asked = tuple[datetime, Mapping[str, ChangeNotice], Mapping[str, AboutNumber]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,24 +67,29 @@ class RefreshEntities:
             # The first failure cancels the other task, so it is the cause.
             raise failures.exceptions[0] from None
 
-    async def _ask(self, some: Sequence[ChangeNotice]) -> "_Asked":
+    async def _ask(self, some: Sequence[ChangeNotice]) -> Asked:
         # The answer was valid at some time after this one, which becomes the record's version: the
         # entry's own time may be older than a file without the change.
         requested_at = to_milliseconds(self.stores.now())
         notices = {notice.number: notice for notice in some}
-        return _Asked(requested_at, notices, await self.entities.fetch(list(notices)))
+        return requested_at, notices, await self.entities.fetch(list(notices))
 
-    async def _store(self, asked: "_Asked", tally: Tally, *, publish_events: bool) -> None:
-        numbers = list(asked.notices)
-        records = [
-            _dated(record, asked.notices[number], asked.at)
-            for number, record in await self._records(numbers, asked.answers, tally)
-        ]
+    async def _store(self, asked: Asked, tally: Tally, *, publish_events: bool) -> None:
+        at, notices, answers = asked
+        records: list[Versioned] = []
+        for number, record in await self._records(list(notices), answers, tally):
+            version = SourceVersion(at, notices[number].sequence)
+            records.append(
+                replace(record, version=version, updated_at=notices[number].at)
+                if isinstance(record, CompanyRecord)
+                else replace(record, version=version)
+            )
         if records:
             if publish_events and self.prepare is not None:
                 await self.prepare(records)
-            version = SourceVersion(asked.at)
-            verdicts = await self.stores.apply(records, version, publish_events=publish_events)
+            verdicts = await self.stores.apply(
+                records, SourceVersion(at), publish_events=publish_events
+            )
             tally.judged(records, verdicts)
 
     async def remove(self, number: str, tally: Tally) -> None:
@@ -107,9 +112,9 @@ class RefreshEntities:
                     record = ended_record(self.key(number), end, known)
                     if record is None:
                         tally.results["unknown"] += 1
-                case Gone():
+                case Absent.REMOVED:
                     await self.remove(number, tally)
-                case Unknown():
+                case Absent.UNKNOWN:
                     tally.results["unknown"] += 1
                 case Unusable(reason):
                     tally.refused(reason)
@@ -135,22 +140,6 @@ class RefreshEntities:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The answers about a batch, and the time of the request."""
-
-    at: datetime
-    notices: Mapping[str, ChangeNotice]
-    answers: Mapping[str, AboutNumber]
-
-
-def _dated(record: Versioned, notice: ChangeNotice, requested_at: datetime) -> Versioned:
-    version = SourceVersion(requested_at, notice.sequence)
-    if isinstance(record, CompanyRecord):
-        return replace(record, version=version, updated_at=notice.at)
-    return replace(record, version=version)
-
-
-@dataclass(frozen=True, slots=True)
 class Reconcile:
     """Compares a whole file with the store; requests each entity that differs or is absent."""
 
@@ -165,12 +154,12 @@ class Reconcile:
         differing: list[str] = []
         context = ApplyContext(file.version, self.stores.now())
         items = file.documents()
-        while documents := await asyncio.to_thread(_next, items):
+        while documents := await asyncio.to_thread(take, items):
             found = await self.read(self.source, documents, self.stores.today())
-            sound = list(_sound(found, tally))
-            for one in sound:
+            usable = list(tally.usable(found))
+            for one in usable:
                 in_file.add(one.key)
-            batch = [one for one in sound if not isinstance(one, UnchangedDocument)]
+            batch = [one for one in usable if isinstance(one, Stored)]
             plan = await self.stores.apply.plan(batch, context) if batch else Plan()
             pairs = zip(batch, plan.verdicts, strict=True)
             differing += [
@@ -199,29 +188,8 @@ class Reconcile:
             missing += [RegisterKey.parse(key).number for key in keys if key not in in_file]
         standing: list[str] = []
         for start in range(0, len(missing), BATCH):
-            standing += await self._standing(missing[start : start + BATCH])
+            some = missing[start : start + BATCH]
+            known = await self.refresh.known(some)
+            # Files contain no ended ones.
+            standing += [one for one in some if not has_ended(self.refresh.key(one), known)]
         return standing
-
-    async def _standing(self, numbers: Sequence[str]) -> list[str]:
-        """Returns the numbers whose stored record has not ended; files contain no ended ones."""
-        known = await self.refresh.known(numbers)
-        return [number for number in numbers if not has_ended(self.refresh.key(number), known)]
-
-
-def _next(items: Iterator[Piece]) -> list[Piece]:
-    """Returns the next batch; empty at the end. Decompressing and parsing take time."""
-    found: list[Piece] = []
-    fill(found, items)
-    return found
-
-
-def _sound(found: Sequence[Found], tally: Tally) -> Iterator[Versioned | UnchangedDocument]:
-    for one in found:
-        tally.read += 1
-        match one:
-            case CompanyRecord() | UnitRecord() | OwnersRecord() | UnchangedDocument():
-                yield one
-            case Rejected(reason=reason):
-                tally.refused(reason)
-            case _:
-                tally.results["elsewhere"] += 1

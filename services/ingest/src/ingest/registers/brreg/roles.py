@@ -23,9 +23,10 @@ from common.contracts.company import (
     Share,
 )
 from common.domain.countries import FORMATS
-from ingest.records.fields import Document, Many, Text, decimal_of, read_document
+from ingest.records.fields import Document, Many, Text, decimal_of, each_once, read_document
 from ingest.records.records import Holder, OwnersRecord, Raw, RecordRejected, in_order
 from ingest.registers.brreg.documents import Coded, Flag, OrganisationNumber
+from register_store.documents import dump_all
 
 #: Roles that make an owner. DTPR and DTSO are partners with shared and with joint liability, EIKM
 #: the municipalities that own a company.
@@ -168,12 +169,11 @@ def owners_record(raw: Raw, _today: date) -> OwnersRecord:
     )
     if any(one.code not in _ROLES and one.code not in _OWNERS for one in held):
         document.odd.append(_UNKNOWN)
-    return OwnersRecord.of(
+    return OwnersRecord(
         CompanyKey(Country.NO, _whose(document)),
-        tuple(owners) or None,
-        in_order(roles),
-        version=None,
-        odd=document.odd,
+        dump_all(owners) if owners else b"null",
+        dump_all(in_order(roles)),
+        odd=each_once(document.odd),
     )
 
 

@@ -28,11 +28,10 @@ from ingest.registers.brreg.api import (
     after_page,
     split_notices,
 )
-from ingest.registers.brreg.documents import DIALECT, from_row
+from ingest.registers.brreg.documents import DIALECT, from_row, unit_record
 from ingest.registers.brreg.entities import company_record
 from ingest.registers.brreg.refresh import Reconcile, RefreshEntities
 from ingest.registers.brreg.roles import owners_record
-from ingest.registers.brreg.units import unit_record
 from ingest.settings import HttpsRegisterUrl, RegisterSettings
 
 
@@ -74,22 +73,17 @@ def _rows_as_documents(found: RawRecords, _file_name: str) -> RawRecords:
 
 def _with_number_of_file(found: RawRecords, file_name: str) -> RawRecords:
     """Adds a missing number to a roles document of one entity, from the file's name."""
-    number = _number_in(file_name)
+    numbers = [n for n in _NUMBERS.findall(file_name) if registration_number_checks(n, Country.NO)]
     for one in found:
-        if number and isinstance(one, RawRecord) and _lacks_number(one):
-            yield replace(one, raw={_NUMBER: number, **one.raw}, text=None)
+        if (
+            len(numbers) == 1
+            and isinstance(one, RawRecord)
+            and one.place == _WHOLE_FILE
+            and _TELLING.isdisjoint(one.raw)
+        ):
+            yield replace(one, raw={_NUMBER: numbers[0], **one.raw}, text=None)
         else:
             yield one
-
-
-def _lacks_number(one: RawRecord) -> bool:
-    return one.place == _WHOLE_FILE and not one.raw.keys() & _TELLING
-
-
-def _number_in(name: str) -> str | None:
-    """Returns the organisation number in a file's name, if it contains exactly one."""
-    numbers = [n for n in _NUMBERS.findall(name) if registration_number_checks(n, Country.NO)]
-    return numbers[0] if len(numbers) == 1 else None
 
 
 NO_ENTITIES: Final = RegisterSource(
@@ -149,7 +143,6 @@ class SyncNorway:
         async with self.whole.newest() as file:
             if file is None:
                 raise RegisterFault("the register reported an unchanged file before any was read")
-            await check_whole(self.load, self.source, file)
             await load_whole(self.load, self.source, file, file.documents(), tally)
             start = file.version.at - BEFORE_FILE
             cursor = Cursor(Position(start), until=start, reconciled_at=begun_at, etag=file.etag)
@@ -195,9 +188,12 @@ def follow(
     settings = dependencies.settings_of(BrregSettings)
     client = dependencies.client_of(settings.brreg_url, "brreg")
     refresh = _refresh(source, client, dependencies)
+    size = dependencies.settings.sync_page_size
     return SyncNorway(
         source=source,
-        feed=_feed(source, client, dependencies),
+        feed=RoleFeed(client, page_size=size, now=dependencies.stores.now)
+        if source.part is Part.OWNERS
+        else UpdateFeed(client, source.part, page_size=size),
         whole=dependencies.file(client, source, FILES[source.part]),
         refresh=refresh,
         load=dependencies.load(telemetry),
@@ -205,13 +201,6 @@ def follow(
         stores=dependencies.stores,
         reconcile_every=settings.brreg_reconcile_interval,
     )
-
-
-def _feed(source: RegisterSource, client: RegisterClient, dependencies: SyncDependencies) -> Feed:
-    size = dependencies.settings.sync_page_size
-    if source.part is Part.OWNERS:
-        return RoleFeed(client, page_size=size, now=dependencies.stores.now)
-    return UpdateFeed(client, source.part, page_size=size)
 
 
 def _refresh(

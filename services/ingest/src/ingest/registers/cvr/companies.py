@@ -37,9 +37,18 @@ from ingest.records.fields import (
     phones,
 )
 from ingest.records.records import CompanyRecord, Raw, RegisteredInError, UnitRecord
-from ingest.registers.cvr.dated_values import AsOf, Dated, State, Word, state_by_decree
+from ingest.registers.cvr.dated_values import (
+    AsOf,
+    Dated,
+    Past,
+    State,
+    Word,
+    past_values,
+    state_by_decree,
+)
 from ingest.registers.cvr.documents import (
     Contact,
+    CvrAddress,
     CvrDocument,
     Employment,
     Insolvency,
@@ -49,7 +58,7 @@ from ingest.registers.cvr.documents import (
     unwrapped,
 )
 from ingest.registers.cvr.owners import Attribute, AttributeValue, Participants, Relation, values_of
-from ingest.registers.cvr.past import Past, address_text, past_values
+from register_store.documents import dump
 
 #: `ANTAL_20_49`; an open class is `ANTAL_1000_`, in some extracts `ANTAL_1000_999999`.
 _INTERVAL = re.compile(r"ANTAL_(\d+)_(\d*)")
@@ -293,7 +302,9 @@ def company_record(raw: Raw, today: date) -> CompanyRecord | RegisteredInError:
         return RegisteredInError(CompanyKey(Country.DK, company.cvr_nummer), company.version)
     participants = company.participants
     public = _company(company)
-    units = _units(company)
+    # By number, since their order in the document has no meaning.
+    listed = company.as_of.current(company.penheder)
+    numbers = sorted({unit.p_nummer for unit in listed if unit.p_nummer})
     owners = None if participants is None else participants.owners()
     roles = None if participants is None else participants.roles()
     past = _past(company)
@@ -301,7 +312,7 @@ def company_record(raw: Raw, today: date) -> CompanyRecord | RegisteredInError:
     return CompanyRecord.of(
         public,
         phones=searchable_phones(company.phones, Country.DK),
-        units=units,
+        units=tuple(UnitKey(Country.DK, number) for number in numbers),
         owners=owners,
         roles=roles,
         version=company.version,
@@ -312,26 +323,26 @@ def company_record(raw: Raw, today: date) -> CompanyRecord | RegisteredInError:
     )
 
 
+def _on_one_line(given: CvrAddress) -> str | None:
+    address = public_address(given)
+    return None if address is None else address.text
+
+
 def _past(company: CvrCompany) -> list[Past]:
     of_field = partial(past_values, as_of=company.as_of)
     return [
         *of_field("name", company.navne, lambda one: one.navn),
-        *of_field("address.text", company.beliggenhedsadresse, address_text),
+        *of_field("address.text", company.beliggenhedsadresse, _on_one_line),
         *of_field("form.description", company.virksomhedsform, lambda one: one.lang_beskrivelse),
         *of_field("status_text", company.virksomhedsstatus, lambda one: one.status),
         *of_field("industry.description", company.hovedbranche, lambda one: one.branchetekst),
     ]
 
 
-def _units(company: CvrCompany) -> tuple[UnitKey, ...]:
-    """Returns the units by number, since their order in the document has no meaning."""
-    numbers = {unit.p_nummer for unit in company.as_of.current(company.penheder) if unit.p_nummer}
-    return tuple(UnitKey(Country.DK, number) for number in sorted(numbers))
-
-
 def _company(company: CvrCompany) -> Company:
     name, state, participants = company.name, company.state, company.participants
     is_over = company.ended is not None
+    faxes = company.contacts(company.telefax_nummer, company.sekundaert_telefax_nummer)
     merged, demerged = (
         restructurings(type_, given, company.as_of, ended=is_over)
         for type_, given in (
@@ -353,7 +364,7 @@ def _company(company: CvrCompany) -> Company:
         postal_address=public_address(company.postal_address),
         phone=first(company.phones),
         phones=company.phones,
-        fax=_fax(company),
+        fax=first(phones(faxes[:1], Country.DK)),
         email=first(company.contacts(company.elektronisk_post)),
         website=first(company.contacts(company.hjemmeside)),
         industry=company.industry,
@@ -381,11 +392,6 @@ def _trade_names(company: CvrCompany, name: str) -> tuple[str, ...]:
     if not company.binavne:
         names = list(company.newest.nyeste_binavne)
     return each_once(given for given in names if given != name)
-
-
-def _fax(company: CvrCompany) -> str | None:
-    texts = company.contacts(company.telefax_nummer, company.sekundaert_telefax_nummer)
-    return first(phones(texts[:1], Country.DK))
 
 
 def _capital(company: CvrCompany) -> Capital | None:
@@ -446,14 +452,14 @@ def unit_record(raw: Raw, today: date) -> UnitRecord | RegisteredInError:
     owner = unit.newest.nyeste_cvr_nummer_relation if relation is None else relation.cvr_nummer
     public = _production_unit(unit)
     # Odd values and the next day are known once everything has been read.
-    return UnitRecord.of(
-        public,
-        Country.DK,
-        company=owner,
-        phones=searchable_phones(unit.phones, Country.DK),
-        version=unit.version,
+    return UnitRecord(
+        UnitKey(Country.DK, unit.p_nummer),
+        None if owner is None else CompanyKey(Country.DK, owner),
+        dump(public),
+        searchable_phones(unit.phones, Country.DK),
+        unit.version,
         next_day=unit.as_of.next_day,
-        odd=unit.odd,
+        odd=each_once(unit.odd),
     )
 
 

@@ -1,8 +1,8 @@
-"""Dated values of CVR documents, and the words of their status and industry codes."""
+"""Dated values of CVR documents and their past, and the words of their status and industries."""
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeVar
@@ -115,6 +115,36 @@ def _day_after(day: str) -> str | None:
     """Returns the day after; None after the last day of the calendar."""
     given = date.fromisoformat(day)
     return None if given == date.max else (given + timedelta(days=1)).isoformat()
+
+
+#: A day, a field of `Company` in a dotted path, and the value that it had from then on.
+Past = tuple[str, str, str]
+
+
+def past_values(
+    field: str, given: Sequence[Value], text_of: Callable[[Value], str | None], as_of: AsOf
+) -> Iterator[Past]:
+    """Yields the values of a field in their order; none if it never changed.
+
+    The one value of a field that never changed is in the company's own record. Of values that begin
+    on one day, as codes of two classifications do, the last one counts.
+    """
+    if len(given) < 2:
+        return
+    begun = [one for one in given if one.since is not None and as_of.has_begun(one)]
+    begun.sort(key=lambda one: one.since or "")
+    entries: list[Past] = []
+    for one in begun:
+        text = text_of(one)
+        if text is None or one.since is None:
+            continue
+        if entries and entries[-1][0] == one.since:
+            entries.pop()
+        # Two periods of one value are one.
+        if not entries or entries[-1][2] != text:
+            entries.append((one.since, field, text))
+    if len(entries) > 1:
+        yield from entries
 
 
 #: By folded word without spaces and without a leading UNDER; a word may begin with one of them.

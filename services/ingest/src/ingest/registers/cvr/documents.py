@@ -264,7 +264,9 @@ class CvrDocument(Document):
     @cached_property
     def state(self) -> State:
         """The public status, the register's own word for it, and since when it holds."""
-        state = state_of(self.words, ended=self.ended, living_since=self._living_since)
+        alive = [life.since for life in self.livsforloeb if self.as_of.is_alive(life)]
+        living_since = max((since for since in alive if since), default=None)
+        state = state_of(self.words, ended=self.ended, living_since=living_since)
         if state.status is Status.ACTIVE:
             state = self.insolvency or state
         if state.odd is not None:
@@ -280,12 +282,6 @@ class CvrDocument(Document):
     def began(self) -> str | None:
         """The first day of its life; None if the register has none."""
         return min((life.since for life in self.livsforloeb if life.since), default=None)
-
-    @property
-    def _living_since(self) -> str | None:
-        """The first day of its present life."""
-        alive = (life.since for life in self.livsforloeb if self.as_of.is_alive(life))
-        return max((since for since in alive if since), default=None)
 
     @cached_property
     def ended(self) -> str | None:

@@ -250,19 +250,16 @@ class Participants:
         function = self._function(membership.member)
         if function is None or not membership.is_partner(function.vaerdi or ""):
             return None
+        word = fold_word(function.vaerdi or "")
+        is_limited = self.form in _LIMITED_PARTNERSHIPS
+        otherwise = OwnerRole.GENERAL_PARTNER if is_limited else OwnerRole.PARTNER
+        codes = (code for start, code in _PARTNER_ROLES.items() if word.startswith(start))
         return Owner(
-            role=self._partner_role(fold_word(function.vaerdi or "")),
+            role=next(codes, otherwise),
             role_text=function.vaerdi,
             since=function.since,
             **membership.holder._asdict(),
         )
-
-    def _partner_role(self, word: str) -> OwnerRole:
-        for beginning, code in _PARTNER_ROLES.items():
-            if word.startswith(beginning):
-                return code
-        is_limited = self.form in _LIMITED_PARTNERSHIPS
-        return OwnerRole.GENERAL_PARTNER if is_limited else OwnerRole.PARTNER
 
     def _legal_owner(self, membership: Membership) -> Owner | None:
         held = self._value(membership.member, "EJERANDEL_PROCENT")

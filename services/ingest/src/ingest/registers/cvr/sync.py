@@ -1,6 +1,6 @@
 """The Danish register: its settings, sources, scrolled documents, and a pass over them."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
@@ -13,7 +13,6 @@ from pydantic import AnyHttpUrl, Field, SecretStr, model_validator
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.domain.countries import FORMATS
 from common.runtime.settings import Duration, duration
-from ingest.changes.states import Known
 from ingest.changes.unit_plans import Ended, ended_record
 from ingest.following.dependencies import CompaniesFirst, SyncDependencies
 from ingest.following.passes import PassTelemetry
@@ -24,16 +23,15 @@ from ingest.following.register_client import (
     RegisterFault,
     RegisterUnavailable,
 )
-from ingest.loading.load import Item, Tally
+from ingest.loading.load import Item, Tally, UnchangedDocument
 from ingest.loading.stores import Cursor, Position, Stores
 from ingest.records.records import (
-    CompanyRecord,
     Raw,
     RecordRejected,
     RegisteredInError,
     Rejected,
     SourceVersion,
-    UnitRecord,
+    Stored,
 )
 from ingest.records.source import Part, RegisterSource, parse
 from ingest.registers.cvr.companies import company_record, unit_record
@@ -86,7 +84,6 @@ MAX_DOCUMENTS: Final = 100
 
 #: Time that the register keeps a scroll between two pages.
 _KEPT = "1m"
-_SCROLL = "/_search/scroll"
 
 
 class CvrDocuments:
@@ -135,40 +132,36 @@ class CvrDocuments:
     ) -> AsyncIterator[Sequence[Item]]:
         # A repeated scroll request returns the next page, so the documents of a lost answer are
         # lost. Scroll requests are therefore not retried; the next pass restarts from the cursor.
+        body = {"query": query, "sort": [order], "size": self._size}
+        url = self._client.url(f"{INDEXES[self._source.part]}/_search", {"scroll": _KEPT})
         number = 0
-        items, rest = await self._page(self._search(query, order), number)
+        items, rest = await self._page(Call("POST", url, json=body, limit=SCROLL), number)
         while items:
             yield items
             number += len(items)
             items, rest = await self._page(rest, number)
 
-    def _search(self, query: Mapping[str, Any], order: Mapping[str, Any]) -> Call:
-        index = INDEXES[self._source.part]
-        body = {"query": query, "sort": [order], "size": self._size}
-        url = self._client.url(f"{index}/_search", {"scroll": _KEPT})
-        return Call("POST", url, json=body, limit=SCROLL)
-
-    def _scroll(self, content: Mapping[str, Any]) -> Call:
-        body = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
-        return Call("POST", self._client.url(_SCROLL), json=body, repeatable=False, limit=SCROLL)
-
     async def _page(self, call: Call, before: int) -> tuple[Sequence[Item], Call]:
         """Returns the page of a response, and the call for the next.
 
-        The response itself is released before the next one is fetched.
+        The response itself is released before the next one is fetched. Raises RegisterUnavailable
+        for a partial one.
         """
-        content = await self._ask(call)
-        hits = enumerate(_hits(content), start=before + 1)
-        return [self._read(number, hit) for number, hit in hits], self._scroll(content)
-
-    async def _ask(self, call: Call) -> Mapping[str, Any]:
-        """Returns a whole answer; raises RegisterUnavailable for a partial one."""
         content = (await self._client.ask(call)).content
         if not isinstance(content, dict):
             raise RegisterFault("the response is not an object")
-        if content.get("timed_out") or _failed_shards(content):
+        shards = content.get("_shards")
+        # Elasticsearch returns 200 with the hits of the shards that did not fail.
+        if content.get("timed_out") or (isinstance(shards, dict) and shards.get("failed")):
             raise RegisterUnavailable("the response to a search is partial")
-        return content
+        hits = content.get("hits")
+        found = hits.get("hits") if isinstance(hits, dict) else None
+        if not isinstance(found, list) or not all(isinstance(hit, dict) for hit in found):
+            raise RegisterFault("the response has no list of hits")
+        items = [self._read(number, hit) for number, hit in enumerate(found, start=before + 1)]
+        scroll = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
+        url = self._client.url("/_search/scroll")
+        return items, Call("POST", url, json=scroll, repeatable=False, limit=SCROLL)
 
     def _read(self, number: int, hit: Raw) -> Item:
         try:
@@ -179,20 +172,6 @@ class CvrDocuments:
 
 def _since(field: str, at: datetime) -> Mapping[str, Any]:
     return {"range": {field: {"gte": at.astimezone(UTC).isoformat()}}}
-
-
-def _failed_shards(content: Mapping[str, Any]) -> bool:
-    """Returns True if shards failed: Elasticsearch returns 200 with the hits of the others."""
-    shards = content.get("_shards")
-    return isinstance(shards, dict) and bool(shards.get("failed"))
-
-
-def _hits(content: Mapping[str, Any]) -> Sequence[Raw]:
-    hits = content.get("hits")
-    found = hits.get("hits") if isinstance(hits, dict) else None
-    if not isinstance(found, list) or not all(isinstance(hit, dict) for hit in found):
-        raise RegisterFault("the response has no list of hits")
-    return found
 
 
 def _key(wrapping: str, field: str, digits: int, raw: Raw) -> str | None:
@@ -226,10 +205,6 @@ DK_UNITS: Final = replace(
 SOURCES: Final = (DK_COMPANIES, DK_UNITS)
 
 
-#: The records that documents can contain.
-Documented = CompanyRecord | UnitRecord | RegisteredInError
-
-
 @dataclass(frozen=True, slots=True)
 class SyncDenmark:
     """Synchronises companies or production units."""
@@ -261,7 +236,10 @@ class SyncDenmark:
             times += await store(items, tally)
         async for items in self.documents.loaded_since(since):
             if loaded := await store(items, tally):
-                cursor = await self._moved(cursor, loaded)
+                reached = max(*loaded, cursor.position.at)
+                until = max(cursor.until, reached)
+                moved = replace(cursor, position=Position(reached), until=until)
+                cursor = await self.stores.cursors.move(self.source.name, moved)
         cursor = replace(cursor, position=Position(max(*times, cursor.position.at)))
         return await self.stores.cursors.move(
             self.source.name, await self._ended_pass(cursor, version.at, tally)
@@ -271,7 +249,7 @@ class SyncDenmark:
         self, items: Sequence[Item], tally: Tally, *, version: SourceVersion, publish_events: bool
     ) -> list[datetime]:
         """Stores a page; returns the times of its documents, without those in the future."""
-        found = list(_sound(items, tally))
+        found = [one for one in tally.usable(items) if not isinstance(one, UnchangedDocument)]
         records = await self._records(found, version, tally)
         if records:
             if publish_events and self.prepare is not None:
@@ -285,11 +263,6 @@ class SyncDenmark:
         tally.unreadable_tail = 0 if settles else tally.unreadable_tail + len(items)
         return times
 
-    async def _moved(self, cursor: Cursor, times: Iterable[datetime]) -> Cursor:
-        reached = max(*times, cursor.position.at)
-        moved = replace(cursor, position=Position(reached), until=max(cursor.until, reached))
-        return await self.stores.cursors.move(self.source.name, moved)
-
     async def _ended_pass(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
         """Raises RegisterFault if the first load found no document."""
         if not await self.stores.states.is_loaded(self.source.name):
@@ -300,12 +273,12 @@ class SyncDenmark:
         return cursor if tally.unreadable_tail else replace(cursor, until=requested_at)
 
     async def _records(
-        self, found: Iterable[Documented], version: SourceVersion, tally: Tally
-    ) -> list[CompanyRecord | UnitRecord]:
+        self, found: Iterable[Stored | RegisteredInError], version: SourceVersion, tally: Tally
+    ) -> list[Stored]:
         """Returns the records of a page, one per document; withdrawn ones if stored, as ended."""
         # The later of two versions: a document that changes during the scroll appears twice.
         newest = {record.key: record for record in found}.values()
-        records = [record for record in newest if not isinstance(record, RegisteredInError)]
+        records = [record for record in newest if isinstance(record, Stored)]
         mistakes = [record for record in newest if isinstance(record, RegisteredInError)]
         if mistakes:
             known = await self.stores.writer.known(
@@ -313,34 +286,13 @@ class SyncDenmark:
                 units=[UnitKey.parse(mistake.key) for mistake in mistakes],
             )
             for mistake in mistakes:
-                ended = _ended_in_error(mistake.key, mistake.version or version, known)
-                records += [] if ended is None else [ended]
+                # Not purged: the register may reinstate it, and its revisions then continue.
+                at = mistake.version or version
+                end = Ended(at.at.date().isoformat(), word="FEJLREGISTRERET")
+                ended = ended_record(mistake.key, end, known)
+                records += [] if ended is None else [replace(ended, version=at)]
                 tally.results["elsewhere"] += ended is None
         return records
-
-
-def _ended_in_error(
-    key: CompanyKey | UnitKey, version: SourceVersion, known: Known
-) -> CompanyRecord | UnitRecord | None:
-    """Returns the stored record, ended because the register withdrew it; None if none is stored.
-
-    It is not purged: the register may reinstate it, and its revisions then continue.
-    """
-    ended = Ended(version.at.date().isoformat(), word="FEJLREGISTRERET")
-    record = ended_record(key, ended, known)
-    return None if record is None else replace(record, version=version)
-
-
-def _sound(items: Iterable[Item], tally: Tally) -> Iterator[Documented]:
-    for item in items:
-        tally.read += 1
-        match item:
-            case CompanyRecord() | UnitRecord() | RegisteredInError():
-                yield item
-            case Rejected(reason=reason):
-                tally.refused(reason)
-            case _:
-                tally.results["elsewhere"] += 1
 
 
 def follow(

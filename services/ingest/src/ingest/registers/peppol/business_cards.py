@@ -10,10 +10,20 @@ from datetime import date
 from typing import Final
 
 from common.contracts.company import CompanyKey, Country, EinvoicingEntry, UnitKey
-from common.domain.numbers import InvalidIdentifier, Participant, parse_participant
-from ingest.records.fields import Day, Document, Many, Text, Word, read_document, required
+from common.domain.numbers import InvalidIdentifier, parse_participant
+from ingest.records.fields import (
+    Day,
+    Document,
+    Many,
+    Text,
+    Word,
+    each_once,
+    read_document,
+    required,
+)
 from ingest.records.files import Dialect, RawRecord
 from ingest.records.records import OutOfScope, ParticipantRecord, Raw, RecordRejected, Rejected
+from register_store.documents import dump
 
 DIALECT = Dialect(
     encoding="iso-8859-1",
@@ -105,26 +115,20 @@ def participant_record(raw: Raw, _today: date) -> ParticipantRecord | OutOfScope
         identifier = parse_participant(required(card.pid, "pid"))
     except InvalidIdentifier as fault:
         raise RecordRejected(f"pid: {fault}") from None
-    if not _is_ours(identifier, card):
+    # By the scheme, or for an international one by the countries on the card.
+    countries = ((entity.country_code or "").lower() for entity in card.entities)
+    if identifier.country is None and _OURS.isdisjoint(countries):
         return _ELSEWHERE
-    return ParticipantRecord.of(
-        EinvoicingEntry(
-            identifier=str(identifier),
-            scheme=identifier.scheme,
-            document_types=_document_types(card),
-            registered=min((day.regdate for day in card.entities if day.regdate), default=None),
-        ),
-        holder=identifier.holder or _holder_on(card),
-        version=None,
-        odd=card.odd,
+    types = {f"{one.scheme}::{one.value}" if one.scheme else one.value for one in card.doc_types}
+    entry = EinvoicingEntry(
+        identifier=str(identifier),
+        scheme=identifier.scheme,
+        # In order, since the directory keeps none.
+        document_types=tuple(sorted(one for one in types if one)),
+        registered=min((day.regdate for day in card.entities if day.regdate), default=None),
     )
-
-
-def _is_ours(identifier: Participant, card: BusinessCard) -> bool:
-    """Returns True by the scheme, or for an international one by the countries on the card."""
-    if identifier.country is not None:
-        return True
-    return any((entity.country_code or "").lower() in _OURS for entity in card.entities)
+    holder = identifier.holder or _holder_on(card)
+    return ParticipantRecord(entry.identifier, holder, dump(entry), odd=each_once(card.odd))
 
 
 def _holder_on(card: BusinessCard) -> CompanyKey | UnitKey | None:
@@ -172,15 +176,6 @@ def _codes(name: str, value: str, country: str | None) -> list[str]:
         for of_country, code in _COMPANY_SCHEMES.items()
         if not country or country.lower() == of_country
     ]
-
-
-def _document_types(card: BusinessCard) -> tuple[str, ...]:
-    """Returns the types in order, since the directory keeps none."""
-    given = {
-        f"{doc_type.scheme}::{doc_type.value}" if doc_type.scheme else doc_type.value
-        for doc_type in card.doc_types
-    }
-    return tuple(sorted(doc_type for doc_type in given if doc_type))
 
 
 def from_row(row: Raw) -> Raw:
@@ -238,7 +233,9 @@ def _first(element: Raw, name: str) -> Raw:
     return found
 
 
-def as_cards(found: Iterator[RawRecord | Rejected]) -> Iterator[RawRecord | Rejected]:
+def as_cards(
+    found: Iterator[RawRecord | Rejected], _file_name: str = ""
+) -> Iterator[RawRecord | Rejected]:
     """Yields the cards of any export; the consecutive rows of a participant are one card."""
     card: RawRecord | None = None
     for one in found:

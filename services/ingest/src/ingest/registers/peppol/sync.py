@@ -16,7 +16,6 @@ from ingest.following.dependencies import (
     DownloadedFile,
     SeenKeys,
     SyncDependencies,
-    check_whole,
     load_whole,
 )
 from ingest.following.passes import PassTelemetry
@@ -24,7 +23,7 @@ from ingest.following.register_client import RegisterFault
 from ingest.loading.load import BATCH, LoadFile, Piece, Tally
 from ingest.loading.stores import Cursor, Position, Stores, is_due
 from ingest.records.records import Raw, RawDocument, SourceVersion
-from ingest.records.source import Part, RawRecords, RegisterSource
+from ingest.records.source import Part, RegisterSource
 from ingest.registers.peppol.business_cards import (
     DIALECT,
     ELEMENT,
@@ -55,10 +54,6 @@ def _key(raw: Raw) -> str | None:
         return None
 
 
-def _documents(found: RawRecords, _file_name: str) -> RawRecords:
-    return as_cards(found)
-
-
 PEPPOL: Final = RegisterSource(
     name="peppol",
     part=Part.PARTICIPANT,
@@ -67,7 +62,7 @@ PEPPOL: Final = RegisterSource(
     key=_key,
     dialect=DIALECT,
     element=ELEMENT,
-    documents=_documents,
+    documents=as_cards,
 )
 
 SOURCES: Final = (PEPPOL,)
@@ -166,7 +161,6 @@ class SyncPeppol:
     async def _load(self, cursor: Cursor, requested_at: datetime, tally: Tally) -> Cursor:
         async with self.export.newest(known=cursor.etag) as file:
             if file is not None:
-                await check_whole(self.load, self.source, file)
                 seen = SeenIdentifiers()
                 documents = seen.recorded(file.documents())
                 await load_whole(self.load, self.source, file, documents, tally)

@@ -143,7 +143,8 @@ def merged(parts: Sequence[tuple[Segment, Array | None]], *, oldest: bool) -> Se
     numbers = _joined([s.numbers[rows] for s, rows in zip(segments, kept, strict=True)], np.uint32)
     order = np.argsort(numbers, kind="stable")
     names = _joined(
-        [_taken_names(s, rows) for s, rows in zip(segments, kept, strict=True)], np.uint8
+        [_gathered(s.names, s.lengths, rows) for s, rows in zip(segments, kept, strict=True)],
+        np.uint8,
     )
     lengths = _joined([s.lengths[rows] for s, rows in zip(segments, kept, strict=True)], np.int64)
     removed = [] if oldest else [s.removed for s in segments]
@@ -210,12 +211,6 @@ def _joined_owners(
     return all_owners[by_owner], all_owned[by_owner]
 
 
-def _taken_names(segment: Segment, rows: Array) -> Array:
-    if len(rows) == len(segment):
-        return segment.names
-    return _gathered(segment.names, segment.lengths, rows)
-
-
 def _gathered(names: Array, lengths: Array, order: Array) -> Array:
     if len(order) == len(lengths) and bool(np.all(order[1:] > order[:-1])):
         return names
@@ -275,11 +270,6 @@ def _runs(same: Array) -> list[tuple[int, int]]:
     return [(int(start), int(end) + 1) for start, end in edges.reshape(-1, 2)]
 
 
-def number_set(keys: Iterable[int]) -> Array:
-    """Returns numbers, sorted, each once."""
-    return np.unique(np.fromiter(keys, np.uint32))
-
-
 _LIST: Final = "segments.json"
 #: A segment is joined with the one before it unless that is larger by this factor.
 _GROWTH: Final = 4
@@ -323,7 +313,7 @@ class Segments:
         return self._with(Segment.of(facts, gone))
 
     def _with(self, segment: Segment) -> "Segments":
-        replaced = number_set([*segment.numbers.tolist(), *segment.removed.tolist()])
+        replaced = np.union1d(segment.numbers, segment.removed)
         parts = [*(part.without(replaced) for part in self.parts), LiveSegment(segment)]
         while len(parts) > 1 and len(parts[-1].segment) * _GROWTH >= len(parts[-2].segment):
             last = parts[-2:]

@@ -5,8 +5,9 @@ A filter is intervals of codes, which are tested over many rows at once.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import merge
 from itertools import islice
 from typing import Final, NamedTuple
@@ -47,52 +48,30 @@ _FLAG_OF = {
 Intervals = Sequence[tuple[int, int]]
 
 
-class Filter:
-    """A filter of a column, or of flags."""
+class Filter(NamedTuple):
+    """A filter of a column or of flags: about which share of rows fits, and which of some do."""
 
-    def __init__(self, codes: Array, intervals: Intervals, size: int, share: float) -> None:
-        self.share = share
-        self._codes, self._intervals, self._size = codes, intervals, size
-
-    def fits(self, rows: Array | None) -> Array:
-        """Returns for each of the rows whether it fits; None means all rows."""
-        codes = self._codes if rows is None else self._codes[rows]
-        if len(self._intervals) > _MAX_INTERVALS:
-            table = np.zeros(self._size, bool)
-            for start, end in self._intervals:
-                table[start:end] = True
-            return table[codes]
-        fitting = np.zeros(len(codes), bool)
-        for start, end in self._intervals:
-            if end - start == 1:
-                fitting |= codes == start
-            else:
-                # Unsigned: codes below the first wrap around to large numbers.
-                fitting |= codes - codes.dtype.type(start) < end - start
-        return fitting
+    share: float
+    #: Of these rows; None means all.
+    fits: Callable[[Array | None], Array]
 
 
-class _FlagFilter(Filter):
-    def __init__(self, flags: Array, wanted: int) -> None:
-        super().__init__(flags, (), 0, 0.5)
-        self._wanted = wanted
-
-    def fits(self, rows: Array | None) -> Array:
-        flags = self._codes if rows is None else self._codes[rows]
-        fitting: Array = (flags & np.uint8(self._wanted)) == self._wanted
-        return fitting
-
-
-class _AnyFilter(Filter):
-    """A filter that any of some others fits."""
-
-    def __init__(self, filters: Sequence[Filter]) -> None:
-        super().__init__(np.empty(0), (), 0, sum(one.share for one in filters))
-        self._filters = filters
-
-    def fits(self, rows: Array | None) -> Array:
-        fitting: Array = np.logical_or.reduce([one.fits(rows) for one in self._filters])
-        return fitting
+def _fits(codes: Array, intervals: Intervals, size: int, rows: Array | None) -> Array:
+    """Returns for each of the rows whether its code, of so many, is in one of the intervals."""
+    codes = codes if rows is None else codes[rows]
+    if len(intervals) > _MAX_INTERVALS:
+        table = np.zeros(size, bool)
+        for start, end in intervals:
+            table[start:end] = True
+        return table[codes]
+    fitting = np.zeros(len(codes), bool)
+    for start, end in intervals:
+        if end - start == 1:
+            fitting |= codes == start
+        else:
+            # Unsigned: codes below the first wrap around to large numbers.
+            fitting |= codes - codes.dtype.type(start) < end - start
+    return fitting
 
 
 def filters(segment: Segment, request: FindRequest) -> Iterable[Filter]:
@@ -102,11 +81,13 @@ def filters(segment: Segment, request: FindRequest) -> Iterable[Filter]:
     if request.municipalities:
         # A name or a code.
         values = [municipality_key(each) for each in request.municipalities]
-        yield _AnyFilter(
-            [
-                _filter(segment, field, _equal(segment.columns[field], values))
-                for field in (MUNICIPALITY, MUNICIPALITY_CODE)
-            ]
+        either = [
+            _filter(segment, field, _equal(segment.columns[field], values))
+            for field in (MUNICIPALITY, MUNICIPALITY_CODE)
+        ]
+        yield Filter(
+            sum(one.share for one in either),
+            lambda rows: np.logical_or(*(one.fits(rows) for one in either)),
         )
     flags = sum(int(_FLAG_OF[part]) for part in request.has)
     for value, (yes, no) in (
@@ -116,13 +97,14 @@ def filters(segment: Segment, request: FindRequest) -> Iterable[Filter]:
         if value is not None:
             flags |= int(yes if value else no)
     if flags:
-        yield _FlagFilter(segment.flags, flags)
+        wanted, given = np.uint8(flags), segment.flags
+        yield Filter(0.5, lambda rows: (given if rows is None else given[rows]) & wanted == wanted)
 
 
 def _filter(segment: Segment, field: str, intervals: Intervals) -> Filter:
     column = segment.columns[field]
     share = column.rows_in(intervals) / max(len(segment), 1)
-    return Filter(column.codes, intervals, len(column.values), share)
+    return Filter(share, partial(_fits, column.codes, intervals, len(column.values)))
 
 
 def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, Intervals]]:

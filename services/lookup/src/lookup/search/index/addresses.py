@@ -22,9 +22,8 @@ from lookup.search.index.documents import (
     house_terms,
     read_address_record,
 )
-from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed_company import RANK_BITS
-from lookup.search.results import SearchHit
+from lookup.search.index.schema import IndexedDocument, View, all_of, one_of
+from lookup.search.indexed_company import RANK_BITS, SearchHit
 from lookup.search.similarity import AddressMatch
 from lookup.search.streets import proper_words
 

@@ -10,15 +10,14 @@ from collections.abc import Iterator
 import tantivy
 
 from common.contracts.company import CompanyKey
-from common.domain.contacts import read_contacts
+from common.domain.written import read_contacts
 from lookup.search.addresses import ParsedAddress
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import area_terms, house_terms
 from lookup.search.index.names import NameSearch, each_once
-from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed_company import is_active
-from lookup.search.match.record import ReadRecord
-from lookup.search.results import SearchHit
+from lookup.search.index.schema import IndexedDocument, View, all_of, one_of
+from lookup.search.indexed_company import SearchHit, is_active
+from lookup.search.match import ReadRecord
 from lookup.search.scoring import MAX_WHOLE_EDITS, Query, whole_edits
 from lookup.search.similarity import EXACT
 

@@ -9,16 +9,15 @@ import shutil
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 import tantivy
 
 from common.contracts.company import CompanyKey, Country
-from lookup.search.find.columns import Segments, joined, load, replace_durably, save
+from lookup.search.find.columns import Segment, Segments, joined, load, replace_durably, save
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import Batch, written
-from lookup.search.index.schema import FORMAT
-from lookup.search.index.view import View
+from lookup.search.index.schema import FORMAT, View
 from lookup.search.index.words import HitsCache
 from lookup.search.indexed_company import Facts, IndexedCompany
 from lookup.search.scheduling import Budget
@@ -56,24 +55,21 @@ def unused(root: Path) -> Path:
 
 def make_current(folder: Path) -> None:
     """Makes an index current durably, and removes all others."""
-    root = folder.parent
-    replace_durably(root / _POINTER, f"{FORMAT} {folder.name}\n".encode())
-    for other in root.iterdir():
+    replace_durably(folder.parent / _POINTER, f"{FORMAT} {folder.name}\n".encode())
+    remove_others(folder)
+
+
+def remove_others(folder: Path) -> None:
+    """Removes all other indexes, such as one whose build was interrupted."""
+    for other in folder.parent.iterdir():
         if other.is_dir() and other != folder:
             shutil.rmtree(other, ignore_errors=True)
 
 
-class Effort(NamedTuple):
-    """Memory for writing: bytes buffered before a segment is written (15 MB per thread or more)."""
-
-    heap_size: int
-    num_threads: int
-
-
-LIVE = Effort(heap_size=15_000_000, num_threads=1)
-#: One thread keeps up with the processes that make documents. Its few large segments need no merge,
+#: Bytes buffered before a segment is written, 15 MB or more, for changes and for a new index. One
+#: thread keeps up with the processes that make documents. Its few large segments need no merge,
 #: which took a third of the indexing time.
-BULK = Effort(heap_size=512_000_000, num_threads=1)
+LIVE, BULK = 15_000_000, 512_000_000
 
 #: Seconds to wait for a lock that should be free, and between two attempts.
 _LOCK_TIMEOUT = 5.0
@@ -86,19 +82,21 @@ class Generation:
     Searches may run in other threads meanwhile; changes come from one thread at a time.
     """
 
-    def __init__(self, folder: Path, country: Country, effort: Effort) -> None:
+    def __init__(self, folder: Path, country: Country, heap_size: int) -> None:
         """Opens the index in the folder, or creates it; raises ValueError or OSError if damaged."""
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self._country = country
         self._index = fields.open_index(str(folder))
         self._schema = self._index.schema
-        self._writer = _writer(self._index, effort)
+        self._writer = _writer(self._index, heap_size)
         self._index.reload()
         self._columns = folder / "find"
         self._segments = load(self._columns)
         #: The facts of changed companies since the last commit; None if a company was removed.
         self._changes: dict[int, Facts | None] = {}
+        #: Those of a new index, before its first commit.
+        self._new: list[Segment] = []
         #: The companies whose documents changed since then.
         self._documents_of: set[CompanyKey] = set()
         #: Results of `with_words`.
@@ -129,13 +127,10 @@ class Generation:
         self._changes[int(key.vat)] = None
         self._documents_of.add(key)
 
-    def fill(self, batches: Iterable[Batch]) -> None:
-        """Adds every company to a new index, each given once."""
-        parts = []
-        for batch in batches:
-            self._add(batch.documents)
-            parts.append(batch.segment)
-        self._segments = joined(parts)
+    def add(self, batch: Batch) -> None:
+        """Adds companies to a new index, each given once."""
+        self._add(batch.documents)
+        self._new.append(batch.segment)
 
     def _add(self, documents: Iterable[str]) -> None:
         for document in documents:
@@ -149,10 +144,11 @@ class Generation:
         state.add_bytes(fields.SAVE_POINT, save_point)
         self._writer.add_document(state)
         # Saved before the index's commit: after a crash between them they are changed again.
-        changed = save(self._columns, self._segments.changed(self._changes))
+        before = joined(self._new) if self._new else self._segments
+        changed = save(self._columns, before.changed(self._changes))
         self._writer.commit()
         self._index.reload()
-        self._segments, self._changes = changed, {}
+        self._segments, self._changes, self._new = changed, {}, []
         self.known.change(self._documents_of)
         self._documents_of = set()
 
@@ -167,8 +163,13 @@ class Generation:
         """Waits for merges and releases the folder; uncommitted changes are lost."""
         self._writer.wait_merging_threads()
 
+    def discard(self) -> None:
+        """Closes an index that will not be completed, and removes its folder."""
+        self.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
-def _writer(index: tantivy.Index, effort: Effort) -> tantivy.IndexWriter:
+
+def _writer(index: tantivy.Index, heap_size: int) -> tantivy.IndexWriter:
     """Returns the only writer of a folder.
 
     Its lock may be held briefly: a child process that is being started for the other country's
@@ -177,7 +178,7 @@ def _writer(index: tantivy.Index, effort: Effort) -> tantivy.IndexWriter:
     deadline = time.monotonic() + _LOCK_TIMEOUT
     while True:
         try:
-            return index.writer(**effort._asdict())
+            return index.writer(heap_size, num_threads=1)
         except ValueError as error:
             if "LockBusy" not in str(error) or time.monotonic() > deadline:
                 raise

@@ -18,9 +18,8 @@ from lookup.search.folding import FoldedText, collapsed
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import read_name
 from lookup.search.index.prefixes import is_whole
-from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed_company import NameType
-from lookup.search.results import SearchHit
+from lookup.search.index.schema import IndexedDocument, View, all_of, one_of
+from lookup.search.indexed_company import NameType, SearchHit
 from lookup.search.scoring import (
     MAX_WHOLE_EDITS,
     NameMatch,

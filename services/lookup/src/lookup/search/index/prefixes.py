@@ -24,7 +24,7 @@ from lookup.search.folding import (
     without_partial_form,
 )
 from lookup.search.index import schema as fields
-from lookup.search.index.view import View, all_of, but_not, one_of
+from lookup.search.index.schema import View, all_of, but_not, one_of
 from lookup.search.similarity import edits_allowed
 
 

@@ -1,6 +1,7 @@
 """The search index of one country: searches, live changes, and rebuilds while it is searched."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,13 +12,10 @@ import structlog
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
-from common.contracts.match import WeighedCompany
 from lookup.search.find.pages import FindPage, Hits, find, find_numbers, having
 from lookup.search.folding import cut
 from lookup.search.index import schema as fields
-from lookup.search.index.addresses import search_addresses
-from lookup.search.index.candidates import match_candidates, search_contacts
-from lookup.search.index.documents import Batch, batch_of
+from lookup.search.index.documents import Batch
 from lookup.search.index.generation import (
     BULK,
     LIVE,
@@ -25,17 +23,14 @@ from lookup.search.index.generation import (
     current,
     lock,
     make_current,
+    remove_others,
     unused,
 )
-from lookup.search.index.names import many_share, search_names
+from lookup.search.index.schema import View
 from lookup.search.index.suggestions import read_prefix, suggest, suggest_numbers
 from lookup.search.index.words import cached_with_words
-from lookup.search.indexed_company import Facts, IndexedCompany
-from lookup.search.match.evidence import CandidateCompany, weighed
-from lookup.search.match.record import ReadRecord
-from lookup.search.results import SearchHit, SuggestionPage
+from lookup.search.indexed_company import Facts, IndexedCompany, SuggestionPage
 from lookup.search.scheduling import Budget
-from lookup.search.scoring import Weigh
 
 log = structlog.get_logger()
 
@@ -71,32 +66,9 @@ class SearchIndex:
         root = path / country
         return cls(root, country, lock(root))
 
-    def search_names(self, term: str, limit: int, budget: Budget | None = None) -> list[SearchHit]:
-        """Returns at most `limit` companies with matching names, best first, each once.
-
-        Companies of which only a figure in the name differs may follow, see `SearchHit.is_other`.
-        Like every search it raises TimeoutError when its budget is spent.
-        """
-        return search_names(self._generation.view(budget), cut(term), limit)
-
-    def search_name(self, term: str, budget: Budget | None = None) -> SearchHit | None:
-        """Returns the company with the best matching name, if any is accepted."""
-        hits = self.search_names(term, 1, budget)
-        return next((hit for hit in hits if not hit.is_other), None)
-
-    def many_share(self, term: str, budget: Budget | None = None) -> bool:
-        """Returns True if the words are too common to find one company, and several have all."""
-        return many_share(self._generation.view(budget), cut(term))
-
-    def search_addresses(
-        self, term: str, limit: int, budget: Budget | None = None
-    ) -> list[SearchHit]:
-        """Returns at most `limit` companies at the address, best first, each once."""
-        return search_addresses(self._generation.view(budget), cut(term), limit)
-
-    def search_address(self, term: str, budget: Budget | None = None) -> SearchHit | None:
-        """Returns the best company at the address, if any."""
-        return next(iter(self.search_addresses(term, 1, budget)), None)
+    def view(self, budget: Budget | None = None) -> View:
+        """Returns the last commit; a search of it raises TimeoutError when the budget is spent."""
+        return self._generation.view(budget)
 
     def suggest(
         self, typed: str, limit: int, budget: Budget | None = None, *, after: str | None = None
@@ -131,31 +103,6 @@ class SearchIndex:
         generation = self._generation
         hits = _hits(generation, request, budget)
         return find_numbers(generation.segments, request, hits, after=after, limit=limit)
-
-    def search_contacts(
-        self, contact: str, limit: int, budget: Budget | None = None
-    ) -> list[SearchHit]:
-        """Returns at most `limit` companies with an e-mail address or a domain, best first."""
-        return search_contacts(self._generation.view(budget), contact, limit)
-
-    def match_candidates(
-        self, record: ReadRecord, budget: Budget | None = None
-    ) -> list[CompanyKey]:
-        """Returns the companies that a customer's record may be, each once, in no order."""
-        return match_candidates(self._generation.view(budget), record)
-
-    def weighed(
-        self,
-        record: ReadRecord,
-        companies: Sequence[CandidateCompany],
-        budget: Budget | None = None,
-    ) -> list[WeighedCompany]:
-        """Returns companies with their evidence, the likeliest first; words weigh by rarity."""
-        return weighed(record, companies, self._generation.view(budget).weigh)
-
-    def words_weigh(self) -> Weigh:
-        """Returns the weights of words in this index."""
-        return self._generation.view().weigh
 
     def apply(
         self,
@@ -197,23 +144,27 @@ class SearchIndex:
             addresses=view.count(fields.AN_ADDRESS),
         )
 
-    def rebuild(self, companies: Iterable[IndexedCompany], save_point: bytes) -> None:
-        """Builds a new index from every company, each given once, then searches it instead."""
-        self.rebuild_from((batch_of([one], self._country) for one in companies), save_point)
+    def new(self) -> Generation:
+        """Returns a new index; once it is filled, committed and closed, `switch` takes it."""
+        return Generation(unused(self._root), self._country, BULK)
 
-    def rebuild_from(self, batches: Iterable[Batch], save_point: bytes) -> None:
-        """Builds a new index from the batches that `batch_of` makes, then searches it instead.
-
-        The old index serves until then, and stays if this fails; changes wait.
-        """
+    def switch(self, built: Generation) -> None:
+        """Searches a new index, which has been closed, instead of the one that served until now."""
         with self._changing:
-            built = Generation(unused(self._root), self._country, BULK)
-            try:
-                built.fill(batches)
-                built.commit(save_point)
-            finally:
-                built.close()
-            self._switch(Generation(built.folder, self._country, LIVE))
+            old, self._generation = (
+                self._generation,
+                Generation(built.folder, self._country, LIVE),
+            )
+            old.close()
+            make_current(built.folder)
+
+    def rebuild(self, batches: Iterable[Batch], save_point: bytes) -> None:
+        """Builds a new index from the batches that `batch_of` makes, then searches it instead."""
+        with closing(self.new()) as built:
+            for batch in batches:
+                built.add(batch)
+            built.commit(save_point)
+        self.switch(built)
 
     def close(self) -> None:
         """Releases the folder; uncommitted changes are lost."""
@@ -221,19 +172,18 @@ class SearchIndex:
             self._generation.close()
             self._held.close()
 
-    def _switch(self, generation: Generation) -> None:
-        old, self._generation = self._generation, generation
-        old.close()
-        make_current(generation.folder)
-
     def _saved(self) -> Generation | None:
         folder = current(self._root)
+        if folder is None:
+            return None
         try:
-            return Generation(folder, self._country, LIVE) if folder else None
+            saved = Generation(folder, self._country, LIVE)
         except (ValueError, OSError) as error:
             # Damaged, and rebuilt from the register.
             log.warning("index.unreadable", folder=str(folder), reason=str(error))
             return None
+        remove_others(folder)
+        return saved
 
     def _created(self) -> Generation:
         generation = Generation(unused(self._root), self._country, LIVE)

@@ -39,9 +39,15 @@ from lookup.search.index.prefixes import (
     words_begin,
     writings,
 )
-from lookup.search.index.view import IndexedDocument, View, all_of, one_of
-from lookup.search.indexed_company import NameType, rank_of, type_of
-from lookup.search.results import SearchHit, SuggestionPage, company_key
+from lookup.search.index.schema import IndexedDocument, View, all_of, one_of
+from lookup.search.indexed_company import (
+    NameType,
+    SearchHit,
+    SuggestionPage,
+    company_key,
+    rank_of,
+    type_of,
+)
 from lookup.search.scoring import read_query
 
 #: Documents that a step reads for each wanted company; more if companies have several matching

@@ -12,7 +12,7 @@ from lookup.search.find.columns import Array
 from lookup.search.find.pages import Hits
 from lookup.search.folding import collapsed
 from lookup.search.index import schema as fields
-from lookup.search.index.view import View, all_of
+from lookup.search.index.schema import View, all_of
 from lookup.search.scoring import read_query
 
 #: Smaller results are found again in less than a millisecond.

@@ -1,14 +1,46 @@
-"""Indexes, created and dropped by commands of the packages that declare them."""
+"""What commands of an operator do with MongoDB: they wait for a primary, and create indexes."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from pymongo import IndexModel
 from pymongo.errors import OperationFailure
 
-from common.mongo import Database, translated_errors
+from common.mongo import Client, Database, open_client, translated_errors
+
+#: For a command of an operator: an election takes seconds, and is perhaps why the command is typed.
+COMMAND_TIMEOUT = timedelta(seconds=30)
+#: Seconds without a primary after which a command says that it waits.
+_SAY_AFTER = 2.0
 
 #: IndexOptionsConflict and IndexKeySpecsConflict.
 _CONFLICTS = frozenset({85, 86})
+
+
+@asynccontextmanager
+async def connected_for_command(
+    url: str, *, name: str, is_long: bool = False
+) -> AsyncIterator[Client]:
+    """A client for an operator's command, which waits up to 30 s for a primary and says so.
+
+    A command that `is_long`, such as of indexes, may take as long as it needs. Raises `Unavailable`
+    where there is no primary in time.
+    """
+    operation_timeout = None if is_long else COMMAND_TIMEOUT
+    async with open_client(
+        url, name=name, operation_timeout=operation_timeout, selection_timeout=COMMAND_TIMEOUT
+    ) as client:
+        said = f"waiting up to {COMMAND_TIMEOUT.total_seconds():.0f} s for a primary of MongoDB\n"
+        saying = asyncio.get_running_loop().call_later(_SAY_AFTER, sys.stderr.write, said)
+        try:
+            with translated_errors():
+                await client.admin.command("ping")
+        finally:
+            saying.cancel()
+        yield client
 
 
 class IndexConflict(Exception):

@@ -6,6 +6,9 @@ samples told trade names apart. `python -m bench.learn_match` learnt the weights
 half of 3,440 real Norwegian and 599 real Danish companies among 15,000 invented ones. The results
 for the other half are in `bench/results/match.md`. `other_figures` is not learnt, as the records
 have few: with it the same name at the same address is for review, and without the address nothing.
+
+A record is read as the register of one country would have it. Spreadsheets mix up their columns: a
+postal code is read next to its town or in its place, and an invalid number as a phone number.
 """
 
 import re
@@ -16,17 +19,164 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from common.contracts.company import Country, Status
-from common.contracts.match import MatchEvidence, WeighedCompany
-from common.domain.contacts import read_contacts
-from common.domain.numbers import registered_phone
+from common.contracts.match import MatchEvidence, MatchRecord, WeighedCompany
+from common.domain.numbers import (
+    InvalidIdentifier,
+    LostZero,
+    parse_phone_numbers,
+    parse_registration_number,
+    parse_unit_number,
+    registered_phone,
+    registration_number_checks,
+)
+from common.domain.written import Contacts, read_contacts, read_postal_code
 from lookup.search.address_scoring import ACCEPTED_ADDRESS, address_score, town_similarity
-from lookup.search.addresses import ParsedAddress, fold_town, parsed_addresses
-from lookup.search.folding import fold_name_and_form, form_of
+from lookup.search.addresses import ParsedAddress, fold_town, parsed_addresses, read_address
+from lookup.search.folding import cut, fold_name_and_form, fold_text, form_of
 from lookup.search.indexed_company import NameType, addresses_of, names_of
-from lookup.search.match.record import ReadRecord
-from lookup.search.scoring import Name, Query, Weigh, has_another_figure, match_name
+from lookup.search.scoring import Name, Query, Weigh, has_another_figure, match_name, read_query
 from lookup.search.similarity import EXACT, edits_between, similarity
 from register_store.documents import FOREIGN_FORM
+
+_POSTAL_CODE = re.compile(r"(?<!\d)(?:(?:dk|no|n)[-\s]?)?(\d{4})(?!\d)", re.IGNORECASE)
+#: Minimum letters and digits of a foreign postal code.
+_MIN_CODE = 4
+_LETTER = re.compile(r"[^\W\d_]")
+_DIGIT = re.compile(r"\d")
+
+
+class ReadRecord(NamedTuple):
+    """A record in the form that is compared; absent parts are empty."""
+
+    name: Query | None
+    #: A registration number, and a production unit's.
+    number: str
+    unit: str
+    phones: tuple[str, ...]
+    contacts: Contacts
+    #: The readings of the address, the likeliest first.
+    addresses: tuple[ParsedAddress, ...]
+    postal_code: str
+    #: A postal code of another form, folded, as it is in foreign addresses.
+    foreign_code: str
+    town: str
+    #: True if the number has the zero that a spreadsheet dropped from the record's.
+    is_assumed: bool = False
+    #: The fields with a value that cannot be read.
+    unread: tuple[str, ...] = ()
+
+
+class _Numbers(NamedTuple):
+    """The numbers of a record; its number and its phone number may have changed places."""
+
+    number: str
+    unit: str
+    phones: tuple[str, ...]
+    is_assumed: bool
+    unread: tuple[str, ...]
+
+
+def read_record(record: MatchRecord, country: Country) -> ReadRecord:
+    """Returns what the record says to the register of a country."""
+    numbers, contacts = _numbers(record, country), read_contacts(record.email, record.website)
+    unread = numbers.unread + (("email",) if record.email and not contacts.mailbox else ())
+    address, city = _in_place(record.address or "", record.city or "")
+    postal_code, town = _place(record.postal_code or "", city, country)
+    addresses = read_address(_address(address, postal_code, town)) if address else ()
+    if addresses and not postal_code and not town:
+        first = addresses[0]
+        postal_code, town = first.postal_code, next(iter(first.towns), "")
+    name = read_query(cut(record.name), country) if record.name else None
+    return ReadRecord(
+        name if name is not None and name.name.words else None,
+        numbers.number,
+        numbers.unit,
+        numbers.phones,
+        contacts,
+        addresses,
+        postal_code,
+        "" if postal_code else _read_foreign_code(record.postal_code or ""),
+        fold_town(town) if town else "",
+        numbers.is_assumed,
+        unread,
+    )
+
+
+def _numbers(record: MatchRecord, country: Country) -> _Numbers:
+    one, other = record.number or "", record.phone or ""
+    (number, is_assumed), (swapped, is_guess) = (
+        _read_number(one, country),
+        _read_number(other, country),
+    )
+    unit, of_number, of_phone = _unit(one, country), _phones(one, country), _phones(other, country)
+    checks = registration_number_checks(number, country)
+    is_swapped = not checks and not is_guess and registration_number_checks(swapped, country)
+    if is_swapped:
+        number, phones = swapped, of_number or of_phone
+    else:
+        phones = of_phone or (() if checks else of_number)
+    if record.country is None and not checks and not is_swapped:
+        # Eight digits are a Danish number or a phone number of either country.
+        number = ""
+    is_phone = bool(of_number) and phones == of_number
+    unread = []
+    if one and not (unit or is_phone or (number and not is_swapped)):
+        unread.append("number")
+    if other and not (of_phone or is_swapped):
+        unread.append("phone")
+    return _Numbers(number, unit, phones, is_assumed and checks, tuple(unread))
+
+
+def _read_number(text: str, country: Country) -> tuple[str, bool]:
+    try:
+        return parse_registration_number(text, country), False
+    except LostZero as lost:
+        return lost.number, True
+    except InvalidIdentifier:
+        return "", False
+
+
+def _unit(text: str, country: Country) -> str:
+    try:
+        return parse_unit_number(text, country)
+    except InvalidIdentifier:
+        return ""
+
+
+def _phones(text: str, country: Country) -> tuple[str, ...]:
+    try:
+        return parse_phone_numbers(text, country)
+    except InvalidIdentifier:
+        return ()
+
+
+def _in_place(address: str, city: str) -> tuple[str, str]:
+    """Returns the address and town, also if they changed places: a town has no house number."""
+    is_town = bool(address) and not _DIGIT.search(address)
+    is_address = _DIGIT.search(_POSTAL_CODE.sub("", city))
+    return (city, address) if is_town and is_address else (address, city)
+
+
+def _place(postal_code: str, city: str, country: Country) -> tuple[str, str]:
+    if whole := read_postal_code(postal_code, country):
+        postal_code = whole
+    texts = [text for text in (postal_code, city) if text]
+    code = next((found[1] for text in texts if (found := _POSTAL_CODE.search(text))), "")
+    towns = (_POSTAL_CODE.sub(" ", text).strip(" ,;-") for text in reversed(texts))
+    return code, next((" ".join(town.split()) for town in towns if _LETTER.search(town)), "")
+
+
+def _read_foreign_code(text: str) -> str:
+    key = fold_text(cut(text)).key
+    return key if len(key) >= _MIN_CODE and _DIGIT.search(key) else ""
+
+
+def _address(address: str, postal_code: str, town: str) -> str:
+    place = " ".join(filter(None, (postal_code, town)))
+    if not place or (postal_code and postal_code in address):
+        return cut(address)
+    return cut(f"{address}, {place}")
+
 
 _NUMBERS = re.compile(r"\d+")
 #: Maximum names of a company that are compared.
@@ -94,10 +244,11 @@ def compare(
     ]
     places = frozenset(word for one in addresses for word in _place_words(one))
     name = None if record.name is None else _best_name(record.name, company, weigh, places)
+    scores = [address_score(one, other) for one in record.addresses for other in addresses]
     evidence = MatchEvidence(
         name=None if name is None else round((name.score + name.letters) / 2, 1),
         number=_number(record, company["vat"], numbers),
-        address=_address(record, addresses),
+        address=round(max(scores), 1) if scores else None,
         postal_code=_postal_code(record, addresses),
         city=_city(record, addresses, company),
         phone=_phone(record, company, country, numbers),
@@ -120,18 +271,8 @@ def _place_words(address: ParsedAddress) -> Iterable[str]:
 def _best_name(
     query: Query, company: Mapping[str, Any], weigh: Weigh, places: frozenset[str]
 ) -> _NameComparison:
-    found = _compared_names(query, names_of(company)[:_MAX_NAMES], weigh, places)
-    # Of equal names the current one, which is the first.
-    return max(found, key=lambda one: (not one.is_other, one.score, one.letters))
-
-
-def _compared_names(
-    query: Query,
-    texts: Iterable[tuple[str, NameType]],
-    weigh: Weigh,
-    places: frozenset[str],
-) -> Iterable[_NameComparison]:
-    for text, type_ in texts:
+    found = []
+    for text, type_ in names_of(company)[:_MAX_NAMES]:
         folded, _ = fold_name_and_form(text)
         if folded.words:
             # The type of the name is a feature of its own.
@@ -141,7 +282,9 @@ def _compared_names(
             is_other = not match.accepted and has_another_figure(
                 query, name._replace(places=places)
             )
-            yield _NameComparison(match.score, letters, type_, text, is_other)
+            found.append(_NameComparison(match.score, letters, type_, text, is_other))
+    # Of equal names the current one, which is the first.
+    return max(found, key=lambda one: (not one.is_other, one.score, one.letters))
 
 
 def _of_name(record: ReadRecord, name: _NameComparison | None, weigh: Weigh) -> dict[str, float]:
@@ -198,11 +341,6 @@ def _number(record: ReadRecord, vat: str, numbers: NumberMatches) -> float | Non
     if record.number == vat:
         return EXACT
     return _NEAR_NUMBER if edits_between(record.number, vat, 1) <= 1 else 0.0
-
-
-def _address(record: ReadRecord, addresses: list[ParsedAddress]) -> float | None:
-    scores = [address_score(one, other) for one in record.addresses for other in addresses]
-    return round(max(scores), 1) if scores else None
 
 
 def _postal_code(record: ReadRecord, addresses: list[ParsedAddress]) -> float | None:

@@ -1,1 +1,0 @@
-"""Exports: copies of a register as one long response, read page by page."""
