@@ -267,6 +267,21 @@ def test_installing_shows_each_step_in_one_line_or_one_every_five_seconds() -> N
     assert file.getvalue() == f"  {steps[0]}\n  {steps[2]}\n"
 
 
+def test_only_one_process_at_a_time_runs_apt_get(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apt_get = tmp_path / "apt-get"
+    # Fails unless the lists are locked by whoever calls it.
+    apt_get.write_text(f"#!/bin/sh\n! flock --nonblock {tmp_path} true\n")
+    apt_get.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(packages, "_POLICY", tmp_path / "policy")
+    monkeypatch.setattr(packages, "_LISTS", str(tmp_path))
+
+    packages.install(["one"], why="It is missing.")
+
+
 def test_a_state_is_of_one_database_and_its_files_are_not_loaded_again(tmp_path: Path) -> None:
     path, file = tmp_path / "state.json", tmp_path / "no-enheter.json"
     digest = "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"

@@ -1,5 +1,6 @@
 """Debian packages that servers and tests need, installed if they are missing."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ _STEP = re.compile(
 _BROWSER = "chromium-headless-shell"
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
+_LISTS = "/var/lib/apt/lists"
 
 
 def install(packages: Sequence[str], *, why: str) -> None:
@@ -36,7 +38,7 @@ def install(packages: Sequence[str], *, why: str) -> None:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         raise SetupError(by_hand)
     print(f"{why} Installing {' '.join(packages)} …", flush=True)
-    with _no_service_started():
+    with _one_at_a_time(), _no_service_started():
         for command in (["update", "-q"], ["install", "-y", "-q", *packages]):
             status, last = _apt_get(command)
             if status != 0:
@@ -46,7 +48,7 @@ def install(packages: Sequence[str], *, why: str) -> None:
 def _apt_get(command: Sequence[str]) -> tuple[int, str]:
     """Runs apt-get and shows its progress; returns its exit status and its last lines."""
     with subprocess.Popen(
-        ["apt-get", "-o", "DPkg::Lock::Timeout=120", *command],
+        ["apt-get", "-o", "DPkg::Lock::Timeout=120", "-o", "Acquire::Retries=3", *command],
         env={**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -96,6 +98,20 @@ def chromium() -> str:
     if present is None:
         install([_BROWSER], why="Chromium is missing.")
     return present or f"/usr/bin/{_BROWSER}"
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Waits for another test process that installs: apt-get fails if its lists are locked.
+
+    That process has `INSTALL_TIMEOUT` for each of its two commands.
+    """
+    folder = os.open(_LISTS, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 @contextmanager
