@@ -9,7 +9,9 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -227,12 +229,22 @@ def changes_in(printed: Path) -> set[str]:
 def ask(
     url: str, *, key: str | None = None, body: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
-    """The answer to a GET, or to a POST of a body."""
-    headers = {"Content-Type": "application/json"}
+    """The answer to a GET, or to a POST of a body; on a busy machine it is asked for again."""
+    headers = {"Content-Type": "application/json", "Idempotency-Key": uuid.uuid4().hex}
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
     content = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(url, content, headers)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=ANSWERED) as answer:  # noqa: S310 (a URL of our own)
-        found: dict[str, Any] = json.load(answer)
-        return found
+    answers: list[dict[str, Any]] = []
+
+    def is_answered() -> bool:
+        try:
+            with urllib.request.urlopen(request, timeout=ANSWERED) as answer:  # noqa: S310 (our own)
+                answers.append(json.load(answer))
+        except urllib.error.HTTPError as error:
+            if error.code not in (503, 504):
+                raise
+        return bool(answers)
+
+    assert wait_for(is_answered, seconds=READY), url
+    return answers[0]
