@@ -15,6 +15,8 @@ from playwright.async_api import (
     expect,
 )
 
+from tests.browsing import new_page
+
 #: Rules of WCAG 2.2 at level AA, and only the elements that break one.
 WCAG: Final = {
     "runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]},
@@ -117,7 +119,7 @@ class Portal:
 async def opened(browser: Browser, url: str, **options: Any) -> Portal:
     """A browser's window of its own, with nothing of others in it."""
     context = await browser.new_context(**{"viewport": DESKTOP, "locale": "en-GB", **options})
-    page = await context.new_page()
+    page = await new_page(context)
     portal = Portal(page, url)
 
     def hear(message: ConsoleMessage) -> None:

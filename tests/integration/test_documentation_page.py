@@ -12,6 +12,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Locator, Page, ViewportSize, expect
 
 from common.mongo import connected, database
+from tests.browsing import new_page
 from tests.builders.openapi import DOCUMENT, example, operations
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
@@ -74,7 +75,7 @@ async def opened(
     viewport: ViewportSize,
     scheme: Literal["light", "dark"] = "light",
 ) -> Reference:
-    page = await browser.new_page(viewport=viewport, color_scheme=scheme)
+    page = await new_page(browser, viewport=viewport, color_scheme=scheme)
     reference = Reference(page)
     page.on("console", lambda message: reference.errors.append(message.text))
     page.on("pageerror", lambda error: reference.errors.append(str(error)))
