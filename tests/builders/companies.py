@@ -22,7 +22,7 @@ from common.contracts.company import (
     UnitKey,
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
-from ingest.changes.states import Known, Plan
+from ingest.changes.states import Plan, StoredState
 from ingest.records.records import (
     CompanyRecord,
     OwnersRecord,
@@ -196,15 +196,15 @@ def an_outbox_row_of(event: RegistryEvent) -> dict[str, Any]:
     )
 
 
-def after(plan: Plan, before: Known | None = None) -> Known:
+def after(plan: Plan, before: StoredState | None = None) -> StoredState:
     """The stored state after a plan."""
-    stored = before or Known()
+    stored = before or StoredState()
     companies = {**stored.companies, **{write.key: write.state for write in plan.companies}}
     for bump in plan.bumps:
         companies[bump.key] = replace(companies[bump.key], revision=bump.expected + 1)
     dropped = {drop.key for drop in plan.drops}
     left = {key: state for key, state in stored.participants.items() if key not in dropped}
-    return Known(
+    return StoredState(
         companies,
         tombstones=stored.tombstones,
         units={**stored.units, **{write.key: write.state for write in plan.units}},

@@ -7,7 +7,7 @@ import orjson
 
 from common.contracts.company import CompanyKey
 from ingest.changes.company_plans import plan_companies, plan_owners
-from ingest.changes.states import ApplyContext, CompanyState, Known, Plan
+from ingest.changes.states import ApplyContext, CompanyState, Plan, StoredState
 from ingest.changes.unit_plans import plan_participants, plan_units, plan_vanished
 from ingest.records.records import CompanyRecord, OwnersRecord, SourceVersion, Stored, UnitRecord
 from tests.builders.companies import MONDAY, after
@@ -20,7 +20,7 @@ def told(plan: Plan) -> list[dict[str, Any]]:
 
 @dataclass
 class PlannedRegister:
-    known: Known = field(default_factory=Known)
+    known: StoredState = field(default_factory=StoredState)
     events: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod

@@ -29,7 +29,7 @@ from common.contracts.company import (
 from common.contracts.events import EventType, RegistryEvent, encode_event
 from ingest.changes.company_plans import plan_companies
 from ingest.changes.differences import removal
-from ingest.changes.states import ApplyContext, Known, Plan
+from ingest.changes.states import ApplyContext, Plan, StoredState
 from ingest.changes.unit_plans import plan_participants, plan_units
 from ingest.records.records import SourceVersion
 from register_store.events import OutboxEvent, events_of_change
@@ -90,7 +90,7 @@ class Story:
     """Changes of a company, one a minute."""
 
     def __init__(self) -> None:
-        self.known = Known()
+        self.known = StoredState()
         self.told: list[OutboxEvent] = []
         self._moment = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 

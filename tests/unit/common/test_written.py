@@ -270,6 +270,7 @@ def test_a_postal_code_of_fewer_digits_has_lost_its_zeros_where_such_codes_exist
         ("anna@example.com; bo@example.com", "anna@example.com"),
         ("Anna <anna@example.com>; Bo <bo@example.com>", "anna@example.com"),
         ("anna@example.com.", "anna@example.com"),
+        ("Prøven <DK> <anna@example.com>", "anna@example.com"),
         ("a b@example.com", None),
         ("ingen", None),
         ("<anna>", None),

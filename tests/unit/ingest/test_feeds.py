@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.contracts.company import CompanyKey, Status, UnitKey
-from ingest.changes.states import CompanyState, Known, UnitState
+from ingest.changes.states import CompanyState, StoredState, UnitState
 from ingest.changes.unit_plans import Ended, ended_record, has_ended
 from ingest.loading.stores import Cursor, Position
 from ingest.records.fields import read_document
@@ -35,11 +35,11 @@ def a_cursor(**fields: Any) -> Cursor:
     return Cursor(**{"position": Position(BEGINNING), "until": BEGINNING, **fields})
 
 
-def known(*, status: Status = Status.ACTIVE, unit_ended: str | None = None) -> Known:
+def known(*, status: Status = Status.ACTIVE, unit_ended: str | None = None) -> StoredState:
     company = a_norwegian_company(status=status)
     unit_status = Status.ENDED if unit_ended else Status.ACTIVE
     unit = a_unit(number="912345678", status=unit_status, ended=unit_ended)
-    return Known(
+    return StoredState(
         companies={COMPANY: CompanyState(3, core=dump(company), phones=("22334455",))},
         units={UNIT: UnitState(2, dump(unit), COMPANY, ("33445566",), MONDAY)},
     )
@@ -83,11 +83,11 @@ def test_an_ended_unit_keeps_its_company_and_the_day_on_which_it_closed() -> Non
 
 def test_an_unknown_ended_company_has_the_fields_of_the_answer() -> None:
     ended, told = Ended("2026-11-01"), a_company_record()
-    owners_alone = Known(companies={COMPANY: CompanyState(0, owners=b"[]")})
+    owners_alone = StoredState(companies={COMPANY: CompanyState(0, owners=b"[]")})
 
-    assert ended_record(COMPANY, ended, Known()) is None
+    assert ended_record(COMPANY, ended, StoredState()) is None
     assert ended_record(COMPANY, ended, owners_alone) is None
-    assert ended_record(COMPANY, Ended("2026-11-01", told), Known()) == told
+    assert ended_record(COMPANY, Ended("2026-11-01", told), StoredState()) == told
 
 
 def test_ended_companies_and_units_may_be_absent_from_a_file() -> None:
@@ -95,7 +95,7 @@ def test_ended_companies_and_units_may_be_absent_from_a_file() -> None:
     assert has_ended(UNIT, known(unit_ended="2020-01-01"))
     assert not has_ended(COMPANY, known(status=Status.BANKRUPT))
     assert not has_ended(UNIT, known())
-    assert not has_ended(UNIT, Known())
+    assert not has_ended(UNIT, StoredState())
 
 
 def test_a_cursor_has_the_time_up_to_which_changes_are_stored() -> None:

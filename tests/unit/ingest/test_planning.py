@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from common.contracts.company import CompanyKey, Employees, Status, UnitKey
-from ingest.changes.states import ApplyContext, Bump, DigestUpdate, Known, Plan, Verdict
+from ingest.changes.states import ApplyContext, Bump, DigestUpdate, Plan, StoredState, Verdict
 from ingest.changes.unit_plans import plan_unit_removal
 from ingest.records.records import SourceVersion, Stored
 from ingest.records.source import Part
@@ -253,7 +253,10 @@ def test_version_and_update_time_are_the_records_or_its_files() -> None:
 
 
 def test_a_removed_company_or_unit_stays_out_with_all_that_belongs_to_it() -> None:
-    company, unit = PlannedRegister(Known(tombstones={KEY})), PlannedRegister.of(a_company_record())
+    company, unit = (
+        PlannedRegister(StoredState(tombstones={KEY})),
+        PlannedRegister.of(a_company_record()),
+    )
     unit.known = dataclasses.replace(unit.known, tombstones={UNIT})
 
     plans = [
@@ -441,7 +444,9 @@ def test_a_removed_unit_has_an_ended_event_with_its_number_only() -> None:
 
 
 def test_a_unit_that_was_removed_before_is_not_removed_again() -> None:
-    plan = plan_unit_removal(UNIT, Known(tombstones={UNIT}), ApplyContext(TUESDAY, TUESDAY.at))
+    plan = plan_unit_removal(
+        UNIT, StoredState(tombstones={UNIT}), ApplyContext(TUESDAY, TUESDAY.at)
+    )
 
     assert not plan.writes
 
@@ -506,7 +511,7 @@ def test_owners_without_a_company_and_stale_and_removed_records_store_no_digest(
     waiting, register = PlannedRegister.of(digested(OWNERS)), PlannedRegister.of(digested(COMPANY))
     sunday = SourceVersion(datetime(2026, 3, 1, tzinfo=UTC))
     older = digested(a_norwegian_record(name="Gammelt Navn AS", version=sunday), OTHER)
-    removed = PlannedRegister(Known(tombstones={NORWEGIAN}))
+    removed = PlannedRegister(StoredState(tombstones={NORWEGIAN}))
 
     assert not waiting.plan(digested(OWNERS, OTHER)).writes
     assert register.plan(older) == Plan(verdicts=(Verdict.STALE,))

@@ -9,7 +9,7 @@ import pytest
 from common.contracts.company import Company, Status
 from common.domain.countries import day_of
 from ingest.changes.company_plans import plan_companies
-from ingest.changes.states import ApplyContext, Known, Plan, Verdict
+from ingest.changes.states import ApplyContext, Plan, StoredState, Verdict
 from ingest.changes.unit_plans import plan_units
 from ingest.records.records import (
     MAX_UPCOMING,
@@ -146,7 +146,7 @@ def test_nothing_is_written_of_a_record_that_stays_or_is_unchanged() -> None:
 @pytest.mark.parametrize("version", [MONDAY, None])
 def test_on_its_day_the_company_changes_with_one_event(version: SourceVersion | None) -> None:
     document = renamed_on(-9, 3, 40, version=version)
-    register = PlannedRegister(after(plan_companies([document], Known(), at(0))))
+    register = PlannedRegister(after(plan_companies([document], StoredState(), at(0))))
     stored = register.company()
     due = as_of(replace(document, version=stored.version), day(3))
 

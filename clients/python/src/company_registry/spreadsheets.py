@@ -57,8 +57,8 @@ _USUAL: Final = ("UTF-8", "UTF-16", "Windows-1252", "")
 
 _NO_TEXT: Final = "is not a text in UTF-8, UTF-16, UTF-32, Windows-1252 or Mac Roman"
 
-#: Lines that are read for one record: Excel allows 254 in a cell. Without a bound, each of many
-#: stray quotes is looked for an end to the end of the file.
+#: Lines that are read for one record: Excel allows 254 in a cell. Each of many stray quotes
+#: (`3";"x`) is looked for an end as far: a file of 20,000 takes 1 s, and 13 s with 5,000 lines.
 _MAX_LINES: Final = 300
 #: Rows in which a header is looked for.
 _ABOVE: Final = 30

@@ -33,6 +33,7 @@ _PHONE_SEPARATORS = re.compile(r"\(0\)|[()/]+")
 _EXTENSION = re.compile(r"\b(?:ext|lok|lokal|x)(?![^\W\d_]).*", re.IGNORECASE)
 _PHONE = re.compile(r"([^0-9+]*)(\+?)\s*([0-9].*)")
 _NOT_A_DIGIT = re.compile(r"[^0-9]+")
+_PLUS_FIRST = re.compile(r"[^0-9+]*\+")
 #: Marks and words between two numbers in one text, or the label or plus sign of the next.
 _BETWEEN_PHONES = re.compile(
     r"[/,;&|\n\r]|\b(?:og|eller|and|or)\b"
@@ -290,7 +291,7 @@ def registered_phone(text: str, country: Country) -> str | None:
     None where the text has no digit.
     """
     digits = _NOT_A_DIGIT.sub("", text)
-    foreign = text.lstrip(" (").startswith("+")
+    foreign = _PLUS_FIRST.match(text) is not None
     if digits.startswith("00"):
         digits, foreign = digits[2:], True
     formats = FORMATS[country]

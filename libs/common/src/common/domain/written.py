@@ -252,6 +252,7 @@ def read_postal_code(text: str, country: Country) -> str | None:
 
 
 _MAIL: Final = re.compile(r"[^\s<>,;:\"'()\[\]@]+@[^\s<>,;:\"'()\[\]@]+")
+_BRACKETED: Final = re.compile(r"<([^<>]*)>")
 _BETWEEN_MAILS: Final = re.compile(r"[\s,;]+")
 _MAILTO: Final = re.compile("mailto:", re.IGNORECASE)
 
@@ -259,9 +260,8 @@ _MAILTO: Final = re.compile("mailto:", re.IGNORECASE)
 def read_email(text: str) -> str | None:
     """Returns the first e-mail address of `Name <mail@example.com>` and the like."""
     bare = _MAILTO.sub("", plain(text), count=1)
-    _, _, bracketed = bare.partition("<")
-    found = [bracketed.partition(">")[0].strip()] if ">" in bracketed else []
-    parts = found or _BETWEEN_MAILS.split(bare.strip(" ,;."))
+    bracketed = map(str.strip, _BRACKETED.findall(bare))
+    parts = list(filter(_MAIL.fullmatch, bracketed)) or _BETWEEN_MAILS.split(bare.strip(" ,;."))
     return parts[0] if all(map(_MAIL.fullmatch, parts)) else None
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 from common.runtime.tasks import delays
 from ingest.changes.company_plans import plan_companies, plan_owners
-from ingest.changes.states import ApplyContext, Conflict, Known, Plan, Verdict
+from ingest.changes.states import ApplyContext, Conflict, Plan, StoredState, Verdict
 from ingest.changes.transaction import StoredRegisterWriter
 from ingest.changes.unit_plans import movers, plan_participants, plan_units
 from ingest.records.records import (
@@ -88,7 +88,7 @@ class ApplyRecords:
         )
 
     async def with_lists(
-        self, known: Known, make: Callable[[Known], Plan], context: ApplyContext
+        self, known: StoredState, make: Callable[[StoredState], Plan], context: ApplyContext
     ) -> Plan:
         """Returns the plan for identifiers.
 
@@ -100,7 +100,9 @@ class ApplyRecords:
             plan = make(await self.writer.with_participants(known, changed))
         return plan
 
-    async def _with_identifiers(self, moving: Sequence[UnitRecord], known: Known) -> Known:
+    async def _with_identifiers(
+        self, moving: Sequence[UnitRecord], known: StoredState
+    ) -> StoredState:
         """Returns `known` with the identifiers of the companies that a moving unit affects."""
         if not moving:
             return known

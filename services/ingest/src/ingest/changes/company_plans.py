@@ -25,10 +25,10 @@ from ingest.changes.states import (
     CompanyWrite,
     DigestUpdate,
     K,
-    Known,
     PartWrite,
     Plan,
     S,
+    StoredState,
     UnitState,
     UpcomingWrite,
     Verdict,
@@ -149,7 +149,7 @@ def sorted_out(
 
 def events_of_bumps(
     bumps: Sequence[Bump],
-    known: Known,
+    known: StoredState,
     context: ApplyContext,
     pending_events: Callable[[CompanyKey], Iterable[PendingEvent]],
 ) -> tuple[OutboxEvent, ...]:
@@ -168,7 +168,7 @@ def events_of_bumps(
 
 
 def einvoicing_changes(
-    company: CompanyKey, before: Known, after: Known
+    company: CompanyKey, before: StoredState, after: StoredState
 ) -> tuple[PendingEvent, ...]:
     """Returns the events of a changed list; both states must contain all of its identifiers.
 
@@ -178,7 +178,7 @@ def einvoicing_changes(
     return einvoicing_events(old, new, is_long=company in before.long_lists)
 
 
-def _entries(company: CompanyKey, known: Known) -> list[Version]:
+def _entries(company: CompanyKey, known: StoredState) -> list[Version]:
     """Returns a company's own entries and those of its units, in the order of lookups."""
     own = sorted(
         (state.holder != company, identifier)
@@ -192,7 +192,9 @@ def _entries(company: CompanyKey, known: Known) -> list[Version]:
 MAX_HELD_SIZE: Final = 32 * 1024
 
 
-def plan_companies(records: Sequence[CompanyRecord], known: Known, context: ApplyContext) -> Plan:
+def plan_companies(
+    records: Sequence[CompanyRecord], known: StoredState, context: ApplyContext
+) -> Plan:
     """Returns the transaction that stores records of companies, and a verdict on each."""
     records = [as_of(record, context.today) if record.upcoming else record for record in records]
     if known.limited:
@@ -201,7 +203,7 @@ def plan_companies(records: Sequence[CompanyRecord], known: Known, context: Appl
     return replace(plan, upcoming=upcoming_of(records, plan.companies, known.companies))
 
 
-def plan_owners(records: Sequence[OwnersRecord], known: Known, context: ApplyContext) -> Plan:
+def plan_owners(records: Sequence[OwnersRecord], known: StoredState, context: ApplyContext) -> Plan:
     """Returns the transaction that stores owners and roles, and a verdict on each record."""
     if known.limited:
         records = [limited_owners(one, known.limited.get(one.key, ())) for one in records]
@@ -230,7 +232,9 @@ def _plan(decisions: Sequence[Decision[CompanyWrite]], context: ApplyContext) ->
     )
 
 
-def _company(record: CompanyRecord, known: Known, context: ApplyContext) -> Decision[CompanyWrite]:
+def _company(
+    record: CompanyRecord, known: StoredState, context: ApplyContext
+) -> Decision[CompanyWrite]:
     if record.key in known.tombstones:
         return Verdict.REMOVED, None
     stored = known.companies.get(record.key)
@@ -341,7 +345,9 @@ def _roles_changes(before: CompanyState, roles: bytes | None) -> tuple[Change, .
     return () if roles is None or before.lacks_roles else roles_changes(before.roles, roles)
 
 
-def _owners(record: OwnersRecord, known: Known, context: ApplyContext) -> Decision[CompanyWrite]:
+def _owners(
+    record: OwnersRecord, known: StoredState, context: ApplyContext
+) -> Decision[CompanyWrite]:
     if record.key in known.tombstones:
         return Verdict.REMOVED, None
     stored = known.companies.get(record.key)

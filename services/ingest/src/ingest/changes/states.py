@@ -232,7 +232,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class StoredState:
     """The stored state of everything that a batch of records affects."""
 
     companies: Mapping[CompanyKey, CompanyState] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from common.mongo import DUPLICATE_KEY, Database, translated_errors
 from common.runtime import tracing
 from ingest.changes.differences import removal
 from ingest.changes.limits import limited_days, limited_state, still_named
-from ingest.changes.states import CompanyWrite, Conflict, Known, Plan, UnitRemoval
+from ingest.changes.states import CompanyWrite, Conflict, Plan, StoredState, UnitRemoval
 from ingest.changes.stored_states import (
     Write,
     company_document,
@@ -84,7 +84,7 @@ class StoredRegisterWriter:
 
     async def known(
         self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
-    ) -> Known:
+    ) -> StoredState:
         """Returns the stored state of these and of the units' companies, with tombstones."""
         with translated_errors():
             found_units = await _by_id(self._units, units)
@@ -96,7 +96,7 @@ class StoredRegisterWriter:
                 _by_id(self._limited, companies),
                 self._revisions.find_one("companies"),
             )
-        return Known(
+        return StoredState(
             companies={CompanyKey.parse(d["_id"]): company_state(d) for d in found_companies},
             units={UnitKey.parse(d["_id"]): unit_state(d) for d in found_units},
             tombstones={d["_id"] for d in tombstones},
@@ -106,7 +106,7 @@ class StoredRegisterWriter:
 
     async def known_participants(
         self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
-    ) -> Known:
+    ) -> StoredState:
         """Returns the stored state of these identifiers and of their stored and new holders."""
         with translated_errors():
             found = await _by_id(self._participants, identifiers)
@@ -192,11 +192,11 @@ class StoredRegisterWriter:
 
     async def with_participants(
         self,
-        known: Known,
+        known: StoredState,
         companies: Collection[CompanyKey],
         *,
         moving: Collection[UnitKey] = (),
-    ) -> Known:
+    ) -> StoredState:
         """Returns `known` with all identifiers of these companies and their units.
 
         Of a company with many, those are added alone that units which move or end hold.

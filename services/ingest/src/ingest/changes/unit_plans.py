@@ -21,11 +21,11 @@ from ingest.changes.states import (
     ApplyContext,
     Bump,
     CompanyState,
-    Known,
     ParticipantDrop,
     ParticipantState,
     PartWrite,
     Plan,
+    StoredState,
     UnitRemoval,
     UnitState,
     Verdict,
@@ -55,7 +55,7 @@ class Ended:
 
 
 def ended_record(
-    key: CompanyKey | UnitKey, ended: Ended, known: Known
+    key: CompanyKey | UnitKey, ended: Ended, known: StoredState
 ) -> CompanyRecord | UnitRecord | None:
     """Returns the last stored record with its end, or else the answer's; None if neither exists.
 
@@ -93,7 +93,7 @@ def _ended_unit(key: UnitKey, state: UnitState, on: str | None) -> UnitRecord:
     return UnitRecord(key, state.company, dump(last.model_copy(update=end)), state.phones)
 
 
-def has_ended(key: CompanyKey | UnitKey, known: Known) -> bool:
+def has_ended(key: CompanyKey | UnitKey, known: StoredState) -> bool:
     """Returns True if the stored company or unit has ended: a register's file may lack it."""
     stored = known.companies.get(CompanyKey.parse(key)) or known.units.get(UnitKey.parse(key))
     core = None if stored is None else stored.core
@@ -101,7 +101,7 @@ def has_ended(key: CompanyKey | UnitKey, known: Known) -> bool:
 
 
 def plan_participants(
-    records: Sequence[ParticipantRecord], known: Known, context: ApplyContext
+    records: Sequence[ParticipantRecord], known: StoredState, context: ApplyContext
 ) -> Plan:
     """Returns the plan; for events, `known` must have all identifiers of changed companies."""
     decisions = [_participant(record, known, context) for record in records]
@@ -121,7 +121,7 @@ def plan_participants(
     )
 
 
-def plan_vanished(identifiers: Collection[str], known: Known, context: ApplyContext) -> Plan:
+def plan_vanished(identifiers: Collection[str], known: StoredState, context: ApplyContext) -> Plan:
     """Returns the plan that removes identifiers which a complete export lacks.
 
     An identifier that was stored from a newer version stays. For events, `known` must contain all
@@ -145,7 +145,7 @@ def plan_vanished(identifiers: Collection[str], known: Known, context: ApplyCont
 
 
 def _participant(
-    record: ParticipantRecord, known: Known, context: ApplyContext
+    record: ParticipantRecord, known: StoredState, context: ApplyContext
 ) -> Decision[PartWrite[str, ParticipantState]]:
     if not {record.holder, known.company_of(record.holder)}.isdisjoint(known.tombstones):
         return Verdict.REMOVED, None
@@ -163,7 +163,7 @@ def _participant(
 def _of_companies(
     holders: Iterable[CompanyKey | UnitKey | None],
     participants: Mapping[str, ParticipantState],
-    known: Known,
+    known: StoredState,
     context: ApplyContext,
 ) -> tuple[tuple[Bump, ...], tuple[OutboxEvent, ...]]:
     """Returns the raised revisions of the holders' companies and their events."""
@@ -176,7 +176,7 @@ def _of_companies(
     )
 
 
-def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContext) -> Plan:
+def plan_units(records: Sequence[UnitRecord], known: StoredState, context: ApplyContext) -> Plan:
     """Returns the plan of units; one that appears or moves takes its identifiers along.
 
     For events, `known` must contain all identifiers of the companies.
@@ -208,7 +208,7 @@ def plan_units(records: Sequence[UnitRecord], known: Known, context: ApplyContex
     )
 
 
-def movers(records: Iterable[UnitRecord], known: Known) -> list[UnitRecord]:
+def movers(records: Iterable[UnitRecord], known: StoredState) -> list[UnitRecord]:
     """Returns the units that join or leave a company."""
     return [
         record
@@ -224,7 +224,7 @@ def _company(record: UnitRecord, stored: UnitState | None) -> CompanyKey | None:
 
 
 def _unit(
-    record: UnitRecord, known: Known, context: ApplyContext
+    record: UnitRecord, known: StoredState, context: ApplyContext
 ) -> Decision[PartWrite[UnitKey, UnitState]]:
     stored = known.units.get(record.key)
     company = _company(record, stored)
@@ -243,7 +243,7 @@ def _unit(
     return decide(Part.UNIT, record.key, stored, read, replaces_same=replaces_same)
 
 
-def plan_unit_removal(key: UnitKey, known: Known, context: ApplyContext) -> Plan:
+def plan_unit_removal(key: UnitKey, known: StoredState, context: ApplyContext) -> Plan:
     """Returns the plan that purges a unit and its identifiers; empty if it was purged.
 
     For events, `known` must contain all identifiers of its company.

@@ -215,15 +215,16 @@ class Passes:
         return result
 
     async def again(self, *, wait: timedelta) -> Result:
-        """Runs one pass and keeps the lease until the next: after `wait`, or what was asked for.
-
-        No other process asks a register earlier that said when to come again.
-        """
+        """Runs one pass and keeps the lease until the next: after `wait`, or what was asked for."""
         result = await self._held_pass()
         if result.outcome is not Outcome.BUSY:
-            with suppress(Unavailable):
-                await self.leases.take(self._job, span=max(wait, result.wait) + _LEASE)
+            await self.keep(max(wait, result.wait))
         return result
+
+    async def keep(self, wait: timedelta) -> None:
+        """Keeps the lease until a pass that begins after a wait."""
+        with suppress(Unavailable):
+            await self.leases.take(self._job, span=wait + _LEASE)
 
     async def give_up(self) -> None:
         """Releases the lease, so that another process can acquire it immediately."""
@@ -298,7 +299,7 @@ async def follow(
     """Runs passes over the sources of one register in turn, until cancelled.
 
     After failures the delay between rounds grows. A source whose lease another process holds is
-    skipped while it does.
+    skipped while it does. No other process asks a register earlier that said when to come again.
     """
     waits = delays()
     busy: set[str] = set()
@@ -311,6 +312,10 @@ async def follow(
                 wait = max(wait, timedelta(seconds=next(waits)))
             else:
                 waits = delays()
+            if wait > interval:
+                for passes, result in results.items():
+                    if result.outcome is not Outcome.BUSY:
+                        await passes.keep(wait)
             await sleep(wait.total_seconds())
     finally:
         for passes in sources:

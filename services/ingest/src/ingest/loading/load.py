@@ -121,7 +121,7 @@ Apply = Callable[[Sequence[Stored]], Coroutine[Any, Any, Sequence[Verdict]]]
 #: The pieces of a file, and their results.
 Piece = RawDocument | Rejected
 Item = Record | Rejected
-Found = Item | UnchangedDocument
+ReadResult = Item | UnchangedDocument
 #: Those of a source's own records.
 Usable = Stored | RegisteredInError | UnchangedDocument
 
@@ -179,7 +179,7 @@ class Tally:
         self.results["refused"] += 1
         self.reasons[reason] += 1
 
-    def usable(self, found: Iterable[Found]) -> Iterator[Usable]:
+    def usable(self, found: Iterable[ReadResult]) -> Iterator[Usable]:
         """Yields the source's own records; the others are counted."""
         for one in found:
             self.read += 1
@@ -285,7 +285,7 @@ class LoadFile:
     origin: FileOrigin
     #: Receives each refused record.
     refuse: Callable[[Rejected], None]
-    #: Receives the key of each record that is older than the stored one.
+    #: Receives the key of each record that differs from the stored one and is not newer.
     stale: Callable[[str], None] = lambda _key: None
 
     async def check(
@@ -372,9 +372,9 @@ class LoadFile:
 
     async def _found(
         self, source: RegisterSource, take_batch: TakeBatch, group: asyncio.TaskGroup
-    ) -> AsyncGenerator[Sequence[Found], None]:
+    ) -> AsyncGenerator[Sequence[ReadResult], None]:
         """Yields the parsed batches in order; the next ones are parsed meanwhile."""
-        reading: deque[asyncio.Task[Sequence[Found]]] = deque()
+        reading: deque[asyncio.Task[Sequence[ReadResult]]] = deque()
         while True:
             while len(reading) < _AHEAD and (documents := await asyncio.to_thread(take_batch)):
                 today = self.stores.today()
@@ -383,7 +383,7 @@ class LoadFile:
                 return
             yield await reading.popleft()
 
-    def _to_store(self, found: Sequence[Found], tally: Tally) -> Iterator[Stored]:
+    def _to_store(self, found: Sequence[ReadResult], tally: Tally) -> Iterator[Stored]:
         """Yields the records to store; the others are counted."""
         for one in found:
             match one:

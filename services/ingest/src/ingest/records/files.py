@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Final, NoReturn
 import orjson
 
 from common.domain.sentences import counted
-from ingest.records.records import MAX_RECORD_SIZE, FileBroken, Found, Raw, Rejected
+from ingest.records.records import MAX_RECORD_SIZE, FileBroken, FileRecord, Raw, Rejected
 from ingest.records.xml_records import XmlRecords
 
 #: Bytes that are read at once.
@@ -128,7 +128,7 @@ class _Counting(io.BufferedReader):
 
 def _opened(
     parts: Iterator[bytes], dialect: Dialect | None, element: str | None
-) -> Iterator[Found]:
+) -> Iterator[FileRecord]:
     first, broken = b"", None
     try:
         while len(first) < _BEGINNING and (part := next(parts, b"")):
@@ -229,7 +229,7 @@ class JsonRecords:
         #: Why nothing follows the text that was read.
         self._end: FileBroken | None = None
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[FileRecord]:
         while self._skip_blank():
             page = self._page()
             if self._text[self._at] == "[":
@@ -245,7 +245,7 @@ class JsonRecords:
         if self._end is not None:
             raise self._end
 
-    def _list(self) -> Iterator[Found]:
+    def _list(self) -> Iterator[FileRecord]:
         while self._skip_blank():
             if self._text[self._at] == "]":
                 self._pass(self._at + 1)
@@ -271,7 +271,7 @@ class JsonRecords:
             depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(token[0], 0)
             self._pass(token.end())
 
-    def _record(self) -> Found:
+    def _record(self) -> FileRecord:
         begin = self._offset
         while True:
             try:
@@ -287,10 +287,10 @@ class JsonRecords:
                 raise FileBroken(f"{reason}, in the record at byte {begin}") from None
         text = self._pass(end)
         if len(text) > self._max_size:
-            return Found(f"byte {begin}", None, f"longer than {self._max_size:,} bytes")
+            return FileRecord(f"byte {begin}", None, f"longer than {self._max_size:,} bytes")
         if not isinstance(value, dict):
-            return Found(f"byte {begin}", None, "not an object")
-        return Found(f"byte {begin}", value, text=text)
+            return FileRecord(f"byte {begin}", None, "not an object")
+        return FileRecord(f"byte {begin}", value, text=text)
 
     def _broken(self, fault: json.JSONDecodeError, begin: int) -> FileBroken:
         goes_on = fault.pos >= len(self._text) or fault.msg.startswith("Unterminated string")
@@ -373,7 +373,7 @@ class _Parts(io.RawIOBase):
         return size
 
 
-def csv_records(parts: Iterator[bytes], encoding: str, delimiter: str) -> Iterator[Found]:
+def csv_records(parts: Iterator[bytes], encoding: str, delimiter: str) -> Iterator[FileRecord]:
     """Yields the rows below the header, each a dict of its cells by column.
 
     A row with too few or too many cells is refused. Raises FileBroken, with the line, for a row
@@ -392,10 +392,10 @@ def csv_records(parts: Iterator[bytes], encoding: str, delimiter: str) -> Iterat
             if not header:
                 header = row
             elif len(row) == len(header):
-                yield Found(place, dict(zip(header, row, strict=True)))
+                yield FileRecord(place, dict(zip(header, row, strict=True)))
             elif row:
                 cells = counted(len(row), "cell")
-                yield Found(place, None, f"{cells} instead of {len(header)}")
+                yield FileRecord(place, None, f"{cells} instead of {len(header)}")
     except csv.Error as fault:
         raise FileBroken(f"not a row at line {begin}: {fault}") from None
     except UnicodeEncodeError:

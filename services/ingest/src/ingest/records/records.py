@@ -28,7 +28,7 @@ MAX_RECORD_SIZE: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileRecord:
     """A record's content, or None and its error."""
 
     #: `byte 1234` or `line 7`, of the decompressed content.

@@ -5,7 +5,7 @@ from itertools import chain
 from typing import Any, Final
 from xml.parsers import expat
 
-from ingest.records.records import MAX_RECORD_SIZE, FileBroken, Found
+from ingest.records.records import MAX_RECORD_SIZE, FileBroken, FileRecord
 
 #: Between a namespace and the name of an element or attribute.
 _SEPARATOR: Final = " "
@@ -38,9 +38,9 @@ class XmlRecords:
         #: These elements, the innermost last; empty once the record is too large.
         self._open: list[dict[str, Any]] = []
         self._begin = self._size = 0
-        self._found: list[Found] = []
+        self._found: list[FileRecord] = []
 
-    def __iter__(self) -> Iterator[Found]:
+    def __iter__(self) -> Iterator[FileRecord]:
         is_empty, broken = True, None
         for part in chain(self._parts, (b"",)):
             try:
@@ -82,7 +82,7 @@ class XmlRecords:
             del content["#text"]
         if not self._depth:
             fault = f"more than {self._max_size:,} bytes" if content is None else ""
-            self._found.append(Found(f"byte {self._begin}", content, fault))
+            self._found.append(FileRecord(f"byte {self._begin}", content, fault))
 
     def _text(self, text: str) -> None:
         if self._open:

@@ -87,19 +87,19 @@ class AnswerLookups:
             requests, candidates, found, details, gone, strict=True
         ):
             reply: LookupReply | Failure
-            if ranked:
+            is_failed = isinstance(its_details.earlier, Failure)
+            if ranked and request.include and size > MAX_SIZE and not is_failed:
+                reply = Failure(code=FailureCode.BATCH_TOO_LARGE)
+            elif ranked:
                 reply = _reply(request, ranked[0], every, its_details)
             elif removed_on is not None:
                 reply = removed(removed_on)
             else:
                 reply = not_found(request, every, is_shared=its_details.is_shared)
             if isinstance(reply, LookupReply):
-                if request.include and size > MAX_SIZE:
-                    reply = Failure(code=FailureCode.BATCH_TOO_LARGE)
-                else:
-                    size += len(reply.body)
-                    if len(reply.body) > _LONG:
-                        await asyncio.sleep(0)  # the lookups of other messages do not wait for all
+                size += len(reply.body)
+                if len(reply.body) > _LONG:
+                    await asyncio.sleep(0)  # the lookups of other messages do not wait for all
             replies.append(reply)
         return replies
 

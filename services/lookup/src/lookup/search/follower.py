@@ -256,7 +256,8 @@ class Follower:
 
     async def _stored(self) -> AsyncIterator[Sequence[StoredParts]]:
         first, after_last = f"{self._country}:", f"{self._country};"  # ";" follows ":"
-        receivers = await self._einvoicing.receivers(self._country)
+        reading = self._einvoicing.receivers(self._country)
+        receivers = await asyncio.wait_for(reading, _READ_TIMEOUT)
         cursor = self._companies.find(
             {"_id": {"$gte": first, "$lt": after_last}, "core": {"$ne": None}},
             {"core": 1, "owners": 1, HELD_NAMES: 1},

@@ -30,6 +30,7 @@ from ingest.records.fields import (
     Count,
     Day,
     Document,
+    Flag,
     Many,
     Text,
     cached_property,
@@ -106,8 +107,6 @@ def _joined_lines(value: object) -> object:
 
 OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
 TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split)]
-#: JSON has it as such; CSV as a word, `true` or `false`.
-Flag = bool | None
 #: A text of several lines.
 Prose = Annotated[Text, BeforeValidator(_joined_lines)] | None
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import assert_never
 
 from common.contracts.company import CompanyKey, Country, RegisterKey, UnitKey
-from ingest.changes.states import WRITTEN, ApplyContext, Known, Plan
+from ingest.changes.states import WRITTEN, ApplyContext, Plan, StoredState
 from ingest.changes.unit_plans import Ended, ended_record, has_ended
 from ingest.following.dependencies import CompaniesFirst, Download, SeenKeys
 from ingest.loading.load import BATCH, ReadDocuments, Tally, take
@@ -35,7 +35,7 @@ LIST = 200
 
 Versioned = CompanyRecord | UnitRecord | OwnersRecord
 #: The time of a request, the notices of its batch, and the answers about their numbers.
-Asked = tuple[datetime, Mapping[str, ChangeNotice], Mapping[str, AboutNumber]]
+Answers = tuple[datetime, Mapping[str, ChangeNotice], Mapping[str, AboutNumber]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +67,14 @@ class RefreshEntities:
             # The first failure cancels the other task, so it is the cause.
             raise failures.exceptions[0] from None
 
-    async def _ask(self, some: Sequence[ChangeNotice]) -> Asked:
+    async def _ask(self, some: Sequence[ChangeNotice]) -> Answers:
         # The answer was valid at some time after this one, which becomes the record's version: the
         # entry's own time may be older than a file without the change.
         requested_at = to_milliseconds(self.stores.now())
         notices = {notice.number: notice for notice in some}
         return requested_at, notices, await self.entities.fetch(list(notices))
 
-    async def _store(self, asked: Asked, tally: Tally, *, publish_events: bool) -> None:
+    async def _store(self, asked: Answers, tally: Tally, *, publish_events: bool) -> None:
         at, notices, answers = asked
         records: list[Versioned] = []
         for number, record in await self._records(list(notices), answers, tally):
@@ -101,7 +101,7 @@ class RefreshEntities:
         self, numbers: Sequence[str], answers: Mapping[str, AboutNumber], tally: Tally
     ) -> list[tuple[str, Versioned]]:
         ended = [number for number in numbers if isinstance(answers[number], Ended)]
-        known = await self.known(ended) if ended else Known()
+        known = await self.known(ended) if ended else StoredState()
         found: list[tuple[str, Versioned]] = []
         for number in numbers:
             record: Versioned | None = None
@@ -130,7 +130,7 @@ class RefreshEntities:
             return UnitKey(Country.NO, number)
         return CompanyKey(Country.NO, number)
 
-    async def known(self, numbers: Sequence[str]) -> Known:
+    async def known(self, numbers: Sequence[str]) -> StoredState:
         """Returns the stored state of the numbers."""
         if self.source.part is Part.UNIT:
             return await self.stores.writer.known(units=[UnitKey(Country.NO, n) for n in numbers])

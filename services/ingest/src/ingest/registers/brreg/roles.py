@@ -23,9 +23,9 @@ from common.contracts.company import (
     Share,
 )
 from common.domain.countries import FORMATS
-from ingest.records.fields import Document, Many, Text, decimal_of, each_once, read_document
+from ingest.records.fields import Document, Flag, Many, Text, decimal_of, each_once, read_document
 from ingest.records.records import Holder, OwnersRecord, Raw, RecordRejected, in_order
-from ingest.registers.brreg.documents import Coded, Flag, OrganisationNumber
+from ingest.registers.brreg.documents import Coded, OrganisationNumber
 from register_store.documents import dump_all
 
 #: Roles that make an owner. DTPR and DTSO are partners with shared and with joint liability, EIKM

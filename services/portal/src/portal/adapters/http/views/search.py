@@ -59,7 +59,7 @@ _READINGS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """The companies of one register that a text may mean."""
 
     country: Country
@@ -89,7 +89,7 @@ async def search(request: web.Request) -> web.Response:
     """Returns the companies that a text names; an identifier of one leads to its company."""
     text = request.query.get("q", "").strip()[:_MAX_TEXT]
     country, after = request.query.get("country", ""), request.query.get("after", "")
-    found: list[Found] = []
+    found: list[SearchResult] = []
     outage = ""
     try:
         if text:
@@ -125,33 +125,35 @@ async def search(request: web.Request) -> web.Response:
 
 async def _found(
     registry: AsyncClient, countries: tuple[Country, ...], text: str, after: str
-) -> list[Found]:
+) -> list[SearchResult]:
     if after and len(countries) == 1:
         listed = await _listed(registry, countries[0], text, after)
-        return [Found(countries[0], others=listed.suggestions, cursor=listed.cursor)]
+        return [SearchResult(countries[0], others=listed.suggestions, cursor=listed.cursor)]
     found = await asyncio.gather(*(_found_in(registry, country, text) for country in countries))
     return sorted(found, key=lambda one: -(one.best.match.score if one.best else 0))
 
 
-async def _found_in(registry: AsyncClient, country: Country, text: str) -> Found:
+async def _found_in(registry: AsyncClient, country: Country, text: str) -> SearchResult:
     try:
         best = await registry.search(country, text)
     except CompanyNotFound:
         if fault := fault_of(text, country):
-            return Found(country, fault=fault)
+            return SearchResult(country, fault=fault)
         best = None
     except CompanyRemoved as error:
-        return Found(country, fault=detail(error))
+        return SearchResult(country, fault=detail(error))
     except InvalidParameter as error:
-        return Found(country, fault=in_words(" ".join(faults(error.errors, {}).values())))
+        return SearchResult(country, fault=in_words(" ".join(faults(error.errors, {}).values())))
     alternatives = () if best is None else best.alternatives or ()
     if best is not None and best.match.type != "name":
-        return Found(country, best, alternatives)
+        return SearchResult(country, best, alternatives)
     listed = await _listed(registry, country, text)
     vats = {one.vat for one in listed.suggestions}
     others = (*listed.suggestions, *(one for one in alternatives if one.vat not in vats))
     own = None if best is None else best.vat
-    return Found(country, best, tuple(one for one in others if one.vat != own), listed.cursor)
+    return SearchResult(
+        country, best, tuple(one for one in others if one.vat != own), listed.cursor
+    )
 
 
 async def _listed(
