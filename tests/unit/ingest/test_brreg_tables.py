@@ -13,14 +13,15 @@ from common.contracts.company import (
     Company,
     Country,
     ProductionUnit,
+    Status,
     UnitKey,
 )
-from ingest.records.records import RecordRejected, SourceVersion
+from ingest.records.records import CompanyRecord, RecordRejected, SourceVersion
 from ingest.records.source import RegisterSource
 from ingest.registers.brreg.documents import from_row
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_UNITS
 from register_samples import as_of_2022, companies_no, units_no, write_table
-from tests.builders.companies import MONDAY, TUESDAY, contents, parsed
+from tests.builders.companies import MONDAY, TUESDAY, company_in, contents, parsed
 from tests.builders.planning import PlannedRegister
 
 Raw = dict[str, Any]
@@ -153,3 +154,16 @@ def test_a_table_after_the_json_changes_nothing(table: str) -> None:
 
     assert companies
     assert register.events == []
+
+
+@pytest.mark.parametrize("answer, status", [("J", Status.BANKRUPT), ("N", Status.ACTIVE)])
+def test_a_word_of_one_letter_is_an_answer_only_where_one_is_expected(
+    answer: str, status: Status
+) -> None:
+    row = from_row({"organisasjonsnummer": "310345679", "navn": answer, "konkurs": answer})
+
+    record = parsed(NO_ENTITIES, row)
+
+    assert isinstance(record, CompanyRecord)
+    company = company_in(record)
+    assert (company.name, company.status) == (answer, status)
