@@ -8,7 +8,7 @@ PACKAGES := $(wildcard libs/*/pyproject.toml clients/*/pyproject.toml services/*
 CODE := libs clients services deploy/local tests $(wildcard bench)
 STACK := PYTHONPATH=deploy/local $(BIN)/python -m local_stack
 
-.PHONY: help install run stop test check bench images up down chaos-cluster control-plane k8s lock fmt lint types arch unit contract integration e2e chaos integration-containers servers unit-and-contract
+.PHONY: help install run stop test newest-python check bench images up down chaos-cluster control-plane k8s lock fmt lint types arch unit contract integration e2e chaos integration-containers servers unit-and-contract
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9 -]+:.*## / {printf "  make %-24s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,11 @@ test: unit-and-contract ## every test, on a real RabbitMQ and a real MongoDB
 unit-and-contract: install .tools/kubernetes/helm
 	@$(PYTEST) --dist worksteal tests/unit tests/contract
 
+# On the oldest Python that is supported the tests run anyway.
+NEWEST = $(shell deploy/local/newest-python)
+newest-python: .tools/kubernetes/helm ## unit and contract tests on the newest other Python of this machine, if there is one
+	@$(if $(NEWEST),PYTHON=$(NEWEST) VENV=.venv-newest deploy/local/install && .venv-newest/bin/pytest -n auto --dist worksteal tests/unit tests/contract,echo "newest-python: this machine has no Python after 3.11.")
+
 check: lint types arch test ## lint, types, arch and test: required before a change lands
 
 bench: install servers ## benchmarks; BENCH=--quick only checks that they run
@@ -56,7 +61,7 @@ bench: install servers ## benchmarks; BENCH=--quick only checks that they run
 images: ## the images of all services, for deploy/compose and deploy/k8s; needs Docker
 	@deploy/images/build
 
-up: images ## the system in containers: gateway on 127.0.0.1:8080, Prometheus on 127.0.0.1:9090
+up: ## the system in containers: gateway on 127.0.0.1:8080, Prometheus on 127.0.0.1:9090
 	@deploy/compose/up
 
 down: ## ends `make up`, and deletes its data

@@ -33,7 +33,8 @@ Call = Callable[[str], Awaitable[Any]]
 def measure(scale: Scale) -> Iterator[Figure]:
     with loaded_system(scale.companies) as loaded:
         [port] = free_ports(1)
-        options = ("--url", loaded.system.base_url, "--port", str(port))
+        options = ["--url", loaded.system.base_url, "--port", str(port)]
+        options += ["--key-rate", "1000000/second", "--address-rate", "1000000/second"]
         log = loaded.system.folder / "mcp.log"
         server = Process(Program("mcp", [*_COMMAND, "mcp", "--http", *options], log))
         try:
@@ -81,7 +82,7 @@ async def _ways(stack: AsyncExitStack, loaded: LoadedSystem, url: str) -> dict[s
     plain = await stack.enter_async_context(httpx.AsyncClient(headers=headers))
 
     def arguments(number: str) -> dict[str, str]:
-        return {"identifier": number, "country": "no"}
+        return {"company": number, "country": "no"}
 
     async def post(number: str) -> None:
         params = {"name": "lookup_company", "arguments": arguments(number)}

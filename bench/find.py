@@ -73,6 +73,8 @@ def companies(count: int) -> Iterator[Facts]:
             employees_text(int(random.paretovariate(0.8))) if random.random() < 0.3 else "",
             _day(random, 1950, 2025),
             _day(random, 2000, 2025) if status == "ended" else "",
+            str(random.randint(2019, 2025)),
+            _day(random, 2021, 2027),
         )
         owned_by = 800_000_000 + int(random.paretovariate(0.5)) % count
         owners = (owned_by,) if random.random() < 0.1 else ()

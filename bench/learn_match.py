@@ -20,14 +20,22 @@ import numpy.typing as npt
 import orjson
 
 from bench.figures import Figure, at_least, at_most, table
-from bench.match_records import Labelled, of_country, records, world
+from bench.match_records import Labelled, contradictions, of_country, records, world
 from common.contracts.company import CompanyKey, Country
-from gateway.lookups.match import MATCHED
+from gateway.lookups.match import MATCHED, contradict
 from lookup.search.index import SearchIndex
 from lookup.search.index.candidates import match_candidates
 from lookup.search.index.documents import batch_of
 from lookup.search.indexed_company import indexed_core
-from lookup.search.match import WEIGHTS, Features, NumberMatches, compare, read_record
+from lookup.search.match import (
+    WEIGHTS,
+    Comparison,
+    Features,
+    NumberMatches,
+    claimed,
+    compare,
+    read_record,
+)
 
 Array = npt.NDArray[Any]
 
@@ -40,10 +48,15 @@ _THRESHOLDS: Final = (0.6, 0.7, 0.75, 0.8, 0.9)
 
 
 class Candidate(NamedTuple):
-    """A company that a record may be, with its features."""
+    """A company that a record may be, compared with it."""
 
     key: CompanyKey
-    features: Features
+    compared: Comparison
+
+    @property
+    def features(self) -> Features:
+        """The features that are weighed."""
+        return self.compared.features
 
 
 @dataclass
@@ -66,7 +79,7 @@ class Register:
         for key in dict.fromkeys(keys):
             if (core := self.cores.get(key)) is not None:
                 known = NumberMatches(has_phone=key in of_phone)
-                yield Candidate(key, compare(record, orjson.loads(core), weigh, known).features)
+                yield Candidate(key, compare(record, orjson.loads(core), weigh, known))
 
 
 def register(country: Country, cores: dict[CompanyKey, bytes], folder: Path) -> Register:
@@ -86,6 +99,8 @@ class Sample(NamedTuple):
     labelled: Labelled
     keys: Sequence[CompanyKey]
     rows: Array
+    #: True if its number and its name name two companies.
+    has_conflict: bool
 
 
 class Fit:
@@ -125,10 +140,11 @@ class Outcome(NamedTuple):
     labelled: Labelled
     best: float
     is_right: bool
+    has_conflict: bool
 
     def is_matched(self, threshold: float) -> bool:
         """Returns True if the record is decided `match`."""
-        return self.best >= threshold
+        return self.best >= threshold and not self.has_conflict
 
 
 def outcomes(samples: Sequence[Sample], weights: Array) -> list[Outcome]:
@@ -139,7 +155,7 @@ def outcomes(samples: Sequence[Sample], weights: Array) -> list[Outcome]:
         best = int(np.argmax(odds)) if len(odds) else -1
         probability = float(odds[best] / (1 + odds.sum())) if best >= 0 else 0.0
         is_right = best >= 0 and one.keys[best] == one.labelled.right
-        found.append(Outcome(one.labelled, probability, is_right))
+        found.append(Outcome(one.labelled, probability, is_right, one.has_conflict))
     return found
 
 
@@ -171,7 +187,20 @@ def _calibration(found: Sequence[Outcome]) -> Iterator[Figure]:
             yield Figure(f"right at scores of {said:.3f} (n = {len(band)})", true, "")
 
 
-def samples_of(
+def contradicted(found: Sequence[Outcome], threshold: float) -> Iterator[Figure]:
+    """Yields how records are decided that have the number of one company and the name of another.
+
+    Without the rule they would be a match of one of the two, of either with equal confidence.
+    """
+    for kind in sorted({one.labelled.kind for one in found}):
+        of_kind = [one for one in found if one.labelled.kind == kind]
+        accepted = sum(one.is_matched(threshold) for one in of_kind) / len(of_kind)
+        yield at_most(f"decided match: {kind} (n = {len(of_kind)})", accepted, "", 0.05)
+        before = sum(one.best >= threshold for one in of_kind) / len(of_kind)
+        yield Figure(f"by the weights alone: {kind}", before, "")
+
+
+def candidates_of(
     labelled: Sequence[Labelled], registers: Sequence[Register]
 ) -> list[list[Candidate]]:
     """Returns the candidates of each record in the registers that it may be in."""
@@ -194,12 +223,11 @@ def main() -> None:
         registers = [register(each, made.cores(each), Path(folder)) for each in Country]
         for each in registers:
             stack.enter_context(closing(each.index))
-        candidates = samples_of(labelled, registers)
+        candidates = candidates_of(labelled, registers)
+        two = contradictions(made)
+        of_two = candidates_of(two, registers)
     names = sorted({name for each in candidates for one in each for name in one.features})
-    samples = [
-        Sample(one, [each.key for each in found], _rows(found, names))
-        for one, found in zip(labelled, candidates, strict=True)
-    ]
+    samples = _samples(labelled, candidates, names)
     learning = [one for one in samples if not one.labelled.is_test]
     weights = np.array([WEIGHTS.get(name, 0.0) for name in names])
     if not arguments.only_measure:
@@ -219,6 +247,25 @@ def main() -> None:
     print(f"{len(learning)} records learnt from, {len(measured)} measured; candidate found: "
           f"{found / inside:.4f}")  # fmt: skip
     print(table(list(figures(outcomes(measured, weights), MATCHED))))
+    contradicting = outcomes(_samples(two, of_two, names), weights)
+    print(table(list(contradicted(contradicting, MATCHED))))
+
+
+def _samples(
+    labelled: Sequence[Labelled], candidates: Sequence[Sequence[Candidate]], names: Sequence[str]
+) -> list[Sample]:
+    return [
+        Sample(one, [each.key for each in found], _rows(found, names), _has_conflict(found))
+        for one, found in zip(labelled, candidates, strict=True)
+    ]
+
+
+def _has_conflict(found: Sequence[Candidate]) -> bool:
+    compared = [one.compared for one in found]
+    numbered, named = claimed(compared)
+    if numbered is None or named is None:
+        return False
+    return contradict(compared[numbered].evidence, compared[named].evidence)
 
 
 def _rows(found: Sequence[Candidate], names: Sequence[str]) -> Array:

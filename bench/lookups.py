@@ -68,7 +68,7 @@ def _our_loads(loaded: LoadedSystem, seconds: int, costs: Costs) -> Loads:
 def _peer_loads(loaded: LoadedSystem, seconds: int, peer: Peer) -> Loads:
     system, key, path = loaded.system, loaded.key, loaded.paths[0]
     size = len(get(f"{system.base_url}{path}", key) or b"")
-    with served(peer, system, path=path, response_size=size) as url:
+    with served(peer, system, path=path, key=key, response_size=size) as url:
         request = partial(load, url, loaded.paths, key=key)
         request(connections=CONNECTIONS[1], seconds=_WARM_UP)
         return {each: request(connections=each, seconds=seconds) for each in CONNECTIONS}

@@ -213,6 +213,38 @@ def records(made: World) -> list[Labelled]:
     return [*found, *_foreign(made, random, len(found))]
 
 
+#: Records of two companies.
+_OF_TWO: Final = 1_000
+#: The fields of another company than that of the number.
+_OTHERS: Final = {
+    "a number, another's name": ("name",),
+    "a number, another's name and town": ("name", "city"),
+    "a number, another's name and address": ("name", "address", "postal_code", "city"),
+}
+
+
+def contradictions(made: World) -> list[Labelled]:
+    """Returns records with the number of one company, and the name of another in its register."""
+    random = Random(SEED + 2)
+    active = [one for one in made.real if one.status is Status.ACTIVE]
+    found: list[Labelled] = []
+    for number, company in enumerate(random.choices(active, k=_OF_TWO)):
+        other = random.choice([one for one in active if one.country is company.country])
+        kind = sorted(_OTHERS)[number % len(_OTHERS)]
+        place = other.address
+        known = {
+            "name": written(other.name, random),
+            "address": place and place.street,
+            "postal_code": place and place.postal_code,
+            "city": place and place.city,
+        }
+        given = {name: known[name] for name in _OTHERS[kind] if known[name]}
+        if fold_name(other.name).key != fold_name(company.name).key:
+            record = {"id": f"{number}", "country": company.country, "number": company.vat, **given}
+            found.append(Labelled(MatchRecord.model_validate(record), kind, None, is_test=True))
+    return found
+
+
 def _foreign(made: World, random: Random, first: int) -> Iterable[Labelled]:
     """Yields records of one country's companies that are searched in the other's register."""
     for number, company in enumerate(random.sample(made.real, len(made.real) // 8)):

@@ -84,7 +84,9 @@ def resident_megabytes() -> dict[str, float]:
 
 def family(pid: int) -> list[int]:
     """Returns a process and its descendants, which any of its threads may have started."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
+    threads: list[Path] = []
+    with suppress(FileNotFoundError):  # it has ended
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
     children = [child for each in threads for child in _children(each)]
     return [pid, *(each for child in children for each in family(int(child)))]
 
@@ -98,8 +100,10 @@ def _children(thread: Path) -> list[str]:
 def _ticks(pid: int) -> int:
     # After the name, in parentheses, the 12th to 15th fields are user and system time of the
     # process, and of its children that have ended.
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15]))
+    with suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:15]))
+    return 0
 
 
 def _field(path: str, name: str) -> float:

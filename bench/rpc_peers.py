@@ -55,11 +55,16 @@ PEERS = (
         goals={1: 0.7},
         known_share={32: 0.0543, 256: 0.0641},
     ),
+    Peer(
+        "the same work",
+        ("python -m bench.peers.same_work lookup", "python -m bench.peers.same_work gateway"),
+        goals={1: 1, 32: 4, 256: 6},
+    ),
 )
 
 
 @contextmanager
-def served(peer: Peer, system: System, *, path: str, response_size: int) -> Iterator[str]:
+def served(peer: Peer, system: System, *, path: str, key: str, response_size: int) -> Iterator[str]:
     """Starts a peer; yields its base URL when it has answered its first request."""
     [port] = map(str, ports.free_ports(1))
     base_url = f"http://127.0.0.1:{port}"
@@ -79,7 +84,7 @@ def served(peer: Peer, system: System, *, path: str, response_size: int) -> Iter
                 Program(peer.name, [str(programs / program), *arguments], log, environment)
             )
             stack.callback(process.stop)
-        process.wait_until(lambda: get(f"{base_url}{path}") is not None, seconds=_READY)
+        process.wait_until(lambda: get(f"{base_url}{path}", key) is not None, seconds=_READY)
         yield base_url
 
 

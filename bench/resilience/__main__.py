@@ -82,18 +82,28 @@ def _build(revision: str) -> None:
     """Builds the images of another revision, with the tag `_PREVIOUS`, unless they are there."""
     root = REPORT.parents[2]
     images = [*SERVICES, "ingest-samples", "receiver"]
-    if _built(images) == {_output("git", "-C", str(root), "rev-parse", f"{revision}^{{commit}}")}:
+    found = subprocess.run(
+        [root / "deploy" / "images" / "revision", revision],
+        check=False,
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=_COMMAND,
+    )
+    if found.returncode != 0:
+        sys.exit(1)  # it has said why
+    commit = found.stdout.strip()
+    if _built(images) == {commit}:
         return
     with tempfile.TemporaryDirectory(prefix="revision-") as folder:
         # A clone has the revision for the images' label, which `_built` reads.
         for command in (
             ("clone", "--quiet", "--no-checkout", str(root), folder),
-            ("-C", folder, "checkout", "--quiet", "--detach", revision),
+            ("-C", folder, "checkout", "--quiet", "--detach", commit),
         ):
             subprocess.run(["git", *command], check=True, timeout=_COMMAND, umask=0o022)
         scripts = Path("deploy", "images")
         # The scripts of an older revision may not support VERSION, or be missing.
-        for script in ("build", "base", "version", "source"):
+        for script in ("build", "base", "version", "revision", "source"):
             shutil.copy(root / scripts / script, folder / scripts / script)
         subprocess.run(
             [folder / scripts / "build", *images],

@@ -14,12 +14,15 @@ from bench.resilience.harms import (
     alarm,
     cut_off_from,
     freeze,
+    freeze_all,
     kill,
     maintain,
     nothing,
+    occupy_processors,
     rolling_restart,
     slow_zone,
     step_down,
+    stop_database,
     wrong_clock,
 )
 
@@ -30,6 +33,8 @@ _INDEXED = ("gateway", "ingest", "webhook-registry")
 #: Longest answers in seconds: of a process or a node of RabbitMQ; of an election in MongoDB, or of
 #: what is suspended, whose connections stay; and between zones.
 _USUAL, _ELECTION, _BETWEEN_ZONES = 1.5, 2.0, 3.0
+#: Of both tries of the balancer.
+_EVERY = 2.5
 
 
 def _longest(name: str) -> float:
@@ -114,6 +119,12 @@ ALL = (
     ),
     _alarm("memory", "set_vm_memory_high_watermark", *MEMORY),
     _alarm("disk", "set_disk_free_limit", *DISK),
+    # Every answer is a success or a problem document, never the balancer's own page.
+    Fault(
+        f"every lookup process suspended, {SHORT} s", freeze_all("lookup"), _EVERY, may_fail=True
+    ),
+    Fault(f"every member of MongoDB suspended, {SHORT} s", stop_database, _EVERY, may_fail=True),
+    Fault(f"every processor busy, {SHORT} s", occupy_processors, _EVERY, may_fail=True),
     Fault(
         f"one zone 200 ms away, with 2 % of packets lost, {PARTITION} s", slow_zone, _BETWEEN_ZONES
     ),

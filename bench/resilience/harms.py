@@ -1,6 +1,7 @@
 """The harm that a fault does to a container or a zone; each function returns when it is over."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ class Fault:
     slowest: float
     #: True where nothing can be published: after a second, a lookup may be an immediate 503.
     may_refuse: bool = False
+    #: True where lookups fail, each with a problem document within `slowest`.
+    may_fail: bool = False
 
 
 async def nothing(_cluster: Cluster) -> None:
@@ -55,6 +58,36 @@ def freeze(seconds: float = PARTITION) -> Harm:
             await run("docker", "unpause", container)
 
     return harm
+
+
+def freeze_all(service: str, seconds: float = SHORT) -> Callable[[Cluster], Awaitable[None]]:
+    """Suspends every container of a service."""
+
+    async def act(cluster: Cluster) -> None:
+        containers = await cluster.containers(service)
+        await asyncio.gather(*(freeze(seconds)(cluster, each) for each in containers))
+
+    return act
+
+
+async def stop_database(cluster: Cluster) -> None:
+    """Suspends every member of MongoDB."""
+    members = await cluster.mongodb_members()
+    await asyncio.gather(*(freeze(SHORT)(cluster, each) for each in members))
+
+
+async def occupy_processors(_cluster: Cluster) -> None:
+    """Runs two endless loops for each processor of the machine."""
+    loops = [
+        await asyncio.create_subprocess_exec("sh", "-c", "while :; do :; done")
+        for _ in range(2 * (os.cpu_count() or 1))
+    ]
+    try:
+        await asyncio.sleep(SHORT)
+    finally:
+        for loop in loops:
+            loop.kill()
+            await loop.wait()
 
 
 def cut_off_from(network: str, seconds: float = PARTITION) -> Harm:

@@ -53,6 +53,8 @@ class Lookup:
     repeats: int = 0
     #: True if the response said when to try again.
     may_retry: bool = False
+    #: True for a problem document.
+    is_problem: bool = False
 
 
 @dataclass
@@ -94,7 +96,8 @@ class Lookups:
             pass
         repeats = int(headers.get("X-Retries", "0").lstrip("+"))
         seconds = time.monotonic() - at
-        self.done.append(Lookup(at, seconds, status, repeats, "Retry-After" in headers))
+        is_problem = headers.get("Content-Type", "").startswith("application/problem+json")
+        self.done.append(Lookup(at, seconds, status, repeats, "Retry-After" in headers, is_problem))
 
 
 @dataclass

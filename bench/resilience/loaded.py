@@ -86,6 +86,8 @@ class Outcome:
         return ", ".join(f"{at} s: {count} × {status}" for (at, status), count in counts.items())
 
     def _may_fail(self, one: Lookup) -> bool:
+        if self.fault.may_fail:
+            return one.is_problem and one.seconds <= self.fault.slowest
         is_refused = one.status == 503 and one.may_retry and one.seconds <= _AT_ONCE
         return self.fault.may_refuse and (is_refused or one.at - self._refused_at < _NOTICED)
 

@@ -24,6 +24,10 @@ def verify(secret: str, headers: Mapping[str, str], body: bytes, now: float | No
     `secret` is the whole string from the webhook's creation, including `whsec_`. Header names may
     be in any case. `now` is Unix time in seconds and defaults to the current time.
     """
+    if not isinstance(body, (bytes, bytearray)) or not hasattr(headers, "items"):
+        raise TypeError("give the headers as a mapping, and the raw bytes of the body")
+    if secret != secret.strip():
+        raise ValueError("the secret begins or ends with a blank or line break")
     given = {name.lower(): value for name, value in headers.items()}
     timestamp = given.get("x-timestamp", "")
     delivery_id = given.get("x-delivery-id", "")

@@ -23,12 +23,15 @@ WCAG: Final = {
     "resultTypes": ["violations"],
 }
 
-#: Those of them that depend on the colour scheme and the window.
+#: The rules among them that depend on the colour scheme and the window.
 WCAG_OF_A_LOOK: Final = {**WCAG, "runOnly": ["color-contrast", "link-in-text-block", "target-size"]}
 
 NARROWEST: Final = ViewportSize(width=320, height=700)
 PHONE: Final = ViewportSize(width=390, height=844)
 DESKTOP: Final = ViewportSize(width=1280, height=900)
+
+#: Times that a window tries again where the portal says that it may.
+_PATIENCE: Final = 5
 
 #: A customer that is found, one for a person to decide, and one of no register.
 CUSTOMERS: Final = """Kunde;Firmanavn;Postnr.;By
@@ -121,6 +124,9 @@ async def opened(browser: Browser, url: str, **options: Any) -> Portal:
     context = await browser.new_context(**{"viewport": DESKTOP, "locale": "en-GB", **options})
     page = await new_page(context)
     portal = Portal(page, url)
+    # A machine that is busy for some seconds makes the portal say so; a person tries again.
+    again = page.get_by_role("main").get_by_text("Try again", exact=True)
+    await page.add_locator_handler(again, Locator.click, times=_PATIENCE, no_wait_after=True)
 
     def hear(message: ConsoleMessage) -> None:
         # The status of a page is no error of the page.

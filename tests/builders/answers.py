@@ -104,6 +104,7 @@ def a_group(**fields: Any) -> Document:
                 "share": {"min": "50", "max": "66.67"},
             }
         ],
+        "shares_truncated": False,
         "truncated": False,
         "shareholders_known": True,
         **fields,

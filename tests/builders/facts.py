@@ -5,7 +5,14 @@ from random import Random
 from common.contracts.company import Country, Status
 from common.contracts.find import Between, Facet, FindRequest, FindSort, Has
 from common.contracts.watchlists import packed
-from lookup.search.indexed_company import FIELDS, Facts, Flag, employees_text, name_key
+from lookup.search.indexed_company import (
+    FIELDS,
+    NO_AMOUNT,
+    Facts,
+    Flag,
+    employees_text,
+    name_key,
+)
 
 _NAMES = ("Ærø", "Åse", "Øst", "Nord", "Abc", "Foreningen Norden Afdelingen i ")
 
@@ -29,9 +36,14 @@ def some_facts(random: Random, number: int) -> Facts:
         random.choice(["", employees_text(random.randint(0, 50))]),
         random.choice(["", day()]),
         random.choice(["", "", day()]),
+        random.choice(["", "2023", "2024"]),
+        random.choice(["", day()]),
+    )
+    amounts = tuple(
+        random.choice([NO_AMOUNT, random.randint(-3, 40), 10**18, -(10**18)]) for _ in range(2)
     )
     owners = tuple(sorted(random.sample(range(1, 8), random.randint(0, 2))))
-    return Facts(number, name_key(name), values, random.randrange(256), owners)
+    return Facts(number, name_key(name), values, random.randrange(256), owners, amounts)
 
 
 def some_request(random: Random) -> FindRequest:
@@ -54,6 +66,10 @@ def some_request(random: Random) -> FindRequest:
             "statuses": few(Status.ACTIVE),
             "min_employees": maybe(5),
             "max_employees": maybe(30),
+            "min_revenue": maybe(random.choice([-2, 0, 20])),
+            "max_equity": maybe(random.choice([-1, 30])),
+            "accounts_years": few("2024"),
+            "accounts_due": maybe(Between(last="2010-01-01")),
             "founded": maybe(Between(first="1990-01-01")),
             "ended": maybe(Between(last="2010-01-01")),
             "has": few(Has.PHONE, Has.EMAIL),
@@ -61,7 +77,7 @@ def some_request(random: Random) -> FindRequest:
             "advertising_protected": maybe("false"),
             "owned_by": maybe("7"),
             "numbers": maybe(packed(random.sample(range(1, 500), random.choice([0, 1, 300])))),
-            "sort": random.choice([FindSort.NAME, FindSort.FOUNDED, FindSort.EMPLOYEES]),
+            "sort": random.choice([sort for sort in FindSort if sort is not FindSort.RELEVANCE]),
             "limit": random.choice([1, 7, 20]),
             "facets": few(*Facet),
         }
@@ -92,6 +108,10 @@ def fits(one: Facts, request: FindRequest) -> bool:
             _is_between(value["employees"], staff if staff != Between() else None),
             _is_between(value["founded"], request.founded),
             _is_between(value["ended"], request.ended),
+            _is_amount(one.amounts[0], request.min_revenue, None),
+            _is_amount(one.amounts[1], None, request.max_equity),
+            _is_one(value["accounts_year"], request.accounts_years),
+            _is_between(value["accounts_due"], request.accounts_due),
             all(wanted[part] in flags for part in request.has),
             request.vat_registered is None or Flag.VAT_REGISTERED in flags,
             request.advertising_protected is None or Flag.NOT_PROTECTED in flags,
@@ -109,6 +129,14 @@ def _is_one(value: str, wanted: tuple[str, ...]) -> bool:
     return not wanted or value.casefold() in [each.casefold() for each in wanted]
 
 
+def _is_amount(value: int, least: int | None, most: int | None) -> bool:
+    if least is most is None:
+        return True
+    return (
+        value != NO_AMOUNT and (least is None or value >= least) and (most is None or value <= most)
+    )
+
+
 def _is_between(value: str, ends: Between | None) -> bool:
     if ends is None:
         return True
@@ -119,5 +147,8 @@ def place(one: Facts, sort: FindSort) -> tuple[int | str, int]:
     """The value by which a company is sorted; its text sorts like its bytes in UTF-8."""
     if sort is FindSort.NAME:
         return one.name.decode(), one.number
+    if sort is FindSort.REVENUE:
+        revenue = one.amounts[0]
+        return ((1 << 63) - 1 if revenue == NO_AMOUNT else -revenue), one.number
     value = dict(zip(FIELDS, one.values, strict=True))[sort[1:]]
     return (-1 - int(value.replace("-", "")) if value else 0), one.number

@@ -13,7 +13,8 @@ from common.contracts.company import CompanyKey
 from common.mongo import Database, Reads
 from ingest.loading.load import LoadFile, ReadDocuments, Tally
 from ingest.loading.stores import FileOrigin, Stores
-from ingest.records.records import Parser, RawDocument, Record, Rejected, Stored
+from ingest.records.ledger import Ledger
+from ingest.records.records import Parser, RawDocument, Record, RegisteredInError, Rejected, Stored
 from ingest.records.source import RegisterSource
 from ingest.registers.cvr.sync import DK_COMPANIES
 from register_store.documents import OUTBOX
@@ -23,9 +24,11 @@ from tests.builders.companies import MONDAY
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 
 
-def a_document(record: Stored, digest: bytes | None = None) -> RawDocument:
+def a_document(record: Stored | RegisteredInError, digest: bytes | None = None) -> RawDocument:
     """A document with this content and digest, if one is given."""
-    text = pickle.dumps(replace(record, digest=digest))
+    if not isinstance(record, RegisteredInError):
+        record = replace(record, digest=digest)
+    text = pickle.dumps(record)
     return RawDocument(1, "byte 0", text, record.key, digest)
 
 
@@ -49,7 +52,10 @@ class Loader:
         )
 
     async def load(
-        self, *given: Stored | RawDocument, kind: RegisterSource = DK_COMPANIES, force: bool = False
+        self,
+        *given: Stored | RegisteredInError | RawDocument,
+        kind: RegisterSource = DK_COMPANIES,
+        force: bool = False,
     ) -> Tally:
         documents = (one if isinstance(one, RawDocument) else a_document(one) for one in given)
         return await self.load_file(kind, documents, file_version=MONDAY, force=force)
@@ -82,7 +88,7 @@ class Loader:
         return sorted(bodies, key=itemgetter("type", "revision"))
 
     async def _read(
-        self, _: Parser, documents: Sequence[RawDocument], _today: date
+        self, _: Parser, documents: Sequence[RawDocument], _today: date, _ledger: Ledger | None
     ) -> Sequence[Record | Rejected]:
         self.parsed += len(documents)
         return [pickle.loads(document.text) for document in documents]  # noqa: S301 (our own)

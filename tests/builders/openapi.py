@@ -35,9 +35,23 @@ def schema_of(name: str) -> Node:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
+def closed(node: Any) -> Any:
+    """The schemas with the values of this release alone: open enumerations are closed."""
+    if isinstance(node, dict):
+        names = {"x-extensible-enum": "enum"}
+        return {names.get(name, name): closed(value) for name, value in node.items()}
+    return [closed(each) for each in node] if isinstance(node, list) else node
+
+
+_COMPONENTS: Final = {
+    **DOCUMENT["components"],
+    "schemas": closed(DOCUMENT["components"]["schemas"]),
+}
+
+
 def check(value: Any, schema: Node) -> None:
     """Raises jsonschema.ValidationError unless the value matches the schema."""
-    whole = {**schema, "components": DOCUMENT["components"]}
+    whole = {**schema, "components": _COMPONENTS}
     # `jsonschema.validate` would check all schemas again for each value.
     jsonschema.Draft202012Validator(whole, format_checker=_FORMATS).validate(value)
 

@@ -51,7 +51,107 @@ def an_encrypted_ods() -> bytes:
 
 def an_encrypted_workbook() -> bytes:
     """An XLSX file with a password: a compound file whose streams are the encrypted package."""
-    streams = {"EncryptionInfo": b"\x04\x00\x04\x00" + b"x" * 4096, "EncryptedPackage": b"y" * 4096}
+    return _compound(
+        {"EncryptionInfo": b"\x04\x00\x04\x00" + b"x" * 4096, "EncryptedPackage": b"y" * 4096}
+    )
+
+
+def an_xls(*cells: tuple[int, int, float | str], code: str = "General") -> bytes:
+    """An XLS file with texts, and numbers of a format, by row and column."""
+    begin = struct.pack("<HHHHII", 0x600, 5, 0, 0, 0, 0)
+    styles = b"".join(_record(0xE0, struct.pack("<HH16x", 0, number)) for number in (0, 164))
+    code_ = struct.pack("<HHB", 164, len(code), 0) + code.encode()
+    head = _record(0x809, begin) + _record(0x41E, code_) + styles
+    name = b"Ark1"
+    length = len(head) + 4 + 8 + len(name) + 4
+    head += _record(0x85, struct.pack("<IBBBB", length, 0, 0, len(name), 0) + name)
+    body = _record(0x809, begin.replace(b"\x05", b"\x10", 1))
+    for row, column, value in cells:
+        place = struct.pack("<HH", row, column)
+        if isinstance(value, str):
+            text = struct.pack("<HHB", 0, len(value), 0) + value.encode()
+            body += _record(0x204, place + text)
+        else:
+            body += _record(0x203, place + struct.pack("<Hd", 1, value))
+    book = head + _record(0x0A, b"") + body + _record(0x0A, b"")
+    return _compound({"Workbook": book.ljust(4096, b"\x00")})
+
+
+def _record(kind: int, content: bytes) -> bytes:
+    return struct.pack("<HH", kind, len(content)) + content
+
+
+def an_xlsb(*cells: tuple[int, int]) -> bytes:
+    """An XLSB file with a blank in some cells, as far as the places of its cells say so."""
+    sheet = b"".join(struct.pack("<BBIBBII", 0, 4, row, 1, 8, column, 0) for row, column in cells)
+    return an_archive({
+        "_rels/.rels": _related(officeDocument="xl/workbook.bin"),
+        "xl/workbook.bin": b"",
+        "xl/_rels/workbook.bin.rels": _related(worksheet="worksheets/sheet1.bin"),
+        "xl/worksheets/sheet1.bin": sheet,
+    })  # fmt: skip
+
+
+def an_xlsx(
+    rows: str,
+    *,
+    styles: str = "",
+    prefix: str = "",
+    parts: Mapping[str, bytes | str] | None = None,
+) -> bytes:
+    """An XLSX file of one sheet, whose rows are given as they are written."""
+    mark = f"{prefix}:" if prefix else ""
+    name = f"xmlns:{prefix}" if prefix else "xmlns"
+    space = f'{name}="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    return an_archive({
+        "_rels/.rels": _related(officeDocument="xl/workbook.xml"),
+        "xl/workbook.xml": '<workbook xmlns:r="r"><sheets><sheet name="Ark1" r:id="worksheet"/>'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": _related(
+            worksheet="worksheets/sheet1.xml", styles="styles.xml"
+        ),
+        "xl/styles.xml": f"<styleSheet>{styles}</styleSheet>",
+        "xl/worksheets/sheet1.xml": f"<{mark}worksheet {space}><{mark}sheetData>{rows}"
+        f"</{mark}sheetData></{mark}worksheet>",
+        **(parts or {}),
+    })  # fmt: skip
+
+
+def an_ods(rows: str) -> bytes:
+    """An ODS file of one sheet, whose rows are given as they are written."""
+    return an_archive({
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "content.xml": '<office:document-content xmlns:office="o" xmlns:table="t" xmlns:text="x" '
+        f'xmlns:calcext="c"><table:table table:name="Ark1">{rows}</table:table>'
+        "</office:document-content>",
+    })  # fmt: skip
+
+
+def a_docx() -> bytes:
+    """A text document, as far as its parts say so."""
+    return an_archive({
+        "_rels/.rels": _related(officeDocument="word/document.xml"), "word/document.xml": "<w/>",
+    })  # fmt: skip
+
+
+def an_archive(parts: Mapping[str, bytes | str]) -> bytes:
+    """An archive of some parts."""
+    file = io.BytesIO()
+    with ZipFile(file, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def _related(**targets: str) -> str:
+    listed = "".join(
+        f'<Relationship Id="{kind}" Type="http://x/{kind}" Target="{target}"/>'
+        for kind, target in targets.items()
+    )
+    return f"<Relationships>{listed}</Relationships>"
+
+
+def _compound(streams: Mapping[str, bytes]) -> bytes:
     table: list[int] = []
     bodies, entries = b"", [_entry("Root Entry", 5, _END, 0, child=1)]
     for place, (name, body) in enumerate(streams.items(), start=1):

@@ -1,5 +1,6 @@
 """Clients that hold connections to a public port and never do their part."""
 
+import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -52,3 +53,18 @@ def resident_megabytes(pid: int) -> float:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024
     raise LookupError("the kernel does not tell the memory of the process")
+
+
+def processor_seconds(pid: int) -> float:
+    """The time of the processor that a process has taken."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_for_answers(clients: Sequence[socket.socket], *, seconds: float) -> None:
+    """Reads until the server has ended each connection, whose requests say `close`."""
+    for client in clients:
+        client.settimeout(seconds)
+        with suppress(ConnectionError):
+            while client.recv(2**16):
+                pass

@@ -9,7 +9,7 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.contracts.topology import EVENTS_QUEUE, lookup_queue
+from common.contracts.topology import FAN_OUT_QUEUE, lookup_queue
 from common.messaging import connection
 from common.messaging.connection import BrokerUnavailable, SupervisedConnection
 from common.messaging.publisher import Publisher
@@ -50,7 +50,7 @@ class Clients:
         return reply.body
 
     async def publish(self) -> None:
-        await self.publisher.publish(b"{}", routing_key=EVENTS_QUEUE)
+        await self.publisher.publish(b"{}", routing_key=FAN_OUT_QUEUE)
 
     async def work(self) -> bool:
         """True if both can send."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from common.contracts.events import RegistryEvent
-from common.contracts.topology import EVENTS_QUEUE
+from common.contracts.topology import FAN_OUT_QUEUE
 from common.mongo import Database
 from local_stack.management import Management
 from register_store.documents import OUTBOX
@@ -64,11 +64,11 @@ async def test_events_that_the_broker_loses_arrive_once(
     )
 
     await outbox.publish(purged)
-    await asyncio.to_thread(broker_management.purge, own_vhost, EVENTS_QUEUE)
+    await asyncio.to_thread(broker_management.purge, own_vhost, FAN_OUT_QUEUE)
     await outbox.publish(replaced)
     await asyncio.to_thread(replace_the_broker, broker_management, own_vhost)
     await outbox.publish(deleted)
-    await asyncio.to_thread(broker_management.delete_queue, own_vhost, EVENTS_QUEUE)
+    await asyncio.to_thread(broker_management.delete_queue, own_vhost, FAN_OUT_QUEUE)
     await pipe.dispatcher()
     await pipe.receiver.until_count(60)
     await outbox.until(again_at={"$exists": True})

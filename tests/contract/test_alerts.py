@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_QUEUE, RETRIES_QUEUE
+from common.contracts.topology import DELIVERIES_QUEUE, FAN_OUT_QUEUE, RETRIES_QUEUE
 from gateway.http.documentation import openapi_document
 from local_stack.packages import install
 from tests.contract.manifests.metrics import (
@@ -34,6 +34,7 @@ RECORDED = {rule["record"]: rule for rule in RULES if "record" in rule}
 ALERTS: dict[str, dict[str, Any]] = {rule["alert"]: rule for rule in RULES if "alert" in rule}
 #: The label by which Prometheus knows our series.
 PART_OF = "company-registry"
+FIRING = 'ALERTS{alertstate="firing"}'
 #: With which series each alert fires, and with which it just does not.
 CASES: dict[str, dict[str, Any]] = yaml.safe_load(
     Path(__file__).with_name("alerts.yaml").read_text()
@@ -126,6 +127,43 @@ def test_every_alert_fires_and_stays_quiet_as_its_cases_say(tmp_path: Path) -> N
     promtool(tmp_path, RULES)
 
 
+@pytest.mark.timeout(900)
+def test_no_alert_fires_on_a_healthy_day(tmp_path: Path) -> None:
+    series = yaml.safe_load(Path(__file__).with_name("healthy_day.yaml").read_text())
+    used = {name for rule in RULES for name in series_of(rule["expr"])} - RECORDED.keys()
+    suite = {
+        "rule_files": ["rules"],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [
+                    {"series": key, "values": values}
+                    for key, values in inside(series, "here").items()
+                ],
+                "promql_expr_test": [
+                    {"expr": FIRING, "eval_time": time, "exp_samples": []}
+                    for time in ("30m", "5h2m", "5h10m", "7h", "8h30m")
+                ],
+            }
+        ],
+    }
+    (tmp_path / "rules").write_text(yaml.safe_dump({"groups": [{"name": "all", "rules": RULES}]}))
+    (tmp_path / "day.yaml").write_text(yaml.safe_dump(suite))
+
+    done = subprocess.run(
+        ["promtool", "test", "rules", "day.yaml"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+
+    assert used - {key.partition("{")[0] for key in series} == set()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_rule_is_about_our_series_and_uses_metrics_and_labels_that_exist() -> None:
     queries = [rule["expr"] for rule in RULES]
     unfiltered = [each for query in queries for each in unfiltered_in(query, PART_OF)]
@@ -161,6 +199,7 @@ def test_the_alerts_and_their_series_are_those_of_any_namespace(tmp_path: Path) 
     promtool(tmp_path, rendered, [name for name in CASES if "slo:" not in ALERTS[name]["expr"]][:9])
     assert added == {
         ("ServiceMonitor", "company-registry", PART_OF),
+        ("ServiceMonitor", "mcp", PART_OF),
         ("PodMonitor", "rabbitmq", PART_OF),
         ("PodMonitor", "mongodb", PART_OF),
     }
@@ -241,7 +280,7 @@ def test_the_dispatcher_grows_with_its_queues_of_work_and_not_with_those_of_dela
 
     watched = {trigger["metadata"]["queueName"] for trigger in scaler["spec"]["triggers"]}
 
-    assert watched == {EVENTS_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE}
+    assert watched == {FAN_OUT_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE}
 
 
 def test_the_dashboard_reads_metrics_that_exist_of_what_is_chosen() -> None:

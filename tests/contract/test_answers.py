@@ -22,7 +22,8 @@ from common.contracts.lookup import LookupReply, PartReply, SourcesReply, Sugges
 from common.contracts.match import MatchReply, WeighedRecord
 from common.contracts.watchlists import ATOM_PATH, CONFIRM_PATH, UNSUBSCRIBE_PATH, LinkReply
 from common.contracts.webhook_api import WebhookReply
-from gateway.access.keys import Rate, Scope
+from common.runtime.public_port.rates import Rate
+from gateway.access.keys import Scope
 from gateway.problems import (
     PROBLEMS,
     CompanyNotFound,
@@ -167,6 +168,11 @@ async def outcome(gateway: Gateway, answer: ClientResponse, row: Row) -> Row:
     if body and answer.content_type == "application/problem+json":
         assert answer.headers["Cache-Control"] == "no-store"
         found |= compact(orjson.loads(body), request_id)
+    elif "page" in row:
+        # The look around it is `common.domain.appearance`'s.
+        found["page"] = (
+            body.decode().partition('<div class="card">')[2].partition("</div></main>")[0]
+        )
     elif "text" in row or (body and not answer.content_type.endswith("json")):
         found["text"] = body.decode()
     elif body:
@@ -186,8 +192,8 @@ async def outcome(gateway: Gateway, answer: ClientResponse, row: Row) -> Row:
     return found
 
 
-EXPECTED: Final = ("status", "problem", "errors", "detail", "removed_on", "oldest", "text", "body",
-                   "asks", "shows")  # fmt: skip
+EXPECTED: Final = ("status", "problem", "errors", "detail", "removed_on", "oldest", "text", "page",
+                   "body", "asks", "shows")  # fmt: skip
 
 
 @pytest.mark.parametrize("line, row", [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])

@@ -59,6 +59,10 @@ def a_result(name: str, *scores: float) -> dict[str, Any]:
     )
 
 
+#: Of an export, which has a company on each line.
+EXPORT = {"Content-Type": "application/x-ndjson", "Events-Cursor": "000000000000"}
+
+
 @dataclass
 class Shell:
     """Runs the command with a home of its own, against a service that answers from lists."""
@@ -76,6 +80,8 @@ class Shell:
         self.bodies.append(await request.json() if request.can_read_body else None)
         answer = self.answers[request.path].pop(0)
         status = answer["status"] if "code" in answer else 200
+        if request.path == "/api/export":
+            return web.Response(body=json.dumps(answer).encode() + b"\n", headers=EXPORT)
         return web.json_response(answer, status=status, headers=self.headers)
 
     @property
@@ -155,6 +161,147 @@ async def test_parts_are_included_however_they_are_listed(
     assert shell.requests[0].query["include"] == "owners,roles"
 
 
+async def test_unknown_owners_are_not_told_as_none(shell: Shell) -> None:
+    for country, owners in (("no", None), ("dk", [])):
+        page: dict[str, Any] = {"owners": owners, "total": None, "cursor": None}
+        shell.answers[f"/api/companies/{country}/12345674/owners"] = [page] * 2
+
+    unknown = await shell.run("owners", "no", "12345674")
+    none = await shell.run("owners", "dk", "12345674")
+
+    assert "does not say who owns this company" in unknown.stderr
+    assert "aksjonærregisteret" in unknown.stderr
+    assert (none.exit_code, none.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("part", ["owners", "roles"])
+async def test_an_unknown_list_is_null_for_programs(shell: Shell, part: str) -> None:
+    page: dict[str, Any] = {part: None, "total": None, "cursor": None}
+    shell.answers[f"/api/companies/no/310345679/{part}"] = [page] * 2
+
+    done = await shell.run(part, "Norge", "310345679", "--json")
+
+    assert done.stdout == "null\n"
+    assert "does not say who" in done.stderr
+
+
+async def test_a_country_is_given_by_its_name_too(shell: Shell) -> None:
+    shell.answers["/api/vat"] = [a_result("Alfa ApS")]
+
+    named = await shell.run("lookup", "Danmark", "12345674")
+    other = await shell.run("lookup", "Sverige", "12345674")
+
+    assert named.exit_code == 0
+    assert shell.requests[0].query["country"] == "dk"
+    assert (other.exit_code, "neither dk" in other.stderr) == (2, True)
+
+
+async def test_a_group_and_the_registers_are_shown(shell: Shell) -> None:
+    shell.answers["/api/companies/dk/12345674/group"] = [example("GroupAnswer")] * 2
+    shell.answers["/api/registers"] = [example("RegisterSources")]
+
+    group = await shell.run("group", "dk", "12345674", "--levels", "3")
+    document = await shell.run("group", "dk", "12345674", "--json")
+    registers = await shell.run("registers")
+
+    assert shell.requests[0].query["levels"] == "3"
+    assert all(each["vat"] in group.stdout for each in example("GroupAnswer")["companies"])
+    assert json.loads(document.stdout) == example("GroupAnswer")
+    assert "dk-virksomhed\t2026-03-02 12:00 UTC" in registers.stdout
+
+
+async def test_what_the_registers_say_of_capital_dissolution_and_home_is_shown(
+    shell: Shell,
+) -> None:
+    company = example("Company") | {
+        "capital": {"amount": "30000", "currency": "NOK", "type": "Aksjekapital",
+                    "since": "2020-05-04", "fully_paid": False},
+        "dissolution": {"reasons": [{"reason": "no_accounts", "since": "2026-03-02"}]},
+        "employees": {"exact": 2, "including_owners": {"min": 3, "max": 4}},
+        "financial_year": {"start": "07-01", "end": "06-30",
+                           "first": {"start": "2024-03-01", "end": "2025-06-30"}},
+        "home_register": {"name": "Bolagsverket", "number": "556000-0001", "country": "SE"},
+        "minor_owners": True,
+        "voluntary_vat": {"activities": ["Utleie av bygg"], "since": "2021-01-01"},
+    }  # fmt: skip
+    owner = example("OwnerPage")["owners"][0] | {"source": "no-konsern", "since": "2019-01-01"}
+    role = example("RolePage")["roles"][0] | {"elected_by": "employees"}
+    company |= {"owners": [owner], "owners_total": 1, "roles": [role], "roles_total": 1}
+    shell.answers["/api/vat"] = [company]
+    shell.answers["/api/export"] = [company]
+
+    shown = await shell.run("lookup", "no", "12345674", "--include", "owners,roles")
+    exported = await shell.run("export", "--country", "no", "--csv")
+
+    rows = dict(row.split("\t")[:2] for row in shown.stdout.splitlines() if "\t" in row)
+    [cells] = csv.DictReader(io.StringIO(exported.stdout))
+    expected = {
+        "Fully paid": "no",
+        "Dissolved for": "no_accounts (2026-03-02)",
+        "With owners": "3–4",
+        "First period": "2024-03-01 to 2025-06-30",
+        "Home register": "SE 556000-0001 Bolagsverket",
+        "Owners below 5 %": "yes",
+        "Voluntary VAT": "Utleie av bygg, since 2021-01-01",
+    }
+    assert expected.items() <= rows.items()
+    assert {"no-konsern", "2019-01-01", "employees"} <= set(
+        shown.stdout.replace("\n", "\t").split("\t")
+    )
+    assert (cells["capital"], cells["currency"], cells["dissolution"], cells["minor_owners"]) == (
+        "30000", "NOK", "no_accounts (2026-03-02)", "yes",
+    )  # fmt: skip
+    assert (cells["employees_with_owners"], cells["home_register"]) == (
+        "3–4", "SE 556000-0001 Bolagsverket",
+    )  # fmt: skip
+
+
+async def test_a_history_begins_at_a_time(shell: Shell) -> None:
+    page = example("HistoryPage") | {"cursor": None}
+    shell.answers["/api/companies/dk/12345674/history"] = [page]
+
+    done = await shell.run("history", "dk", "12345674", "--since", "2026-03-01T00:00:00+0100")
+
+    assert done.exit_code == 0
+    assert shell.requests[0].query["since"] == "2026-02-28T23:00:00+00:00"
+
+
+async def test_an_export_has_the_columns_that_are_chosen(shell: Shell) -> None:
+    company = example("Company") | {"owners": example("OwnerPage")["owners"], "owners_total": 1}
+    shell.answers["/api/export"] = [company] * 2
+
+    every = await shell.run("export", "--country", "dk", "--csv", "--include", "owners")
+    chosen = await shell.run("export", "--country", "dk", "--csv", "--columns", "city,vat")
+    wrong = await shell.run("export", "--country", "dk", "--csv", "--columns", "employes")
+
+    [row] = csv.DictReader(io.StringIO(every.stdout))
+    assert {"employees", "founded", "website", "municipality", "postal_code", "city"} <= row.keys()
+    assert row["owners"]
+    assert chosen.stdout.splitlines()[0] == "city,vat"
+    assert (wrong.exit_code, "did you mean employees?" in wrong.stderr) == (2, True)
+    described = (await shell.run("export", "--help")).stdout.replace("│", " ")
+    assert "Status, any unless given" in " ".join(described.split())
+
+
+async def test_a_watchlist_is_given_by_its_name(shell: Shell) -> None:
+    lists = example("WatchlistList")
+    [first, *_] = lists["watchlists"]
+    path = f"/api/watchlists/{first['id']}"
+    shell.answers |= {
+        "/api/watchlists": [lists] * 3,
+        path: [first] * 2,
+        f"{path}/feed": [example("WatchlistFeed")],
+    }
+
+    shown = await shell.run("watchlists", "show", first["name"].upper())
+    fed = await shell.run("watchlists", "feed", first["name"], "--yes")
+    unknown = await shell.run("watchlists", "show", first["name"] + "s")
+
+    assert first["id"] in shown.stdout
+    assert fed.stdout == example("WatchlistFeed")["url"] + "\n"
+    assert (unknown.exit_code, f"did you mean {first['name']}?" in unknown.stderr) == (2, True)
+
+
 async def test_a_company_is_shown_as_it_was_with_what_it_did(shell: Shell) -> None:
     shell.answers["/api/vat"] = [a_result("Alfa ApS")]
     moved = {"field": "address", "old": {"text": "Prøvevej 1"}, "new": {"text": "Prøvevej 2"}}
@@ -174,8 +321,8 @@ async def test_a_company_is_shown_as_it_was_with_what_it_did(shell: Shell) -> No
     assert (then.exit_code, did.exit_code, wrong.exit_code) == (0, 0, 2)
     assert shell.requests[0].query["as_of"] == "2026-03-02"
     lines = [line.split() for line in did.stdout.splitlines()]
-    assert ["2026-03-04T12:00:00Z", "address", "Prøvevej", "1", "Prøvevej", "2"] in lines
-    assert ["2012-04-01", "owners", "Aud", "Testesen"] in lines
+    assert ["2026-03-04T12:00:00Z", "Address", "Prøvevej", "1", "Prøvevej", "2"] in lines
+    assert ["2012-04-01", "New", "owner", "Aud", "Testesen"] in lines
 
 
 async def test_the_history_of_a_mirror_is_shown_without_the_service(shell: Shell) -> None:
@@ -199,7 +346,7 @@ async def test_the_history_of_a_mirror_is_shown_without_the_service(shell: Shell
     wrong = await shell.run("history", "dk", "12345674", "--mirror", str(shell.home / "text"))
 
     assert (shown.exit_code, absent.exit_code, wrong.exit_code) == (0, 3, 2), shown.output
-    assert shown.stdout.split("\t")[-3:] == ["phone", "", "11111111\n"]
+    assert shown.stdout.split("\t")[-3:] == ["Phone", "none", "11111111\n"]
     assert "Changes since 2026-03-04 12:00 UTC." in shown.stderr
     assert "has no company dk:12345682" in absent.stderr
     assert shell.requests == []
@@ -214,6 +361,53 @@ async def test_subsidiaries_are_shown_with_the_share_of_their_owner(shell: Shell
     done = await shell.run("lookup", "dk", company["vat"], "--include", "subsidiaries")
 
     assert "12345674\tBeta ApS\t\t66.67–90 %\tactive" in done.output
+
+
+ACCOUNTS_OF_ONE = "/api/companies/no/987654321/accounts"
+
+
+def accounts_of(year: int, **told: Any) -> dict[str, Any]:
+    period = {"start": f"{year}-01-01", "end": f"{year}-12-31"}
+    return {"period": period, "scope": "company", "currency": "NOK", "source": {"id": "1"}, **told}
+
+
+async def test_annual_accounts_are_shown_years_side_by_side(shell: Shell) -> None:
+    odd = {"period": {"start": "2023-07-01", "end": "2024-06-30"}}
+    found = [
+        accounts_of(2025, figures={"profit": "-1234567", "equity": "10.5"}, correction=True),
+        accounts_of(2025, scope="group", figures={"profit": "8"}, warnings=["unbalanced"]),
+        accounts_of(2024, figures={"profit": "0"}, **odd),
+    ]
+    page = {"annual_accounts": found, "accounts_state": "ok", "cursor": None}
+    shell.answers[ACCOUNTS_OF_ONE] = [page, page]
+
+    done = await shell.run("accounts", "no", "987654321")
+    last = await shell.run("accounts", "no", "987654321", "--years", "1", "--json")
+
+    assert "Profit\t0\t-1,234,567\n" in done.output
+    assert "Equity\t–\t10.5\n" in done.output
+    assert "Revenue" not in done.output, "no year has it"
+    assert "2025: a correction" in done.stderr
+    assert "2025: unbalanced" in done.stderr
+    assert [one["period"]["end"] for one in json.loads(last.stdout)] == ["2025-12-31"] * 2
+
+
+@pytest.mark.parametrize(
+    "state, said",
+    [
+        ("none", "has no accounts"),
+        ("unavailable", "this kind of company"),
+        ("unknown", "not asked"),
+    ],
+)
+async def test_no_accounts_are_explained(shell: Shell, state: str, said: str) -> None:
+    page: dict[str, Any] = {"annual_accounts": [], "accounts_state": state, "cursor": None}
+    shell.answers[ACCOUNTS_OF_ONE] = [page]
+
+    done = await shell.run("accounts", "no", "987654321")
+
+    assert said in done.stderr
+    assert done.exit_code == 0
 
 
 #: Answers by the exit status that they lead to.
@@ -239,6 +433,17 @@ async def test_the_exit_status_identifies_the_failure(shell: Shell) -> None:
 
         assert (code, done.exit_code, done.stdout) == (code, exit_code, "")
         assert f"Error: it is {code}" in done.stderr
+
+
+@pytest.mark.parametrize("status, exit_code", [(404, 1), (502, 5), (503, 5)])
+async def test_the_page_of_a_proxy_is_no_answer_about_a_company(
+    shell: Shell, status: int, exit_code: int
+) -> None:
+    shell.answers["/api/vat"] = [{"code": "", "status": status}] * 4
+
+    done = await shell.run("lookup", "dk", "12345674")
+
+    assert (done.exit_code, done.stdout) == (exit_code, "")
 
 
 async def test_an_unknown_part_is_refused_before_any_request(shell: Shell) -> None:
@@ -632,6 +837,9 @@ async def test_codes_are_listed_by_their_words(shell: Shell) -> None:
     assert dict(shell.requests[0].query) == {"country": "dk"}
     assert shown.stdout == "dk 582900\tAnden udgivelse af software\t\tPublishing\t3\n"
     assert [json.loads(line)["code"] for line in printed.stdout.splitlines()] == ["620100"]
+    shell.answers["/api/codes/industries"] = [{"codes": codes}]
+    mistyped = await shell.run("codes", "industries", "sofware")
+    assert (mistyped.stdout, "did you mean software?" in mistyped.stderr) == ("", True)
 
 
 async def test_people_are_shown_a_page_and_programs_every_company(shell: Shell) -> None:

@@ -6,6 +6,7 @@ import json
 import sys
 import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -334,3 +335,72 @@ async def test_an_export_that_its_reader_leaves_is_closed(server: Server) -> Non
         assert await anext(lines) == b'{"vat": "1"}'
         await lines.aclose()
         await asyncio.wait_for(left.wait(), 30)
+
+
+@asynccontextmanager
+async def dripping(head: bytes) -> AsyncIterator[str]:
+    """The URL of a server that goes on with a byte now and then, and never ends."""
+
+    async def drip(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.append(task)
+        with suppress(ConnectionError):
+            writer.write(head)
+            while not ended.is_set():
+                writer.write(b"a")
+                await writer.drain()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), 0.05)
+        writer.transport.abort()
+
+    ended = asyncio.Event()
+    tasks: list[asyncio.Task[None]] = []
+    server = await asyncio.start_server(drip, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    finally:
+        ended.set()
+        server.close()
+        await asyncio.gather(*tasks)
+
+
+DRIPS = {
+    "body": b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n",
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3e7\r\n",
+    "error": b"HTTP/1.1 500 Oops\r\nContent-Length: 999\r\n\r\n",
+    "head": b"HTTP/1.1 200 OK\r\nX-",
+}
+
+
+@pytest.mark.parametrize("head", DRIPS.values(), ids=DRIPS)
+async def test_an_answer_that_never_ends_is_not_awaited(list_webhooks: Lists, head: bytes) -> None:
+    options = {"timeout": 5.0, "max_time": 0.5, "retries": Retries(attempts=1)}
+
+    async with dripping(head) as url, asyncio.timeout(10):
+        with pytest.raises(NoResponse, match=r"did not answer in full within 0\.5 s"):
+            await list_webhooks(url=url, **options)
+
+
+async def test_the_time_of_a_whole_answer_is_four_times_that_of_a_wait(
+    list_webhooks: Lists,
+) -> None:
+    async with dripping(DRIPS["body"]) as url, asyncio.timeout(10):
+        with pytest.raises(NoResponse, match=r"within 2 s"):
+            await list_webhooks(url=url, timeout=0.5, retries=Retries(attempts=1))
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_an_export_that_drips_is_not_awaited(kind: str) -> None:
+    def blocking(url: str) -> list[bytes]:
+        with Client(url, "id.secret", **options) as client:
+            return list(client.export_lines("dk"))
+
+    async def listing(url: str) -> list[bytes]:
+        async with AsyncClient(url, "id.secret", **options) as client:
+            return [line async for line in client.export_lines("dk")]
+
+    options: dict[str, Any] = {"timeout": 5.0, "max_time": 0.5, "retries": Retries(attempts=1)}
+    async with dripping(DRIPS["chunks"]) as url, asyncio.timeout(10):
+        with pytest.raises(NoResponse):
+            await (listing(url) if kind == "async" else asyncio.to_thread(blocking, url))

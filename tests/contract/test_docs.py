@@ -1,5 +1,6 @@
 """Documents say what the code does, and the code keeps the rules that documents state."""
 
+import argparse
 import ast
 import importlib
 import re
@@ -13,7 +14,11 @@ from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
+from common.contracts import topology
+from common.contracts.company import Country
+from common.contracts.events import EventType
 from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_EXCHANGE, WEBHOOKS_QUEUE
+from common.runtime.public_port.rates import Rate
 from dispatcher.http_sender import (
     MAX_BODY_SIZE,
     MAX_HEADERS,
@@ -22,7 +27,6 @@ from dispatcher.http_sender import (
     SenderLimits,
 )
 from dispatcher.outcomes import Cause
-from gateway.access.keys import Rate
 from gateway.problems import PROBLEMS
 from tests.builders.deliveries import dispatcher_settings as settings
 from webhook_store.deliveries import CancelReason
@@ -31,6 +35,7 @@ ROOT = Path(__file__).parents[2]
 
 # Each service's README lists exactly its settings and metrics
 
+FAULTS = ROOT / "docs" / "resilience.md"
 SERVICES = ("gateway", "lookup", "ingest", "webhook-registry", "dispatcher", "portal")
 HEADINGS = ["What it does", "Messages", "Settings", "Metrics", "Runbook"]
 
@@ -42,7 +47,7 @@ def readme(service: str) -> str:
 def settings_of(package: str) -> dict[str, FieldInfo]:
     """All settings of a service and of its commands by their names."""
     root = Path(importlib.import_module(package).__path__[0])
-    files = [root / "settings.py", *root.glob("registers/*/sync.py")]
+    files = [root / "settings.py", *root.glob("registers/*/*sync.py")]
     names = [".".join(file.relative_to(root.parent).with_suffix("").parts) for file in files]
     modules = [importlib.import_module(name) for name in names]
     classes = [found for one in modules for found in vars(one).values() if isinstance(found, type)]
@@ -79,6 +84,54 @@ def shown(field: FieldInfo) -> str:
 def test_the_readme_of_the_registry_lists_its_queues() -> None:
     for name in (WEBHOOKS_QUEUE, EVENTS_EXCHANGE, DELIVERIES_QUEUE):
         assert f"| `{name}`" in readme("webhook-registry")
+
+
+def test_readmes_list_the_queues_and_exchanges_that_exist() -> None:
+    known = {
+        value
+        for name, value in vars(topology).items()
+        if isinstance(value, str) and name.endswith(("_QUEUE", "_EXCHANGE"))
+    }
+    of_country = {
+        queue(country)
+        for name, queue in vars(topology).items()
+        if name.endswith("_queue") and queue is not topology.delay_queue
+        for country in Country
+    }
+    tables = [
+        table
+        for service in SERVICES
+        for table in re.findall(r"^\| queue.*(?:\n\|.*)+", readme(service), re.MULTILINE)
+    ]
+    first_cells = [row.split("|")[1] for table in tables for row in table.splitlines()]
+    # A cell may also have the key of what is published.
+    queues = r"`((?:rpc|registry|dispatcher|deliveries)\b[\w.]*)`"
+    listed = {name for cell in first_cells for name in re.findall(queues, cell)}
+
+    assert listed == known | of_country
+
+
+@pytest.mark.parametrize("service", [each for each in SERVICES if each != "portal"])
+def test_a_readme_has_every_command_of_its_service(service: str) -> None:
+    package = service.replace("-", "_")
+    parser = importlib.import_module(f"{package}.commands")._parser()
+
+    commands = list(commands_of(parser, f"python -m {package}"))
+
+    assert commands
+    assert [each for each in commands if each not in readme(service)] == []
+
+
+def commands_of(parser: argparse.ArgumentParser, prefix: str) -> Iterator[str]:
+    """The commands of a parser, down to those without further ones."""
+    choices = [
+        each.choices for each in parser._actions if isinstance(each, argparse._SubParsersAction)
+    ]
+    if not choices:
+        yield prefix
+    for each in choices:
+        for name, below in each.items():
+            yield from commands_of(below, f"{prefix} {name}")
 
 
 METRIC = re.compile(r"\b(?P<kind>Counter|Gauge|Histogram)\(\s*\"(?P<name>[a-z_]+)\"")
@@ -246,6 +299,19 @@ def test_quoted_figures_are_the_latest() -> None:
     assert [name for name, value in quoted if f"| {name} | {value} |" not in latest] == []
 
 
+def test_guides_name_only_types_of_events_that_exist() -> None:
+    families = {type_.partition(".")[0] for type_ in EventType}
+    word = re.compile(rf"`((?:{'|'.join(families)})\.(?:\w+_)?(?:{VERBS}))`")
+    guides = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/*/*.md")]
+    named = {name for each in guides for name in word.findall(each.read_text())}
+
+    assert named == set(EventType)
+
+
+#: The participles that types of events end in, and their like.
+VERBS = "created|updated|changed|published|removed|ended|deleted|test|failing|disabled|enabled"
+
+
 def test_every_problem_is_explained() -> None:
     text = (ROOT / "docs" / "problems.md").read_text()
     sections = re.findall(r"^## Status ([\d, and]+)$((?:\n(?!## ).*)*)", text, re.MULTILINE)
@@ -380,3 +446,15 @@ def test_processes_that_share_leases_read_no_wall_clock_of_their_own() -> None:
 
     assert all(path.exists() for path in paths)
     assert [str(one) for one in modules if WALL_CLOCK.search(one.read_text())] == []
+
+
+def test_the_tests_that_the_table_of_faults_names_exist() -> None:
+    named = set(re.findall(r"`(tests/[a-z0-9_/]+\.py|test_[a-z0-9_]+)`", FAULTS.read_text()))
+    tests = list((ROOT / "tests").rglob("test_*.py"))
+    files = {str(each.relative_to(ROOT)) for each in tests}
+    functions = {
+        name for each in tests for name in re.findall(r"def (test_\w+)\(", each.read_text())
+    }
+
+    assert len(named) > 10
+    assert named - files - functions == set()

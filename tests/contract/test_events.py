@@ -15,6 +15,17 @@ import jsonschema
 import orjson
 import pytest
 
+from common.contracts.accounts import (
+    AccountingStandard,
+    AccountsFigures,
+    AccountsPeriod,
+    AccountsScope,
+    AccountsSource,
+    AnnualAccounts,
+    Audit,
+    AuditOpinion,
+    AuditType,
+)
 from common.contracts.company import (
     Address,
     Capital,
@@ -27,6 +38,7 @@ from common.contracts.company import (
     Status,
 )
 from common.contracts.events import EventType, RegistryEvent, encode_event
+from ingest.changes.accounts import FiledAccounts, merged, plan_accounts
 from ingest.changes.company_plans import plan_companies
 from ingest.changes.differences import removal
 from ingest.changes.states import ApplyContext, Plan, StoredState
@@ -86,6 +98,40 @@ OWNER = an_owner(
 )
 
 
+def accounts_of_year(year: str) -> AnnualAccounts:
+    document = "http://documents.example/12345674/cHLDuHZl"
+    return AnnualAccounts(
+        period=AccountsPeriod(start=f"{year}-01-01", end=f"{year}-12-31"),
+        scope=AccountsScope.COMPANY,
+        currency="DKK",
+        standard=AccountingStandard.LOCAL_GAAP,
+        size_class="B",
+        audit=Audit(
+            type=AuditType.EXTENDED_REVIEW, opinion=AuditOpinion.UNMODIFIED, going_concern=False
+        ),
+        figures=AccountsFigures(
+            gross_profit="1335417",
+            employee_expense="1285890",
+            operating_profit="49527",
+            profit_before_tax="41200",
+            tax="9100",
+            profit="32100",
+            non_current_assets="111250",
+            current_assets="167775",
+            cash="164341",
+            assets="279025",
+            equity="83118",
+            current_liabilities="191438",
+            liabilities="195907",
+            employees="3",
+        ),
+        published="2026-03-02T12:00:00Z",
+        source=AccountsSource(
+            id=f"urn:ofk:oid:{year}0001", document=f"{document}.xml", pdf=f"{document}.pdf"
+        ),
+    )
+
+
 class Story:
     """Changes of a company, one a minute."""
 
@@ -111,6 +157,16 @@ class Story:
             version=self._version(),
         )
         self._take(plan_participants([record], self.known, self._given()))
+
+    def accounts(self) -> None:
+        stored = merged(KEY, {}, [accounts_of_year("2024")])
+        filed = FiledAccounts(KEY, [accounts_of_year("2025")])
+        shelf = merged(KEY, stored, filed.accounts)
+        self._take(
+            plan_accounts(
+                [filed], self.known, {KEY: stored}, {KEY: shelf}, {KEY: None}, self._given()
+            )
+        )
 
     def removal(self) -> None:
         revision = self.known.companies[KEY].revision + 1
@@ -158,6 +214,7 @@ def the_story() -> dict[EventType, bytes]:
         status=Status.BANKRUPT,
         status_text="UNDER KONKURS",
     )
+    story.accounts()
     story.removal()
     bodies = {told.type: told.body for told in story.told}
     assert len(bodies) == len(story.told), "each kind once"

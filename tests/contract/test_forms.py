@@ -23,7 +23,7 @@ from tests.contract.test_client_command import Shell, shell
 from tests.fakes.gateway import Gateway
 from tests.fakes.portal import Portal
 from tests.fakes.portal import portal as a_portal
-from webhook_registry.watchlist_bodies import read_watched_changes
+from webhook_registry.watchlists.watchlist_bodies import read_watched_changes
 
 __all__ = ["shell"]
 
@@ -187,13 +187,13 @@ async def test_the_command_line_sends_the_forms_that_the_service_reads(shell: Sh
     header = ["cvr" if name == "number" else name for name in fields]
     (shell.home / "k.csv").write_text(written([header, *rows]))
     none = {"id": "1", "decision": "none", "candidates": [], "reason": "not_found"}
-    shell.answers["/api/match"] = [{"results": [none] * 100}, {"results": [none] * 100}]
+    sizes = [100] * (len(RECORDS) // 100) + [len(RECORDS) % 100]
+    shell.answers["/api/match"] = [{"results": [none] * size} for size in sizes]
     (shell.home / "w.csv").write_text(
         written([["land", "cvr"], *([form.country, form.written] for form in NUMBERS)])
     )
     change = {"added": 0, "present": 0, "removed": 0, "size": 0, "unknown": [], "invalid": []}
     shell.answers["/api/watchlists/wl_1/companies"] = [change]
-    shell.answers["/api/match"][-1]["results"] = [none] * (len(RECORDS) % 100)
 
     await shell.run("match", "k.csv")
     await shell.run("watchlists", "add", "wl_1", "--file", "w.csv")

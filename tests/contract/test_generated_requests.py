@@ -15,8 +15,8 @@ from requests import Session
 
 from common.contracts.lookup import LookupReply, LookupRequest
 from common.mongo import connected, database
+from common.runtime.public_port.rates import Rate
 from gateway.access.clients import Caller
-from gateway.access.keys import Rate
 from gateway.lookups.lookup import COMPANY_PATH
 from gateway.problems import CompanyNotFound
 from gateway.routes import LOOKUP_PATHS
@@ -38,7 +38,9 @@ A_GROUP = LookupReply(body=orjson.dumps(example("GroupAnswer")), tag="", vat="12
 class FoundOrNot(FakeLookups):
     """Finds a company for every other length of the term."""
 
-    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
+    async def look_up(
+        self, request: LookupRequest, *, caller: Caller, **_options: Any
+    ) -> LookupReply:
         if len(request.questions[0].term) % 2:
             raise CompanyNotFound("no company matches")
         found = await super().look_up(request, caller=caller)

@@ -4,10 +4,14 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urljoin
+from xml.etree import ElementTree
 
 import orjson
+import pytest
 
-from gateway.access.keys import Rate
+from common.runtime.public_port.rates import Rate
+from company_registry.mcp import Api, connections
+from company_registry.mcp.server import GUIDES
 from gateway.http.documentation import (
     GUIDE_PATH,
     INDEX_PATH,
@@ -22,6 +26,7 @@ from tests.fakes.gateway import Gateway, code_of
 from tests.fakes.gateway import gateway as a_gateway
 
 DOCS = Path(__file__).parents[2] / "docs"
+ATOM = "{http://www.w3.org/2005/Atom}"
 LINK = re.compile(r'(?:href|src)="([^"]*)"')
 
 
@@ -50,7 +55,8 @@ async def test_every_guide_is_a_page_and_every_link_leads_somewhere(gateway: Gat
         for link in LINK.findall(text)
         if not re.match("https?:|mailto:", link)
         for target, _, anchor in [urljoin(path, link).partition("#")]
-        if target not in {*pages, "/docs"} or (anchor and f'id="{anchor}"' not in pages[target])
+        if target not in {*pages, "/docs", "/openapi.json"}
+        or (anchor and f'id="{anchor}"' not in pages[target])
     ]
     assert unread == set()
     assert broken == []
@@ -116,7 +122,19 @@ async def test_a_guide_is_its_markdown_where_its_path_ends_in_md(gateway: Gatewa
 
         assert (answer.status, await answer.read()) == (200, file.read_bytes()), page
         assert answer.headers["Content-Type"] == "text/markdown; charset=utf-8"
-        assert path == f"{INDEX_PATH}/{file.relative_to(DOCS).as_posix()}"
+        own = "changelog.md" if page == "changelog" else file.relative_to(DOCS).as_posix()
+        assert path == f"{INDEX_PATH}/{own}"
+
+
+@pytest.mark.parametrize("name", GUIDES)
+async def test_a_guide_that_the_mcp_server_names_can_be_read_of_it(
+    gateway: Gateway, name: str
+) -> None:
+    url = str(gateway.client.make_url("/")).rstrip("/")
+    async with connections(url) as shared:
+        read = await Api(url, shared).guide(name)
+
+    assert read == guides().files[name].read_text()
 
 
 async def test_programs_read_a_list_of_the_guides_and_all_of_those_for_clients(
@@ -133,6 +151,25 @@ async def test_programs_read_a_list_of_the_guides_and_all_of_those_for_clients(
     assert [link for link in links if "adr/" in link] == ["guides/adr/README.md"]
     for page in ("agents.md", "lookups.md", "many.md", "webhooks/README.md", "problems.md"):
         assert (DOCS / page).read_text() in full
+
+
+async def test_releases_are_an_atom_feed_that_leads_to_the_changelog(gateway: Gateway) -> None:
+    path = f"{INDEX_PATH}/changelog.atom"
+    answer = await gateway.get(path)
+    page = await (await gateway.get(f"{INDEX_PATH}/changelog")).text()
+
+    feed = ElementTree.fromstring(await answer.read())  # noqa: S314 (our own answer)
+    own, alternate = (urljoin(path, link.attrib["href"]) for link in feed.findall(f"{ATOM}link"))
+    entries = feed.findall(f"{ATOM}entry")
+    titles = [entry.findtext(f"{ATOM}title") for entry in entries]
+    anchors = [entry.find(f"{ATOM}link").attrib["href"].partition("#")[2] for entry in entries]  # type: ignore[union-attr]
+    assert answer.headers["Content-Type"] == "application/atom+xml; charset=utf-8"
+    assert (own, alternate) == (path, f"{INDEX_PATH}/changelog")
+    assert titles[-2:] == ["1.1.0", "1.0.0"]
+    assert all(f'id="{anchor}"' in page for anchor in anchors)
+    assert "<h3" in str(entries[0].findtext(f"{ATOM}content"))
+    again = await gateway.get(path, headers={"If-None-Match": answer.headers["ETag"]})
+    assert again.status == 304
 
 
 async def test_no_other_file_is_a_guide(gateway: Gateway) -> None:

@@ -1,6 +1,7 @@
 """Every public path as clients see it: status, headers, body; over fake ports."""
 
 import asyncio
+from base64 import b64encode
 from functools import partial
 from ipaddress import ip_network
 from xml.etree import ElementTree
@@ -12,7 +13,8 @@ from structlog.testing import capture_logs
 
 from common.contracts.contract import TraceContext
 from common.contracts.lookup import LookupReply
-from gateway.access.keys import Rate, write_key
+from common.runtime.public_port.rates import Rate
+from gateway.access.keys import write_key
 from tests.builders.keys import NOON, a_presented_key
 from tests.builders.openapi import example
 from tests.delivery.waiting import eventually
@@ -157,7 +159,10 @@ def made_up_key(number: int) -> dict[str, str]:
 
 async def test_a_key_may_be_sent_as_bearer_or_in_a_header_of_its_own(gateway: Gateway) -> None:
     header = gateway.issue()
-    schemes = [f"{scheme} {header['X-API-Key']}" for scheme in ("Bearer", "bearer")]
+    key = header["X-API-Key"]
+    basic = [b64encode(pair.encode()).decode() for pair in (f"{key}:", f":{key}", f"{key}:x")]
+    schemes = [f"{scheme} {key}" for scheme in ("Bearer", "bearer")]
+    schemes += [f"Basic {credentials}" for credentials in basic]
 
     for headers in (header, *({"Authorization": each} for each in schemes)):
         answer = await gateway.get(LOOKUP, headers=headers)
@@ -426,6 +431,8 @@ async def test_a_request_is_one_log_line(gateway: Gateway) -> None:
         "status": 200,
         "search_type": "vat",
         "key_id": header["X-API-Key"].partition(".")[0],
+        "owner": "acme",
+        "country": "dk",
     }
 
 

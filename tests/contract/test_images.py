@@ -302,6 +302,21 @@ def test_only_a_tagged_commit_is_a_release(tmp_path: Path) -> None:
     assert called(tmp_path) == "1.4.0-unknown"
 
 
+def test_a_release_is_found_by_its_commit_in_the_changelog_where_its_tag_is_missing() -> None:
+    """As in a clone without tags."""
+    version, commit = next(iter(RELEASED.items()))
+    if not of_git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"):
+        pytest.skip("this checkout has no history")
+    script = ROOT / "deploy" / "images" / "revision"
+
+    found = subprocess.run([script, f"v{version}"], capture_output=True, text=True, timeout=30)
+    missing = subprocess.run([script, "v0.0.9"], capture_output=True, text=True, timeout=30)
+
+    assert found.stdout.strip() == commit
+    assert missing.returncode == 1
+    assert "there is no revision 'v0.0.9'" in missing.stderr
+
+
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text()
 VERSIONS = re.findall(r"^## (\d\S*) - ", CHANGELOG, re.MULTILINE)
 #: Versions of the changelog, with the commit that each was made of.
@@ -420,7 +435,15 @@ def test_the_trial_gives_browsers_the_addresses_that_it_publishes() -> None:
 
 def test_ingest_shares_the_registers_loopback_and_the_broker_is_watched() -> None:
     ingest = CONTAINERS["ingest"]
-    addresses = [ingest["environment"][name] for name in ("BRREG_URL", "CVR_URL", "PEPPOL_URL")]
+    names = (
+        "BRREG_URL",
+        "BRREG_ACCOUNTS_URL",
+        "CVR_URL",
+        "CVR_FILINGS_URL",
+        "CVR_DOCUMENTS_URL",
+        "PEPPOL_URL",
+    )
+    addresses = [ingest["environment"][name] for name in names]
 
     assert ingest["network_mode"] == "service:registers"
     assert all(address.startswith("http://127.0.0.1:8090") for address in addresses)

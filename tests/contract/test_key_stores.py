@@ -7,7 +7,8 @@ import pytest
 
 from common.mongo import Client, database
 from common.mongo_commands import create_indexes
-from gateway.access.keys import KEY_INDEXES, MongoKeys, Rate, Scope
+from common.runtime.public_port.rates import Rate
+from gateway.access.keys import KEY_INDEXES, MongoKeys, Scope
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.conftest import DatabaseNames
 from tests.fakes.gateway import FakeApiKeys

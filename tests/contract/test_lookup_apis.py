@@ -22,8 +22,9 @@ from common.contracts.lookup import TYPED_SEARCHES, LookupReply, LookupRequest, 
 from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
 from common.domain.known_values import is_known
+from common.runtime.public_port.rates import Rate
 from gateway.access.clients import Caller
-from gateway.access.keys import Rate, Scope
+from gateway.access.keys import Scope
 from gateway.lookups.batch import FIELDS, MAX_LOOKUPS, parse_batch
 from gateway.lookups.find import CURSOR, cursor_of, read_cursor
 from gateway.lookups.lookup import parse_lookup
@@ -54,7 +55,9 @@ FAILURES = {
 class ByName(FakeLookups):
     """Answers with the term in odd JSON, or fails as the name says."""
 
-    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
+    async def look_up(
+        self, request: LookupRequest, *, caller: Caller, **_options: Any
+    ) -> LookupReply:
         term = request.questions[0].term
         if term in FAILURES:
             raise FAILURES[term]

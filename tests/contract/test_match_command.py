@@ -95,6 +95,37 @@ async def test_a_row_says_why_it_has_no_company_and_the_summary_counts_the_reaso
     assert (written[2]["unread"], written[2]["assumed"]) == ("phone", "number=05501431")
 
 
+async def test_the_companies_of_a_number_and_of_a_name_have_a_column(
+    shell: Shell,
+) -> None:
+    (shell.home / "k.csv").write_text("navn;cvr\nFjord;10000003\n")
+    by_number, by_name = FOR_REVIEW["candidates"]
+    two = {"number": by_number, "name": by_name}
+    shell.answers[MATCH] = [{"results": [{**FOR_REVIEW, "conflict": two}]}]
+
+    done = await shell.run("match", "k.csv", "-o", "ud.csv")
+
+    [row] = rows_of(shell.home / "ud.csv", ";")
+    assert row["conflict"] == (
+        "The number is that of Nr 10000002 (DK 10000002), the name that of Nr 10000003 "
+        "(DK 10000003)."
+    )
+    assert done.exit_code == 1
+
+
+async def test_rows_that_matched_one_company_name_one_another(shell: Shell) -> None:
+    (shell.home / "k.csv").write_text("navn\nNordlys\nFjord\nNordlys ApS\n")
+    shell.answers[MATCH] = [{"results": [MATCHED, FOR_REVIEW, MATCHED]}] * 2
+
+    await shell.run("match", "k.csv", "-o", "ud.csv")
+    await shell.run("match", "k.csv", "-o", "ud.jsonl", "--json")
+
+    rows = rows_of(shell.home / "ud.csv", ";")
+    documents = [json.loads(line) for line in (shell.home / "ud.jsonl").read_text().splitlines()]
+    assert [row["same_company_rows"] for row in rows] == ["4", "", "2"]
+    assert [each.get("same_company_rows") for each in documents] == [[4], None, [2]]
+
+
 async def test_a_row_whose_cells_are_shifted_is_not_sent(shell: Shell) -> None:
     rows = ["Navn;CVR;Adresse", "Hansen; Sønner;12345674;Vej 1", "Nordlys;12345674;Vej 1"]
     (shell.home / "k.csv").write_text("\n".join(rows))
@@ -110,6 +141,50 @@ async def test_a_row_whose_cells_are_shifted_is_not_sent(shell: Shell) -> None:
         "the row has more cells than the header",
     )
     assert (shifted["decision"], matched["decision"], done.exit_code) == ("error", "match", 1)
+
+
+#: A fault that the client does not repeat by itself.
+FAULT = {"id": "x", "problem": a_problem("internal_error", 500, "it failed")}
+
+
+async def test_rows_that_a_fault_left_are_not_searched_and_the_next_run_searches_them(
+    shell: Shell,
+) -> None:
+    (shell.home / "k.csv").write_text("id;navn\n1;A\n2;B\n3;C\n")
+    shell.answers[MATCH] = [
+        {"results": [FAULT, MATCHED, FAULT]},
+        {"results": [NONE, FAULT]},
+        {"results": [MATCHED]},
+    ]
+    command = ("match", "k.csv", "-o", "ud.csv")
+
+    done = await shell.run(*command)
+    first = rows_of(shell.home / "ud.csv", ";")
+    again = await shell.run(*command)
+    last = await shell.run(*command)
+
+    assert done.exit_code == again.exit_code == 5
+    said = "1 match, 0 review, 0 none, 0 error, 2 not searched (2 after an error of the service)"
+    assert said in " ".join(done.stderr.split())
+    assert "Run the same command again" in done.stderr
+    assert [row["decision"] for row in first] == ["not_searched", "match", "not_searched"]
+    assert (first[0]["error"], first[0]["company_vat"]) == ("internal_error", "")
+    assert "Going on after 1 of 3 rows." in again.stderr
+    names = [[each["name"] for each in body["records"]] for body in shell.bodies]
+    assert names == [["A", "B", "C"], ["A", "C"], ["C"]]
+    assert (last.exit_code, sorted(path.name for path in shell.home.glob("ud*"))) == (0, ["ud.csv"])
+    decisions = [row["decision"] for row in rows_of(shell.home / "ud.csv", ";")]
+    assert decisions == ["none", "match", "match"]
+
+
+async def test_the_json_of_a_row_that_was_not_searched_says_so(shell: Shell) -> None:
+    (shell.home / "k.csv").write_text("id;navn\n1;A\n")
+    shell.answers[MATCH] = [{"results": [FAULT]}]
+
+    done = await shell.run("--json", "match", "k.csv")
+
+    [row] = map(json.loads, done.stdout.splitlines())
+    assert (row["decision"], row["problem"]["code"]) == ("not_searched", "internal_error")
 
 
 async def test_without_rows_for_review_the_exit_status_is_0(shell: Shell) -> None:

@@ -11,7 +11,7 @@ from company_registry.cli.app import app
 from company_registry.mcp.server import GUIDES
 from gateway.http.documentation import guides
 from tests.contract.manifests.reading import ROOT, of_kind, rendered, workloads
-from tests.contract.test_images import CONTAINERS, STAGES, instructions
+from tests.contract.test_images import CONTAINERS, SCRAPED, STAGES, instructions
 from tests.contract.test_manifests import (
     pods_are_restricted,
     resources_are_limited,
@@ -22,7 +22,7 @@ from tests.contract.test_manifests import (
 CLIENT = tomllib.loads((ROOT / "clients" / "python" / "pyproject.toml").read_text())["project"]
 COMPONENT = "components/mcp"
 SETUP = (ROOT / "docs" / "agents.md").read_text()
-PORT = 8086
+PORT, METRICS_PORT = 8086, 9108
 
 
 def options() -> set[str]:
@@ -53,6 +53,8 @@ def test_the_trial_starts_it_only_with_its_profile() -> None:
     assert container["profiles"] == ["mcp"]
     assert unknown(container["command"]) == set()
     assert container["ports"] == [f"127.0.0.1:{PORT}:{PORT}"]
+    assert f"--metrics-port {METRICS_PORT}" in " ".join(container["command"])
+    assert SCRAPED["mcp"] == ("mcp", METRICS_PORT)
 
 
 @with_kubectl
@@ -64,7 +66,8 @@ def test_the_component_is_restricted_and_reaches_the_gateway_alone() -> None:
     assert [fault for rule in rules for fault in rule(documents)] == []
     assert server.image == f"company-registry/mcp:{CLIENT['version']}"
     assert unknown(server.container["args"]) == set()
-    assert server.ports == {"http": PORT}
+    assert server.ports == {"http": PORT, "metrics": METRICS_PORT}
+    assert f"--metrics-port {METRICS_PORT}" in " ".join(server.container["args"])
     labels = server.template["metadata"]["labels"]
     assert labels == {"app.kubernetes.io/name": "mcp"}
     reached = [

@@ -11,6 +11,7 @@ from openapi_spec_validator import validate
 from pydantic import BaseModel
 
 from common.contracts import watchlists, webhooks
+from common.contracts.accounts import AnnualAccounts
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
 from common.contracts.find import MAX_FOUND, CodeList, Codes, CompanyList, FindSort
@@ -19,6 +20,7 @@ from common.contracts.lookup import (
     MAX_SUGGESTIONS,
     SUGGEST_CURSOR,
     TYPED_SEARCHES,
+    AccountsPage,
     EinvoicingPage,
     GroupAnswer,
     HistoryEntry,
@@ -39,6 +41,7 @@ from common.contracts.match import (
     MatchReason,
 )
 from gateway.access.keys import Scope
+from gateway.exports import INCLUDES
 from gateway.http.parameters import Format
 from gateway.lookups.batch import FIELDS, MAX_LOOKUPS
 from gateway.lookups.find import CURSOR, DEFAULT_FOUND
@@ -47,7 +50,16 @@ from gateway.lookups.lookup import SEARCH
 from gateway.lookups.match import MAX_FIELD, MAX_ID, RECORD_FIELDS
 from gateway.lookups.terms import NAME_LENGTH
 from gateway.problems import PROBLEMS
-from tests.builders.openapi import DOCUMENT, Node, check, example, operations, resolved, schema_of
+from tests.builders.openapi import (
+    DOCUMENT,
+    Node,
+    check,
+    closed,
+    example,
+    operations,
+    resolved,
+    schema_of,
+)
 from tests.fakes.gateway import Gateway
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -63,7 +75,11 @@ PAGES = {
     ListedPart.ROLES: "RolePage",
 }
 #: The fields that `include` adds.
-INCLUDED = {*map(str, Include), *(f"{part}_total" for part in (*PAGES, "subsidiaries"))}
+INCLUDED = {
+    *map(str, Include),
+    "accounts_state",
+    *(f"{part}_total" for part in (*PAGES, "subsidiaries")),
+}
 #: The fields that `as_of` adds.
 DATED = {"as_of", "known_from"}
 
@@ -202,17 +218,48 @@ def test_only_required_parameters_and_search_have_an_example() -> None:
 
 
 def test_every_enumeration_is_a_named_schema() -> None:
-    named = {name: schema["enum"] for name, schema in SCHEMAS.items() if "enum" in schema}
+    named = {name: schema["enum"] for name, schema in map(_named, SCHEMAS) if "enum" in schema}
+    all_nodes = [node for node in nodes(DOCUMENT) if {"enum", "x-extensible-enum"} & node.keys()]
 
-    assert len([node for node in nodes(DOCUMENT) if isinstance(node.get("enum"), list)]) == len(
-        named
-    )
+    assert len([node for node in all_nodes if node.get("type") == "string"]) == len(named)
     assert NAMED_ENUMS.items() <= named.items()
     assert named["ProblemCode"] == list(PROBLEMS)
+    assert named["ExportInclude"] == list(INCLUDES)
+
+
+def _named(name: str) -> tuple[str, Node]:
+    return name, closed(SCHEMAS[name])
+
+
+def _reached(node: Any, found: dict[str, Node]) -> dict[str, Node]:
+    """The named schemas that a description leads to."""
+    if isinstance(node, dict):
+        name = str(node.get("$ref", "")).rpartition("/")[2]
+        if name and name not in found:
+            found[name] = resolved(node)
+            _reached(found[name], found)
+        for value in node.values():
+            _reached(value, found)
+    for each in node if isinstance(node, list) else ():
+        _reached(each, found)
+    return found
+
+
+def test_no_answer_has_a_closed_enumeration_or_object() -> None:
+    """Generated clients refuse a value beside an `enum`, and releases add values."""
+    reached: dict[str, Node] = {}
+    for _, _, operation in operations():
+        _reached(operation["responses"], reached)
+    described = [node for schema in reached.values() for node in nodes(schema)]
+
+    assert {"Company", "Status", "EventType", "ProblemCode"} <= reached.keys()
+    assert [name for name, schema in reached.items() if "enum" in schema] == []
+    assert [node for node in described if "enum" in node] == []
+    assert [node for node in described if node.get("additionalProperties") is False] == []
 
 
 def test_limits_are_those_of_the_code() -> None:
-    text, limit, after = DOCUMENT["paths"]["/api/suggest"]["get"]["parameters"][1:]
+    _, text, limit, _, after = DOCUMENT["paths"]["/api/suggest"]["get"]["parameters"]
 
     assert (text["schema"]["minLength"], text["schema"]["maxLength"]) == NAME_LENGTH
     assert (limit["schema"]["maximum"], limit["schema"]["default"]) == (
@@ -257,6 +304,8 @@ MODELS: dict[str, type[BaseModel]] = {
     "GroupAnswer": GroupAnswer,
     "HistoryPage": HistoryPage,
     "HistoryEntry": HistoryEntry,
+    "AccountsPage": AccountsPage,
+    "AnnualAccounts": AnnualAccounts,
     "CompanyList": CompanyList,
     "Codes": Codes,
     "RegisterSources": SourcesReply,
@@ -284,7 +333,7 @@ def test_a_schema_has_the_fields_and_types_of_its_model(name: str) -> None:
     model = MODELS[name].model_json_schema(mode="serialization")
     expected = shape(model, model)
     if name == "CompanyList":
-        for field in ("facets", "ambiguous"):
+        for field in ("facets", "ambiguous", "none_in"):
             expected[1][field][0].remove("null")  # the field is absent instead
     if name in ("Company", "CompanyList"):
         company = expected if name == "Company" else expected[1]["companies"][1]

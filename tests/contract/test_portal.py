@@ -14,6 +14,7 @@ from aiohttp import ClientPayloadError, ClientSession, DummyCookieJar, StreamRea
 from cryptography.fernet import Fernet
 from structlog.testing import capture_logs
 
+from common.runtime.public_port.rates import Rate
 from portal.adapters.http.application import ROUTES
 from portal.adapters.http.views import events
 from tests.builders.answers import a_page, an_event
@@ -192,19 +193,51 @@ async def test_a_form_of_another_site_neither_does_anything_nor_ends_the_session
 
 
 async def test_a_form_that_cannot_be_read_is_the_browsers_error(portal: Portal) -> None:
+    form = "application/x-www-form-urlencoded"
     unreadable = [
-        ("application/x-www-form-urlencoded", b"\xff=1"),
-        ("application/x-www-form-urlencoded; charset=unknown", b"key=1"),
-        ("multipart/form-data", b"key=1"),
-        ("multipart/form-data; boundary=x", b"--x\r\nno header"),
+        (form, b"\xff=1", 400),
+        # Python decodes it in the square of its length.
+        (f"{form}; charset=punycode", b"key=1", 415),
+        (f"{form}; charset=unknown", b"key=1", 415),
+        (form, b"a&" * 1000, 413),
+        (form, b"a" * 65_537, 413),
+        ("multipart/form-data; boundary=x", b"--x\r\nno header", 415),
+        ("application/json", b"{}", 415),
     ]
     with capture_logs() as lines:
-        for content_type, body in unreadable:
+        for content_type, body, status in unreadable:
             headers = {"Content-Type": content_type}
             response = await portal.client.post("/sign-in", data=body, headers=headers)
-            assert (content_type, response.status) == (content_type, 400)
+            assert (content_type, response.status) == (content_type, status)
 
     assert [line["event"] for line in lines] == ["request.done"] * len(unreadable)
+
+
+async def test_a_form_in_pieces_of_any_size_is_not_awaited(portal: Portal) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"key=1"
+
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    response = await portal.client.post("/sign-in", data=pieces(), headers=headers)
+
+    assert response.status == 411
+
+
+async def test_requests_beyond_the_rate_of_their_address_or_session_are_refused() -> None:
+    async with a_portal(session_rate=Rate(4, 60), address_rate=Rate(5, 60)) as portal:
+        await portal.sign_in()  # its page leads there, so that it takes three requests
+        of_session = [await portal.get("/key") for _ in range(5)]
+        static = (await portal.get("/static/portal.css")).status
+        page = await of_session[-1].text()
+        portal.client.session.cookie_jar.clear()
+        others = {"X-Forwarded-For": "203.0.113.7"}
+        elsewhere = (await portal.get("/sign-in", headers=others)).status
+        of_address = [(await portal.get("/sign-in")).status for _ in range(3)]
+
+    assert [each.status for each in of_session] == [200] * 4 + [429]
+    assert of_session[-1].headers["Retry-After"] == "60"
+    assert "Try again in 60 s." in page
+    assert (static, elsewhere, of_address) == (200, 200, [200, 200, 429])
 
 
 # Errors
@@ -234,6 +267,15 @@ async def test_a_problem_of_the_api_is_a_page(
     # A step that fails for a moment is offered again.
     again = 'href="/webhooks?a=b&amp;c=d">Try again</a>'
     assert (again in text) is (status not in (403, 404))
+
+
+async def test_the_page_of_a_proxy_is_not_told_as_not_found(signed_in: Portal) -> None:
+    signed_in.api.give("/api/webhooks", {"message": "no such route"}, 404)
+
+    response = await signed_in.get("/webhooks")
+
+    assert response.status == 502
+    assert "Not found" not in await response.text()
 
 
 @pytest.mark.parametrize("status, code", [(503, "service_unavailable"), (429, "rate_limited")])

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from portal.adapters import reading, uploads
 from portal.adapters.reading import Choice
+from portal.adapters.spreadsheets import Spreadsheets
 from portal.domain.customers import Table
 from tests.builders.workbooks import a_workbook as a_book
 from tests.builders.workbooks import an_encrypted_workbook
@@ -139,6 +140,56 @@ async def test_the_piles_say_why_rows_have_no_company_and_what_has_ended(portal:
     assert "The country is neither Denmark nor Norway." in missing
 
 
+async def test_a_row_whose_number_and_name_name_two_companies_shows_which_is_which(
+    portal: Portal,
+) -> None:
+    two = {
+        "number": {"country": "dk", "vat": "12345682", "name": "Andre ApS"},
+        "name": {"country": "dk", "vat": "12345674", "name": "Prøve ApS"},
+    }
+    portal.api.give("/api/match", {"results": [RESULTS[0], {**RESULTS[1], "conflict": two}]})
+    await upload(portal, "Firmanavn;CVR\nPrøve ApS;12345674\nPrøve;12345682\n")
+    await matched(portal)
+
+    text = await portal.shown("/customers/rows/1")
+    rows = list(csv.reader(io.StringIO(await portal.shown("/customers.csv"))))
+
+    said = "The number is that of Andre ApS (DK 12345682), the name that of Prøve ApS (DK 12345674)"
+    assert said in text
+    first, second = text.split('<li class="card candidate">')[1:]
+    assert ("has the number" in first, "has the name" in first) == (True, False)
+    assert ("has the number" in second, "has the name" in second) == (False, True)
+    assert rows[2][-1] == f"{said}."
+
+
+#: A fault that the client does not repeat by itself.
+FAULT = {"problem": {"code": "internal_error", "status": 500, "detail": "It failed."}}
+
+
+async def test_rows_that_a_fault_left_are_no_finding_and_are_searched_again(
+    portal: Portal,
+) -> None:
+    portal.api.give("/api/match", {"results": [RESULTS[0], FAULT, FAULT]})
+    await upload(portal)
+    text = await matched(portal)
+    row = await portal.shown("/customers/rows/1")
+    rows = list(csv.reader(io.StringIO(await portal.shown("/customers.csv"))))
+    portal.api.give("/api/match", {"results": RESULTS[1:]})
+
+    await portal.post("/customers/match")
+    after = await eventually(lambda: portal.shown("/customers"), lambda text: "To review<" in text)
+
+    assert "2 rows were not searched: 2 after an error of the service." in text
+    assert "<span>Not found</span> <strong>0<" in text
+    assert "<span>Not searched</span> <strong>2<" in text
+    assert "was not searched, so nothing is known" in row
+    assert "No company is likely" not in row
+    assert [each[-3] for each in rows[1:]] == ["match", "not_searched", "not_searched"]
+    assert [each["id"] for each in portal.api.bodies[-1]["records"]] == ["1", "2"]
+    assert "not searched" not in after
+    assert "Ingen" in await portal.shown("/customers?pile=missing")
+
+
 async def test_a_row_whose_cells_are_shifted_is_not_sent(isolating: Portal) -> None:
     await upload(isolating, f"{FILE}Hansen; Sønner;1112\n".replace("Andre", "A;B;5000\nAndre", 1))
     await matched(isolating)
@@ -146,8 +197,23 @@ async def test_a_row_whose_cells_are_shifted_is_not_sent(isolating: Portal) -> N
     names = [each["name"] for each in isolating.api.bodies[-1]["records"]]
     assert names == ["Prøve ApS", "Andre", "Ingen"]
     assert "12345674" in await isolating.shown("/customers?pile=matched")
-    missing = await isolating.shown("/customers?pile=missing")
-    assert missing.count("It has more cells than the header") == 2
+    unsearched = await isolating.shown("/customers?pile=unsearched")
+    assert unsearched.count("It has more cells than the header") == 2
+    assert "Search these again" not in unsearched
+
+
+async def test_scores_are_numbers_in_a_workbook() -> None:
+    async with Spreadsheets().writing("xlsx") as sheet:
+        await sheet.add([["12345674", 0.9]])
+        with zipfile.ZipFile(io.BytesIO(await sheet.complete())) as book:
+            cells = book.read("xl/worksheets/sheet1.xml").decode()
+    async with Spreadsheets().writing("csv") as sheet:
+        await sheet.add([["12345674", 0.9]])
+        text = await sheet.complete()
+
+    assert '<c r="A1" t="inlineStr">' in cells
+    assert '<c r="B1"><v>0.9</v></c>' in cells
+    assert text.decode("utf-8-sig") == "12345674,0.9000\r\n"
 
 
 @pytest.mark.parametrize(

@@ -223,17 +223,17 @@ async def test_more_lists_than_three_are_read_at_once_and_at_most_ten(portal: Po
           "data": {"company": COMPANY,
                    "changes": [{"field": "status", "old": "active", "new": "bankrupt"},
                                {"field": "status_text", "old": None, "new": "Konkurs"}]}},
-         "Status changed: Active → became Bankrupt", "Konkurs"),
+         "Bankrupt: Active → became Bankrupt", "Konkurs"),
         ({"type": "owners.changed",
           "data": {"company": COMPANY,
                    "changes": [{"field": "owners", "old": None, "new": [{"name": "Ole"}]}]}},
-         "Owners changed", "Ole"),
+         "Owners changed. Owner: Ole", "{"),
         ({"data": {"company": COMPANY, "changes": [*RENAMED, *RENAMED]}}, "Name changed", "Gammel"),
         ({"type": "production_unit.ended",
           "data": {"company": COMPANY,
                    "production_unit": {"number": "1012345678", "name": "Lager"}}},
          "Production unit ended (Lager)", "1012345678"),
-        ({"type": "one.of.a.later.release"}, "One.of.a.later.release", "None"),
+        ({"type": "one.of.a.later.release"}, "One of a later release", "None"),
     ],
     ids=["removed", "status", "owners", "several", "unit", "unknown"],
 )  # fmt: skip
@@ -361,6 +361,7 @@ def test_every_source_belongs_to_a_register_with_a_name() -> None:
 
     assert [each.name for each in found] == [
         "Norway (Brønnøysund)",
+        "Groups in Norway (Brønnøysund)",
         "Denmark (CVR)",
         "E-invoicing (Peppol)",
     ]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from portal.adapters.http.context import Links
+from tests.builders.accounts import accounts_of
 from tests.builders.answers import (
     a_group,
     a_history_entry,
@@ -42,6 +43,20 @@ COMPANY: dict[str, Any] = {
     "roles": [{"role": "board_chair", "role_text": "FORMAND", "name": "A", "type": "person"}],
     "einvoicing": [],
 }
+ACCOUNTS = [
+    one.model_dump(mode="json")
+    for one in (
+        accounts_of(
+            profit="-1234567",
+            revenue="5",
+            currency="DKK",
+            audit={"opinion": "qualified"},
+            documents={"pdf": "http://documents.example/a.pdf", "document": "javascript:1"},
+        ),
+        accounts_of(2024, profit="7", currency="DKK"),
+        accounts_of(scope="group", profit="8", currency="DKK"),
+    )
+]
 WEBHOOK = a_webhook(secret="whsec_1", created_at=AT, updated_at=AT)
 HOOK = "/api/webhooks/wh_1"
 UNITS = "/api/companies/dk/12345674/production_units"
@@ -157,6 +172,29 @@ CIRCULAR = a_group(
     truncated=True,
     shareholders_known=False,
 )
+
+
+CROSSING = a_group(
+    companies=[
+        *a_group()["companies"],
+        {
+            "country": "no",
+            "vat": "310345679",
+            "name": "EIER AS",
+            "city": None,
+            "status": "active",
+            "level": -2,
+        },
+    ],
+    links=[
+        {"owner": "12345682", "owned": "12345674"},
+        {"owner": "310345679", "owned": "12345682", "source": "no-konsern"},
+    ],
+    ultimate_owners=[
+        {"owner": "310345679", "name": "EIER AS", "type": "company", "vat": "310345679"}
+    ],
+)
+CROSSING["companies"][1].update(other_records=[{"country": "no", "vat": "310346020"}])
 
 
 def a_delivery(**fields: Any) -> dict[str, Any]:
@@ -313,6 +351,48 @@ SHOWN: dict[str, Shown] = {
         ],
         ["Show more"],
     ),
+    "the accounts of a company and of its group": Shown(
+        {"/api/vat": (200, {**COMPANY, "annual_accounts": ACCOUNTS, "accounts_state": "ok"})},
+        "/companies/dk/12345674",
+        200,
+        [
+            "<li>2025: qualified opinion of the auditor</li>",
+            'The company alone <span class="hint">DKK</span>',
+            'The group <span class="hint">DKK</span>',
+            '<strong class="loss">−1,234,567</strong>',
+            '<span class="none" title="not told">–</span>',
+            'fill="url(#loss)"',
+            'href="http://documents.example/a.pdf" rel="noopener noreferrer nofollow"',
+            "which is not zero: small companies need not tell their revenue",
+            "Source: CVR/Erhvervsstyrelsen.",
+        ],
+        ["javascript:"],
+    ),
+    **{
+        f"a company whose accounts are {state}": Shown(
+            {
+                "/api/vat": (
+                    200,
+                    {
+                        **COMPANY,
+                        "accounts": "2024",
+                        "annual_accounts": [],
+                        "accounts_state": state,
+                    },
+                )
+            },
+            "/companies/dk/12345674",
+            200,
+            [text, "the last accounts it filed are those of 2024"],
+            ["figure-bars"],
+        )
+        for state, text in (
+            ("none", "The register has no annual accounts of this company."),
+            ("unavailable", "such as banks and insurers in Norway"),
+            ("unknown", "its register has not been read yet"),
+            ("a_new_state", "its register has not been read yet"),
+        )
+    },
     "a long list": Shown(
         {
             "/api/vat": (
@@ -324,6 +404,16 @@ SHOWN: dict[str, Shown] = {
         200,
         ["The first 1 of 6,500; the API"],
         [],
+    ),
+    "a Norwegian company without owners": Shown(
+        {
+            "/api/vat": (200, {**COMPANY, "country": "no", "vat": "310345679", "owners": None}),
+            UNITS.replace("dk/12345674", "no/310345679"): (200, NO_UNITS),
+        },
+        "/companies/no/310345679",
+        200,
+        ["no other shareholders", "aksjeeierbok"],
+        ["for this legal form"],
     ),
     "a webhook without a description": Shown(
         {"/api/webhooks": (200, {"webhooks": [a_webhook()]})},
@@ -355,8 +445,8 @@ SHOWN: dict[str, Shown] = {
         },
         "/events",
         200,
-        ["only what differs", "0088:5790000000005", ">added</span>", "<strong>Einvoicing changed<"],
-        [">removed</span>"],
+        ["New e-invoicing identifier", "0088:5790000000005", "<strong>E-invoicing changed<"],
+        ["Removed"],
     ),
     "the history of a company": Shown(
         {
@@ -367,7 +457,7 @@ SHOWN: dict[str, Shown] = {
         [
             "<strong>Owners changed</strong>",
             "<strong>Status</strong>",
-            '<tr><th scope="row">trade names <span class="hint">only what differs</span></th>',
+            '<tr><th scope="row">New trade name</th>',
             '<span class="tag">the register’s date</span>',
             '<time datetime="1999-11-15">15 Nov 1999</time>',
             f'Every change since <time datetime="{AT.replace("Z", "+00:00")}">',
@@ -400,10 +490,12 @@ SHOWN: dict[str, Shown] = {
             "<h1>The group of Prøve ApS</h1>",
             '<g class="box box-self">',
             '<g class="box box-ended">',
-            '<g class="box box-person">',
+            '<g class="box box-person box-reaching">',
             ">50–66.67 %</text>",
             "ultimately 50–66.67 %</text>",
             '<li><a href="/companies/dk/12345682">Ejer ApS</a>, 50–66.67 %',
+            '50–66.67 % <span class="state state-wait">25 % or more</span>',
+            "Who reaches 25 % is computed here, and not stated by the register.",
             "<li>Carla Prøve, 100 %",
         ],
         ["The group goes on", "no shareholders", "circle of ownership", "/group?levels"],
@@ -415,12 +507,24 @@ SHOWN: dict[str, Shown] = {
         [
             "The group goes on",
             'href="/companies/dk/12345674/group?levels=10"',
-            "has no shareholders",
+            "no other shareholders",
             "a circle of ownership, which is not followed",
             'class="link circle"',
             '<span class="tag">circle</span> <span class="hint">this company</span>',
         ],
         ["Ultimate owners</h2>"],
+    ),
+    "a group of both countries": Shown(
+        {GROUP: (200, CROSSING)},
+        "/companies/dk/12345674/group",
+        200,
+        [
+            '<li><a href="/companies/no/310345679">EIER AS</a>',
+            '<li><a href="/companies/dk/12345682">Ejer ApS</a>',
+            '<span class="hint">also NO 310346020</span>',
+            'name="company" value="no:310345679"',
+        ],
+        ["/companies/dk/310345679"],
     ),
     "a group of one": Shown(
         {GROUP: (200, a_group(companies=a_group()["companies"][:1], links=[]))},
@@ -485,6 +589,16 @@ async def test_an_identifier_leads_to_its_company(portal: Portal) -> None:
     assert "Searched as a registration number." in await portal.shown("/key")
 
 
+async def test_suggestions_say_which_register_could_not_be_searched(portal: Portal) -> None:
+    portal.api.fail("/api/suggest", 504, "lookup_timeout")
+    failed = await (await portal.get("/suggest?q=holding&country=dk")).json()
+    portal.api.give("/api/suggest", an_invalid("q", "must have a letter"), 400)
+    refused = await (await portal.get("/suggest?q=holding&country=dk")).json()
+
+    assert failed == {"suggestions": [], "fault": "Denmark cannot be searched at the moment."}
+    assert refused == {"suggestions": [], "fault": ""}
+
+
 async def test_pages_that_follow_are_those_of_the_api(portal: Portal) -> None:
     portal.api.give("/api/suggest", {"suggestions": [], "cursor": None})
 
@@ -497,7 +611,8 @@ async def test_pages_that_follow_are_those_of_the_api(portal: Portal) -> None:
 # Texts of registers and of other users that would be markup, or a link that runs a script
 
 
-HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>"
+#: Markup, and characters that turn or hide what follows.
+HOSTILE = "\"'><script>alert(1)</script><img src=x onerror=alert(1)>\u202e\u2066\u200b\x07"
 SCRIPT = "javascript:alert(1)//www.example.com"
 ADDRESS = dict.fromkeys(("text", "street", "postal_code", "city", "municipality"), HOSTILE)
 COMPANY_OF_OTHERS: dict[str, Any] = {
@@ -609,6 +724,7 @@ async def test_no_text_becomes_markup_or_a_link_that_runs_a_script(portal: Porta
         assert "alert(1)" in text
         assert "<script>alert" not in text
         assert "<img" not in text
+        assert not [one for one in "\u202e\u2066\u200b\x07" if one in text]
         links = re.findall(r"(?:href|src|action)=\"([^\"]*)\"", text)
         assert links
         assert not [

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from portal.adapters.http.views import watchlists
 from tests.builders.answers import a_found_company, a_page, an_event
 from tests.fakes.portal import ME, Portal
 from tests.fakes.portal import portal as a_portal
@@ -152,3 +153,27 @@ async def test_ticked_companies_are_removed_and_the_filtered_page_follows(portal
     assert portal.api.bodies[0] == {"add": [], "remove": ["dk:12345674"], "skip_invalid": True}
     assert removed.headers["Location"] == back
     assert elsewhere.headers["Location"] == "/watchlists/wl_1"
+
+
+async def test_a_part_that_could_not_be_read_says_so_and_is_not_empty(portal: Portal) -> None:
+    fault = {"code": "internal_error", "status": 500, "detail": "It failed."}
+    portal.api.fail(f"{LISTED}/digests", 503, "service_unavailable")
+    portal.api.give("/api/batch", {"results": [{"problem": fault}]})
+
+    portfolio = await portal.shown("/watchlists/wl_1")
+    numbers = await portal.shown("/watchlists/wl_1?numbers=all")
+
+    assert '<h2 id="email">E-mail</h2><p class="hint">The service cannot answer' in portfolio
+    assert "dk:12345674</a>" in numbers
+    assert "Its name and status could not be read." in numbers
+
+
+async def test_a_week_of_which_nothing_was_read_in_time_is_not_one_without_changes(
+    portal: Portal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchlists, "_MAX_SECONDS", 0.0)
+
+    text = await portal.shown("/watchlists/wl_1")
+
+    assert "changed this week" not in text
+    assert "The company registry does not respond." in text

@@ -6,12 +6,15 @@ import io
 import os
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import pytest
+from aiohttp import FormData
 
 from portal.adapters import reading
+from portal.adapters.http import forms
 from portal.adapters.reading import Choice, Reader, TooManyFiles, TooManyFilesOfKey
 from portal.domain.customers import Table
 from portal.domain.wording import LimitReached
@@ -79,6 +82,50 @@ async def test_the_file_of_an_upload_is_closed_when_the_browser_has_gone(
     writer.transport.abort()
 
     await eventually(lambda: portal.get("/key"), lambda _: nameless_files() == before)
+
+
+async def test_a_full_disk_refuses_a_file_and_nothing_else(
+    portal: Portal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row of the table of faults: the disk is full during an upload."""
+    token = await portal.token()
+    with monkeypatch.context() as full:
+        full.setattr(forms, "TemporaryFile", partial(open, "/dev/full", "w+b"))
+        form = FormData({"csrf": token})
+        form.add_field("file", ROWS, filename="a.csv")
+        response = await portal.client.post("/customers/upload", data=form)
+        shown = (await portal.get("/key")).status
+    form = FormData({"csrf": token})
+    form.add_field("file", b"name\nPr\xc3\xb8ve ApS\n", filename="a.csv")
+    later = await portal.client.post("/customers/upload", data=form, allow_redirects=False)
+
+    assert (response.status, shown, later.status) == (503, 200, 303)
+    assert "There is no room for files now" in await response.text()
+
+
+async def test_a_form_with_a_file_has_few_parts_heads_and_fields(portal: Portal) -> None:
+    token = await portal.token()
+    csrf = f'--x\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n{token}\r\n'
+    field = '--x\r\nContent-Disposition: form-data; name="a{}"\r\n\r\n{}\r\n'
+    of_parts = "multipart/form-data; boundary=x"
+    forms = {
+        "parts": (of_parts, csrf + "".join(field.format(n, "") for n in range(3_000)), 400),
+        "parts of one name": (of_parts, csrf + field.format("", "") * 10, 400),
+        "a part without a name": (of_parts, f"{csrf}--x\r\nA: b\r\n\r\n\r\n--x--\r\n", 400),
+        "lines before the parts": (of_parts, f"{chr(10) * 100_000}{csrf}--x--\r\n", 400),
+        "heads": (of_parts, f"{csrf}--x\r\n" + "A: b\r\n" * 100 + "\r\n--x--\r\n", 400),
+        "a long field": (of_parts, csrf + field.format("b", "c" * 10_000) + "--x--\r\n", 413),
+        "parts in a part": (
+            of_parts,
+            f"{csrf}--x\r\nContent-Type: multipart/mixed; boundary=y\r\n\r\n--y--\r\n",
+            400,
+        ),
+        "another type": ("application/x-www-form-urlencoded", f"csrf={token}", 415),
+    }
+    for name, (content_type, body, status) in forms.items():
+        headers = {"Content-Type": content_type}
+        response = await portal.client.post("/customers/upload", data=body, headers=headers)
+        assert (name, response.status) == (name, status)
 
 
 async def test_unfinished_uploads_of_a_key_leave_those_of_others_alone(portal: Portal) -> None:

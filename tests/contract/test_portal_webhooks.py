@@ -51,7 +51,8 @@ TYPES: dict[str, object] = {
 }
 CHANGED = [{"field": "name", "old": "Old ApS", "new": "New ApS"}]
 MISSING = {"problem": a_problem("company_not_found", 404)}
-LATE = {"problem": a_problem("lookup_timeout", 504)}
+#: A fault that the client does not repeat by itself.
+FAULT = {"problem": a_problem("internal_error", 500)}
 
 
 @pytest.fixture
@@ -328,11 +329,33 @@ async def test_a_retry_awaits_the_next_attempt_or_says_why_there_is_none(
 # Watchlists
 
 
+async def test_a_webhook_has_one_status_everywhere_and_says_what_follows(portal: Portal) -> None:
+    health = {
+        "failing_since": AT,
+        "consecutive_failures": 3,
+        "next_attempt_at": "2026-03-02T12:37:00Z",
+        "disables_at": "2026-03-02T14:37:00Z",
+        "last_24h": {"succeeded": 0, "failed": 3},
+    }
+    failing = a_webhook(health=health, filter={"watchlists": ["wl_1"]})
+    portal.api.give(HOOK, failing)
+    portal.api.give("/api/webhooks", {"webhooks": [failing]})
+
+    for path in ("/webhooks", "/webhooks/wh_1", "/", "/watchlists/wl_1"):
+        text = await portal.shown(path)
+        assert ('<span class="state state-bad">Failing</span>' in text, path) == (True, path)
+        assert "Enabled</span>" not in text
+        if path != "/watchlists/wl_1":
+            assert 'Next attempt <time datetime="2026-03-02T12:37:00Z">' in text
+            assert 'disabled <time datetime="2026-03-02T14:37:00Z">' in text
+    assert "3 attempts in a row have failed." in await portal.shown("/webhooks/wh_1")
+
+
 async def test_a_watchlist_has_its_companies_changes_and_webhooks(portal: Portal) -> None:
     listed = await portal.shown("/watchlists")
     text = await portal.shown("/watchlists/wl_1?numbers=all&after=dk:1")
     events = await portal.shown("/events?watchlist=wl_1")
-    portal.api.give("/api/batch", {"results": [LATE, LATE]})
+    portal.api.give("/api/batch", {"results": [FAULT, FAULT]})
     late = await portal.shown("/watchlists/wl_1?numbers=all")
 
     assert "2 companies" in listed
@@ -464,3 +487,24 @@ async def test_matched_customers_are_saved_as_a_watchlist(
         *([{"name": "Mine", "description": None}] if created else []),
         {"add": ["dk:12345674"], "remove": []},
     ]
+
+
+@pytest.mark.parametrize(
+    "fields, said",
+    [
+        ({"state": "unconfirmed"}, "the request to confirm waits"),
+        ({"state": "unconfirmed", "asked_at": AT}, "asked to confirm <time"),
+        ({"state": "confirmed", "asked_at": AT}, "nothing sent yet"),
+        ({"state": "confirmed", "asked_at": AT, "sent_at": AT}, "last sent <time"),
+    ],
+)
+async def test_a_digest_is_sent_once_it_has_changes_and_not_with_the_request_to_confirm(
+    portal: Portal, fields: dict[str, str], said: str
+) -> None:
+    digest = {**DIGEST, "ended_reason": None, "last_error": None, **fields}
+    portal.api.give(f"{LISTED}/digests", {"digests": [digest], "enabled": True})
+
+    text = await portal.shown("/watchlists/wl_1")
+
+    assert said in text
+    assert ("last sent" in text) is ("sent_at" in fields)

@@ -108,8 +108,12 @@ def test_what_a_browser_keeps_is_listed() -> None:
     assert {named[each] for each in kept} <= rows("elsewhere").keys()
 
 
-def test_no_metric_has_a_label_of_a_person_or_a_customer() -> None:
+def test_no_metric_has_a_label_of_a_person_and_one_has_owners() -> None:
     labels = frozenset[str]().union(*exposed_metrics().values())
 
     assert labels > {"route", "queue", "status"}
-    assert labels & TELLING == set()
+    # Operators ask whose requests a gateway serves; owners are names that they gave.
+    assert labels & TELLING == {"owner"}
+    assert {name for name, of in exposed_metrics().items() if "owner" in of} == {
+        "http_owner_requests_total"
+    }

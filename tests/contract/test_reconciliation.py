@@ -11,8 +11,9 @@ from aiohttp import ClientResponse
 
 from common.contracts.company import Include
 from common.contracts.lookup import LookupReply, LookupRequest
+from common.runtime.public_port.rates import Rate
 from gateway.access.clients import Caller
-from gateway.access.keys import Rate, Scope
+from gateway.access.keys import Scope
 from gateway.problems import CompanyNotFound, CompanyRemoved, LookupTimeout
 from tests.builders.openapi import example
 from tests.builders.reconciliation import conforms
@@ -154,7 +155,9 @@ async def test_a_registration_number_is_suggested_as_its_company(gateway: Gatewa
 class Everything(FakeLookups):
     """Finds one company with every part; others do not exist."""
 
-    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
+    async def look_up(
+        self, request: LookupRequest, *, caller: Caller, **_options: Any
+    ) -> LookupReply:
         await super().look_up(request, caller=caller)
         if request.questions[0].term == "87654321":
             raise CompanyRemoved("gone", removed_on="2026-03-02")
@@ -191,6 +194,9 @@ async def test_every_proposed_property_can_be_fetched(everything: Gateway) -> No
     assert company["subsidiaries"] == [{"id": "12345682", "name": "Prøvefabrikken Salg ApS"}]
     assert company["roles"][0] == {"str": "director: Anna Testesen"}
     assert company["einvoicing"] == [{"str": "0184:12345674"}]
+    assert company["accounts_end"] == [{"date": "2025-12-31T00:00:00Z"}]
+    assert (company["revenue"], company["profit"]) == ([], [{"str": "32100"}])
+    assert company["accounts_employees"] == [{"str": "3"}]
     for unknown in ("12345682", "no number"):
         assert set(map(tuple, body["rows"][unknown].values())) == {()}
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -190,6 +191,21 @@ async def test_a_register_that_refuses_connections_is_unavailable(register: Regi
 
         with pytest.raises(RegisterUnavailable, match="no connection"):
             await nowhere.ask(Call("GET", nowhere.url("enheter")))
+
+
+async def test_a_connection_that_is_not_made_names_another_way() -> None:
+    policy = retry_policy([], timeout=timedelta(seconds=0.2))
+    silent = socket.create_server(("127.0.0.1", 0))  # Nothing accepts, so there is no handshake.
+    port = silent.getsockname()[1]
+    async with sessions(policy) as session:
+        for base in ("https://127.0.0.1:1", f"https://127.0.0.1:{port}"):
+            client = RegisterClient(
+                session, URL(base), register="cvr", retry_policy=policy, unreached="; try port 80"
+            )
+
+            with pytest.raises(RegisterUnavailable, match=r"no connection.*; try port 80"):
+                await client.ask(Call("GET", client.url("virksomhed")))
+    silent.close()
 
 
 async def test_numbers_that_a_list_leaves_out_are_fetched_one_by_one(

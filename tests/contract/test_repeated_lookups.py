@@ -1,11 +1,17 @@
-"""Load balancers send a lookup again, soon, and wait for slow requests: all of them alike."""
+"""Load balancers send a lookup again, and wait as long as a gateway may take: all of them alike.
 
+How they behave is tested in `tests/integration/test_balancer.py`.
+"""
+
+import json
 import re
 from typing import Any
 
 import pytest
 import yaml
 
+from gateway.problems import PROBLEMS
+from gateway.rpc import TIMEOUT
 from tests.builders.openapi import operations
 from tests.contract.manifests.reading import KUBERNETES, ROOT, of_kind, rendered
 from tests.contract.test_manifests import with_kubectl
@@ -19,33 +25,58 @@ LOOKUPS = {
 }
 
 
-def haproxy_rules(text: str) -> tuple[set[str], set[str]]:
-    """The paths that are lookups, and the rules that say how a request is sent again."""
+#: A gateway's own deadline of a lookup, to which a balancer adds the way to it.
+CUT_OFF = "1900ms"
+
+
+def haproxy_lookups(text: str) -> set[str]:
     [paths] = re.findall(r"acl is_lookup path (.*)", text)
-    words = ("retries", "option redispatch", "retry-on", "http-request")
-    lines = (line.strip() for line in text.splitlines())
-    return set(paths.split()), {line for line in lines if line.startswith(words)}
+    return set(paths.split())
 
 
-def test_the_ingress_repeats_lookups_as_the_measured_cluster_does() -> None:
+def haproxy_problems(text: str) -> list[str]:
+    return re.findall(r"http-error .*", text)
+
+
+def ingress_snippet() -> str:
     ingress = yaml.safe_load_all((COMPONENTS / "ingress" / "ingress.yaml").read_text())
     [gateway] = [each for each in ingress if each["metadata"]["name"] == "gateway"]
-    snippet = gateway["metadata"]["annotations"]["haproxy.org/backend-config-snippet"]
+    return str(gateway["metadata"]["annotations"]["haproxy.org/backend-config-snippet"])
 
-    assert haproxy_rules(snippet) == haproxy_rules(HAPROXY)
-    assert haproxy_rules(HAPROXY)[0] == LOOKUPS
+
+@pytest.mark.parametrize("text", [HAPROXY, ingress_snippet()], ids=["compose", "ingress"])
+def test_a_balancer_waits_for_a_lookup_as_long_as_a_gateway_may_take(text: str) -> None:
+    assert haproxy_lookups(text) == LOOKUPS
+    assert f"set-timeout server {CUT_OFF} if" in text
+
+
+def test_a_gateway_answers_before_a_balancer_gives_up() -> None:
+    assert int(CUT_OFF.removesuffix("ms")) > TIMEOUT * 1000
+
+
+def test_errors_of_every_balancer_are_problems_of_the_api() -> None:
+    problems = haproxy_problems(HAPROXY)
+
+    assert haproxy_problems(ingress_snippet()) == problems
+    assert {re.findall(r"status (\d+)", each)[0] for each in problems} == {"502", "503", "504"}
+    for each in problems:
+        [document] = re.findall(r"lf-string '(.*?)'", each)
+        problem = json.loads(document)
+        known = PROBLEMS[problem["code"]]
+        assert problem["type"] == f"urn:problem:{known.code.replace('_', '-')}"
+        assert problem["title"] == known.code.replace("_", " ").capitalize()
+        assert " hdr Retry-After 1 " in each
 
 
 @with_kubectl
-def test_the_route_repeats_lookups_after_the_same_silence() -> None:
+def test_the_route_waits_for_a_lookup_as_long_as_a_gateway_may_take() -> None:
     lookups, others, _ = rules("gateway-api-retry")
 
     assert {match["path"]["value"] for match in lookups["matches"]} == LOOKUPS
     assert {match["method"] for match in lookups["matches"]} == {"GET"}
     assert {match["method"] for match in others["matches"]} == {"GET"}
     assert lookups["retry"]["attempts"] == others["retry"]["attempts"] == 1
-    assert lookups["timeouts"]["backendRequest"] == "700ms"
-    assert "set-timeout server 700ms" in HAPROXY
+    assert lookups["timeouts"]["backendRequest"] == CUT_OFF
     assert "backendRequest" not in others["timeouts"]
 
 

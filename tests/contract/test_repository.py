@@ -180,3 +180,23 @@ def assigned(module: Path) -> Counter[str]:
     return Counter(
         node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)
     )
+
+
+DOORS = re.findall(r"`(tests/\S+?\.py)::(\w+)`", (ROOT / "SECURITY.md").read_text())
+
+
+def test_the_threat_model_names_a_test_for_each_door() -> None:
+    table = (ROOT / "SECURITY.md").read_text().split("### Doors")[1].split("###")[0]
+    rows = re.findall(r"^\| (?!door|---)(.+?) \|.*$", table, re.MULTILINE)
+
+    assert {"uploads", "mail", "feeds", "groups", "forms of the portal"} <= set(rows)
+    assert len(rows) == sum("::" in line for line in table.splitlines())
+
+
+@pytest.mark.parametrize("file, name", DOORS, ids=[name for _, name in DOORS])
+def test_each_test_of_the_threat_model_exists(file: str, name: str) -> None:
+    tree = ast.parse((ROOT / file).read_text())
+
+    assert name in {
+        each.name for each in tree.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)
+    }

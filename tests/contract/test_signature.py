@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 import standardwebhooks
@@ -205,6 +206,24 @@ def test_the_client_says_why_it_refuses(changed: dict[str, str], reason: str) ->
         verify({**HEADERS, **changed}, BODY, SECRET, now=NOW)
     with pytest.raises(InvalidSignature, match="missing"):
         verify({}, BODY, SECRET, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "mistake, words",
+    [
+        ({"secret": SECRET + "\n"}, "line break"),
+        ({"secret": ""}, "empty"),
+        ({"secret": SECRET.encode()}, "secret must be the text"),
+        ({"body": BODY.decode()}, "raw bytes of the request"),
+        ({"body": {"id": 1}}, "raw bytes of the request"),
+        ({"headers": [("X-Timestamp", "1")]}, "mapping of names to values"),
+    ],
+)
+def test_a_mistake_of_the_receiver_is_said(mistake: dict[str, object], words: str) -> None:
+    given: Any = {"headers": {}, "body": BODY, "secret": SECRET, **mistake}
+
+    with pytest.raises((TypeError, ValueError), match=words):
+        verify(given["headers"], given["body"], given["secret"])
 
 
 def test_the_client_reads_header_names_in_any_case_by_the_clock() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.builders.answers import a_found_company
-from tests.builders.workbooks import a_workbook, an_encrypted_workbook
+from tests.builders.answers import a_found_company, a_problem
+from tests.builders.workbooks import a_workbook, an_encrypted_workbook, an_xls
 from tests.contract.test_client_command import COMPANIES, Shell, a_change, shell
 from tests.contract.test_match_command import MATCH, MATCHED
 
@@ -63,6 +63,19 @@ async def test_a_workbook_is_looked_up_by_its_first_visible_sheet(shell: Shell, 
     )
 
 
+async def test_a_row_that_a_fault_left_is_not_counted_as_not_found(shell: Shell) -> None:
+    (shell.home / "k.csv").write_text("cvr\n12345674\n12345682\n12345755\n")
+    missing, fault = a_problem("company_not_found", 404), a_problem("internal_error", 500)
+    found = {"company": a_found_company()}
+    shell.answers["/api/batch"] = [{"results": [found, {"problem": missing}, {"problem": fault}]}]
+
+    done = await shell.run("batch", "k.csv", "--country", "dk")
+
+    said = " ".join(done.stderr.split())
+    assert "1 found, 1 not (1 company not found), 1 not searched (1 after an error of the" in said
+    assert done.exit_code == 5
+
+
 async def test_a_workbook_is_matched_by_its_columns(shell: Shell, book: Path) -> None:
     shell.answers[MATCH] = [{"results": [MATCHED]}]
 
@@ -92,6 +105,17 @@ async def test_another_sheet_is_added_to_a_watchlist(shell: Shell, book: Path) -
     assert shell.bodies[0]["add"] == ["Norge:310 345 679"]
     assert "Read kunder.xlsx: sheet Andre (others: Kunder)" in done.stderr
     assert "Columns: Orgnr, Land; not used: Bemærkning" in done.stderr
+
+
+async def test_a_column_of_its_own_results_is_named_and_read_once(shell: Shell) -> None:
+    header = "Kunde,company_country,company_vat,decision"
+    (shell.home / "m.csv").write_text(f"{header}\nPrøve,dk,12345674,match\n")
+    shell.answers[COMPANIES] = [a_change(added=1, size=1)]
+
+    done = await shell.run("watchlists", "add", "wl_1", "-f", "m.csv")
+
+    assert shell.bodies[0]["add"] == ["dk:12345674"]
+    assert "Columns: company_vat, company_country, decision; not used: Kunde" in done.stderr
 
 
 async def test_the_header_and_the_parts_of_an_address_are_chosen(shell: Shell) -> None:
@@ -137,10 +161,11 @@ async def test_a_run_without_the_extra_says_what_to_install(
     shell: Shell, book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "python_calamine", None)
+    (book.parent / "kunder.xls").write_bytes(an_xls((0, 0, "Navn")))
 
-    done = await shell.run("match", book.name)
+    done = await shell.run("match", "kunder.xls")
 
-    assert "kunder.xlsx is a workbook: install company-registry[xlsx], or save it as CSV" in (
+    assert "kunder.xls is a workbook: install company-registry[xlsx], or save it as XLSX" in (
         done.stderr
     )
     assert shell.requests == []

@@ -240,14 +240,64 @@ def test_what_the_runbook_names_exists() -> None:
     events = {each for each in spans if re.fullmatch(r"[a-z]+\.[a-z_]+", each)}
     words = {each for each in spans if re.fullmatch(r"[a-z]+(_[a-z]+)+", each)}
     settings = {each for each in spans if re.fullmatch(r"[A-Z]+(_[A-Z]+)+", each)}
-    alerts = {each for each in spans if re.fullmatch(r"([A-Z][a-z]+){2,}", each)}
+    of_first_hour = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "first-hour.md").read_text())
+    named = [*spans, *of_first_hour]
+    alerts = {each for each in named if re.fullmatch(r"([A-Z][a-z]+){2,}", each)}
     exposed = {each.removesuffix("_bucket").removesuffix("_count") for each in exposed_metrics()}
 
     assert len(queries) >= 8
     assert [fault for each in queries for fault in unknown_in(each)] == []
     assert len(events) >= 8
+    of_the_balancer = (ROOT / "deploy" / "compose" / "haproxy.cfg").read_text()
     queues = {"webhooks.receipts", "dispatcher.events"}
-    assert {each for each in events if f'"{each}"' not in sources} - queues == set()
+    logged = sources + of_the_balancer
+    assert {each for each in events if f'"{each}"' not in logged} - queues == set()
     assert {each for each in words - exposed if each not in sources} == set()
     assert {each for each in settings if each.lower() not in sources} == set()
     assert alerts - ALERTS.keys() == set()
+
+
+@with_kubectl
+def test_the_runbook_names_the_service_that_does_it() -> None:
+    logged = re.findall(r"`([a-z]+\.[a-z_]+)` in the log of (\w[\w-]*)", RUNBOOK)
+    reading = re.findall(r"May (\w+) read `(\w+)\.(\w+)`", RUNBOOK)
+    refused = re.findall(r"`unroutable` in (\w+)", RUNBOOK)
+    commands_of = re.findall(r"python -m (\w+) ([a-z-]+)", RUNBOOK)
+
+    assert logged
+    assert reading
+    assert refused
+    named = {service for _, service in logged if service != "any"}
+    for event, service in logged:
+        assert service == "any" or f'"{event}"' in sources_of(service), (event, service)
+    for service, database, collection in reading:
+        assert (database, collection) in granted(service), (service, database, collection)
+    for service in refused:
+        assert "Publisher" in sources_of(service), service
+    for package, command in commands_of:
+        assert f'"{command}"' in sources_of(package.replace("_", "-")), (package, command)
+    assert named <= {path.name for path in (ROOT / "services").iterdir()}
+
+
+def sources_of(service: str) -> str:
+    """The code of a service, empty if there is none of this name."""
+    files = (ROOT / "services" / service).glob("src/**/*.py")
+    return "\n".join(file.read_text() for file in files)
+
+
+def granted(service: str) -> set[tuple[str, str]]:
+    """The single collections that a service's user of MongoDB may read."""
+    [mongodb] = of_kind(rendered("components/operators"), "MongoDBCommunity")
+    names = {
+        role["name"]
+        for user in mongodb["spec"]["users"]
+        if user["name"] == service
+        for role in user["roles"]
+    }
+    return {
+        (privilege["resource"]["db"], privilege["resource"]["collection"])
+        for role in mongodb["spec"]["security"]["roles"]
+        if role["role"] in names
+        for privilege in role["privileges"]
+        if "find" in privilege["actions"] and "collection" in privilege["resource"]
+    }

@@ -23,9 +23,9 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
-from webhook_registry.digests import DigestLimits, NewDigest
 from webhook_registry.urls import MAX_URL_LENGTH
-from webhook_registry.watchlist_bodies import (
+from webhook_registry.watchlists.digest_operations import DigestLimits, NewDigest
+from webhook_registry.watchlists.watchlist_bodies import (
     MAX_NAME_LENGTH,
     ListChanges,
     NewList,
@@ -301,7 +301,7 @@ STORIES: list[tuple[str, int | str, Story]] = [
     (
         "add_digest",
         "watchlist_limit_reached",
-        _digest("POST", DIGESTS, digest_limits=DigestLimits(0, 0, 0), data=DIGEST),
+        _digest("POST", DIGESTS, digest_limits=DigestLimits(0, 0, 0, 0), data=DIGEST),
     ),
     ("add_digest", "body_too_large", _list("POST", DIGESTS, data=LARGE)),
     ("add_digest", "unsupported_media_type", _list("POST", DIGESTS, **TEXT)),
@@ -398,4 +398,4 @@ def test_limits_are_those_of_the_registry() -> None:
     assert SCHEMAS["NewWebhookFilter"]["properties"]["companies"]["maxItems"] == MAX_COMPANIES
     assert SCHEMAS["NewWatchlist"]["properties"]["name"]["maxLength"] == MAX_NAME_LENGTH
     assert SCHEMAS["Watched"]["properties"]["companies"]["maxItems"] == MAX_CHANGED
-    assert set(SCHEMAS["EventPattern"]["enum"]) == PATTERNS
+    assert set(SCHEMAS["EventPatternInput"]["enum"]) == PATTERNS

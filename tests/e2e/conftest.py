@@ -22,6 +22,7 @@ from gateway.access.keys import MongoKeys, PresentedKey, Scope, write_key
 from local_stack.certificates import Certificates, certificates
 from local_stack.management import Management
 from local_stack.ports import free_ports
+from local_stack.registers import import_options
 from local_stack.servers import BrokerAddress
 from local_stack.services import INGEST, SERVICES
 from local_stack.system import System
@@ -62,6 +63,8 @@ SETTINGS = {
     "EVENT_RECEIPT_TIMEOUT": "PT2S",
     # Milliseconds between two exports of spans.
     "OTEL_BSP_SCHEDULE_DELAY": "100",
+    # A line of lookup for each request, by which traces are followed.
+    "SLOW_REQUEST": "PT0S",
 }
 
 
@@ -176,7 +179,8 @@ def prepared(system: System, registers: Mapping[str, Path], services: Sequence[s
         _demand(system, module, "indexes")
     for kind, path in registers.items():
         # Forced, because the tests load files of a few records afterwards.
-        _demand(system, "ingest", "import", "--force", kind, str(path))
+        options = ("--force", *import_options(kind, path))
+        _demand(system, "ingest", "import", *options, kind, str(path))
     scopes = [part for scope in Scope for part in ("--scope", scope)]
     issue = ("keys", "issue", "--owner", "e2e", "--name", "tests")
     key = _demand(system, "gateway", *issue, *scopes).strip()

@@ -21,7 +21,7 @@ from tests.delivery.receiver import Receiver
 from tests.delivery.waiting import eventually
 from tests.e2e.client import Client
 from tests.e2e.conftest import COMPANIES, Running
-from tests.e2e.feed import followed
+from tests.e2e.feed import FOLLOWED, followed
 from tests.e2e.register import an_entity
 
 pytestmark = pytest.mark.e2e
@@ -99,7 +99,7 @@ async def test_every_query_of_the_dashboard_has_data(
             await answer.read()
 
     async with (
-        followed(running.system, registers, "all"),
+        followed(running.system, registers, *FOLLOWED),
         prometheus(running, tmp_path) as session,
     ):
 

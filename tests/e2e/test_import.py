@@ -15,6 +15,7 @@ import pymongo
 import pytest
 from pymongo.database import Database
 
+from local_stack.registers import import_options
 from local_stack.system import System
 from register_samples import companies_dk, companies_no, write_registers
 from tests.commanding import run_here
@@ -47,7 +48,7 @@ class Importer:
         return Outcome(*run_here(self.system, "ingest", *arguments))
 
     def load(self, file: Path, *options: str, kind: str = "no-enheter") -> Outcome:
-        return self.run("import", *options, kind, str(file))
+        return self.run("import", *options, *import_options(kind, file), kind, str(file))
 
     def file(
         self,

@@ -17,7 +17,7 @@ from tests.delivery.receiver import Receiver
 from tests.delivery.waiting import SOON
 from tests.e2e.client import Client
 from tests.e2e.conftest import COMPANIES, Running
-from tests.e2e.feed import started
+from tests.e2e.feed import FOLLOWED, started
 from tests.syncing.changes import KINDS, Subjects, counted, wrong
 
 pytestmark = pytest.mark.e2e
@@ -65,8 +65,8 @@ async def test_each_kind_of_change_is_delivered_once(
 
 @contextmanager
 def syncing(running: Running, served: Served, command: str, **settings: str) -> Iterator[Process]:
-    """A command over every source, which ends with the body, also when that fails."""
-    process = started(running.system, served, command, "all", **settings).process
+    """A command over the sources but accounts, which ends with the body, also when that fails."""
+    process = started(running.system, served, command, *FOLLOWED, **settings).process
     try:
         yield process
     finally:

@@ -37,7 +37,7 @@ def _running(
     sample_registers: dict[str, Path],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Running]:
-    """What answers lookups, on servers that these tests stop and start."""
+    """The services that answer lookups, on servers that these tests stop and start."""
     broker, replica_set = own_servers.broker, own_servers.replica_set
     assert broker is not None
     assert replica_set is not None

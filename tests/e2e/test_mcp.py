@@ -46,12 +46,12 @@ async def test_an_agent_finds_companies_and_sees_the_change_of_one_that_it_watch
 ) -> None:
     await register.load("no-enheter", an_entity(NUMBER, "AGENTPRØVEN AS"))
     async with an_agent(running) as agent:
-        found = await call(agent, "lookup_company", identifier="NO 310 345 679 MVA")
-        listed = await call(agent, "search_companies", words="prøvefabrikken", country="dk")
+        found = await call(agent, "lookup_company", company="NO 310 345 679 MVA")
+        listed = await call(agent, "search_companies", query="prøvefabrikken", country="dk")
         matched = await call(
             agent, "match_companies", records=[{"name": "Proevefabriken", "city": "København"}]
         )
-        checked = await call(agent, "validate_identifiers", identifiers=["DK12345674", "123"])
+        checked = await call(agent, "validate_identifiers", companies=["DK12345674", "123"])
         group = await call(agent, "company_group", company="dk:12345674")
         watched = {"watchlist": "Customers", "companies": [f"no:{NUMBER}"]}
         added = await call(agent, "watchlist_add", **watched)

@@ -18,7 +18,7 @@ from common.contracts.topology import (
     DEAD_LETTERS_QUEUE,
     DELIVERIES_QUEUE,
     EVENTS_EXCHANGE,
-    EVENTS_QUEUE,
+    FAN_OUT_QUEUE,
     OWNER_EVENTS_QUEUE,
     RETRIES_QUEUE,
     WEBHOOKS_QUEUE,
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.e2e
 
 UNAUTHORIZED = 13
 
-WORK = (EVENTS_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE, DEAD_LETTERS_QUEUE)
+WORK = (FAN_OUT_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE, DEAD_LETTERS_QUEUE)
 LOOKUPS = lookup_queue(Country.NO)
 QUEUES_OF_OTHERS = {
     "gateway": (*WORK, WEBHOOKS_QUEUE, LOOKUPS),
@@ -80,7 +80,7 @@ def test_commands_work_with_the_documented_rights(running: Running) -> None:
 async def test_a_person_is_limited_with_the_documented_rights(
     running: Running, register: Register, owner: Client, receiver: Receiver
 ) -> None:
-    number, anna = "310999998", "Anna Testesen"
+    number, anna = "310999970", "Anna Testesen"
     limited = ("no", number, anna)
     webhook = await owner.subscribe(receiver, "/limited", filter={"companies": [f"no:{number}"]})
     await register.load("no-enheter", an_entity(number, "PRØVEPERSONEN AS"))

@@ -14,7 +14,7 @@ from tests.delivery.receiver import receiving
 from tests.delivery.waiting import eventually
 from tests.e2e.client import client_with
 from tests.e2e.conftest import COMPANIES, Running
-from tests.e2e.feed import followed
+from tests.e2e.feed import FOLLOWED, followed
 from tests.e2e.register import an_entity
 
 pytestmark = pytest.mark.e2e
@@ -70,7 +70,7 @@ async def test_a_change_is_one_trace_from_the_register_to_the_receiver(
     async with (
         receiving(running.certificates) as receiver,
         client_with(running.key, running.system.base_url) as owner,
-        followed(running.system, registers, "all"),
+        followed(running.system, registers, *FOLLOWED),
     ):
         await owner.subscribe(receiver, "/no", filter={"companies": [f"no:{number}"]})
         registers.no.entities.add(an_entity(number, "PRØVESTRØMMEN AS"))

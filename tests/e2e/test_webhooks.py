@@ -93,7 +93,7 @@ async def test_waiting_deliveries_of_a_removed_company_are_cancelled_and_deleted
     running: Running,
     databases: pymongo.MongoClient[dict[str, Any]],
 ) -> None:
-    number = "310999970"
+    number = "310999105"
     webhook = await owner.subscribe(receiver, "/slow", filter={"companies": [f"no:{number}"]})
     stored = databases[running.names.webhooks]["events"]
     about_it = {"company": f"no:{number}"}

@@ -51,8 +51,9 @@ from common.contracts.watchlists import (
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
 from common.runtime import tracing
 from common.runtime.processes import Workers
+from common.runtime.public_port.rates import Rate
 from gateway.access.clients import Caller
-from gateway.access.keys import ApiKey, Rate, write_key
+from gateway.access.keys import ApiKey, write_key
 from gateway.events.notices import FeedNotices
 from gateway.http.responses import refusals
 from gateway.http.xml_processes import XmlRenderer
@@ -77,6 +78,7 @@ PAGES = {
         ListedPart.OWNERS: "OwnerPage",
         ListedPart.ROLES: "RolePage",
         ListedPart.HISTORY: "HistoryPage",
+        ListedPart.ACCOUNTS: "AccountsPage",
     }.items()
 }
 A_PAGE = PartReply(body=PAGES[ListedPart.PRODUCTION_UNITS])
@@ -137,13 +139,17 @@ class FakeLookups(FakeService[LookupRequest, LookupReply]):
 
     answer: LookupReply | Exception = A_REPLY
     traces: list[TraceContext | None] = field(default_factory=list)
+    timeouts: list[float | None] = field(default_factory=list)
     #: Cleared, it holds requests back until it is set.
     gate: asyncio.Event = field(default_factory=_open_gate)
     #: Set when a request has come.
     reached: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
+    async def look_up(
+        self, request: LookupRequest, *, caller: Caller, timeout: float | None = None
+    ) -> LookupReply:
         self.traces.append(tracing.CURRENT.get())
+        self.timeouts.append(timeout)
         self.reached.set()
         await self.gate.wait()
         return await self.reply(request, caller)
@@ -176,7 +182,7 @@ class FakeParts(FakeService[PartRequest, PartReply]):
 
 @dataclass
 class FakeSources(FakeService[SourcesRequest, SourcesReply]):
-    """`Sources` with a given answer."""
+    """`RegisterSources` with a given answer."""
 
     answer: SourcesReply | Exception = THE_SOURCES
 
@@ -451,7 +457,7 @@ class Fakes:
             parts=self.parts,
             finds=self.finds,
             matches=self.matches,
-            sources=self.sources,
+            register_sources=self.sources,
             webhooks=webhooks or self.webhooks,
             events=self.events,
             exports=self.exports,

@@ -1,17 +1,22 @@
 """Fakes of the dependencies of the lookup service."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from common.contracts.company import CompanyKey, Country, UnitKey
 from common.contracts.find import FindPosition, FindRequest
+from common.domain.countries import FORMATS
 from lookup.search.find.pages import FindPage
 from lookup.search.indexed_company import SearchHit
 from lookup.search.match import ReadRecord
+from lookup.search.scheduling import Budget
 from lookup.search.searcher import IndexSearches
 from register_store.documents import CompanyRow
 from register_store.lists import EntryPage, EntryPosition, StoredEntries, StoredUnits, UnitOrder
 from register_store.reads import StoredRegister
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -57,6 +62,9 @@ class FakeRegister(StoredRegister):
     async def companies(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
         return {key: self.rows[key] for key in keys if key in self.rows}
 
+    async def owned(self, keys: Collection[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        return await self.companies(keys)
+
     async def removed(self, _keys: Collection[CompanyKey]) -> Mapping[CompanyKey, str]:
         return {}
 
@@ -85,12 +93,17 @@ class FakeSearches(IndexSearches):
     ) -> None:
         self.names, self.addresses = names or {}, addresses or {}
         self.contacts = contacts or {}
-        #: The numbers of the companies that the index has for each owner, by name.
+        #: The numbers of the companies that the index has for each owner, by name; Danish numbers
+        #: have eight digits.
         self.owned = owned or {}
         #: Names whose words many companies share.
         self.shared = shared
         #: The client of each search.
         self.clients: list[str] = []
+
+    @property
+    def countries(self) -> Collection[Country]:
+        return tuple(Country)
 
     async def many_share(self, _country: Country, name: str, *, client: str = "") -> bool:
         self.clients.append(client)
@@ -122,6 +135,20 @@ class FakeSearches(IndexSearches):
     ) -> list[CompanyKey]:
         self.clients.append(client)
         return []
+
+    async def owned_companies(
+        self, country: Country, owners: Collection[CompanyKey], limit: int, *, client: str = ""
+    ) -> list[CompanyKey]:
+        self.clients.append(client)
+        found = {vat for owner in owners for vat in self.owned.get(owner.vat, ())}
+        digits = FORMATS[country].vat_digits
+        return [CompanyKey(country, vat) for vat in sorted(found) if len(vat) == digits][:limit]
+
+    async def apart(
+        self, _country: Country, _kind: str, work: Callable[[Budget], T], *, client: str = ""
+    ) -> T:
+        self.clients.append(client)
+        return work(Budget())
 
     async def find(self, request: FindRequest) -> FindPage:
         self.clients.append(request.client)

@@ -8,15 +8,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import uvicorn
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
-from company_registry.cli.agents import KEEP_ALIVE
-from company_registry.mcp import Api, connections, http_app, mcp_server
+from company_registry.mcp import Api, Limits, connections, mcp_server
+from company_registry.mcp.port import Port, http_server
+from company_registry.mcp.server import http_app
+from tests.builders.accounts import accounts_of
 from tests.builders.answers import a_found_company, a_page, a_problem, a_summary, an_event
 
 DK = a_found_company(match={"type": "name", "score": 95.5})
@@ -33,6 +34,20 @@ LIST = {
 HISTORY = {
     "history": [{"time": "1999-11-15", "dated": True, "type": "company.created"}],
     "known_from": None,
+    "cursor": None,
+}
+ACCOUNTS = {
+    "annual_accounts": [
+        accounts_of(
+            profit="-400000",
+            tax="7",
+            audit={"type": "audit", "opinion": "qualified"},
+            documents={"pdf": "http://documents.example/a.pdf"},
+        ).model_dump(mode="json"),
+        accounts_of(scope="group", revenue="12345678").model_dump(mode="json"),
+        *(accounts_of(year).model_dump(mode="json") for year in (2024, 2023, 2022)),
+    ],
+    "accounts_state": "ok",
     "cursor": None,
 }
 CHANGE = {"added": 1, "present": 0, "removed": 0, "size": 1, "unknown": [], "invalid": []}
@@ -108,6 +123,7 @@ USUAL: Mapping[tuple[str, str], Callable[[web.Request, Any], Any]] = {
     ("GET", "/api/suggest"): lambda _request, _body: {"suggestions": [a_summary()]},
     ("GET", "/api/companies"): _find,
     ("GET", "/api/companies/dk/12345674/history"): lambda _request, _body: HISTORY,
+    ("GET", "/api/companies/dk/12345674/accounts"): lambda _request, _body: ACCOUNTS,
     ("GET", "/api/companies/dk/12345674/group"): lambda _request, _body: GROUP,
     ("POST", "/api/batch"): _batch,
     ("POST", "/api/match"): _match,
@@ -178,13 +194,18 @@ async def service() -> AsyncIterator[Service]:
 
 
 @asynccontextmanager
-async def served(url: str, hosts: tuple[str, ...] = (), **options: Any) -> AsyncIterator[str]:
+async def served(
+    url: str,
+    hosts: tuple[str, ...] = (),
+    *,
+    limits: Limits = Limits(),  # noqa: B008 (immutable)
+    **options: Any,
+) -> AsyncIterator[str]:
     """Yields the URL of an MCP server over HTTP for an API."""
     async with connections(url) as shared:
-        app = http_app(mcp_server(Api(url, shared, **options)), hosts)
-        server = uvicorn.Server(
-            uvicorn.Config(app, log_level="warning", timeout_keep_alive=KEEP_ALIVE)
-        )
+        api = Api(url, shared, **options)
+        app = http_app(mcp_server(api), hosts, limits=limits, known=api.known)
+        server = http_server(app, "127.0.0.1", 0, Port(limits.connections, limits.head_timeout))
         # asyncio sends at once only where it knows that the protocol is TCP.
         listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.bind(("127.0.0.1", 0))

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_network
 from typing import Any, Final
 
 import httpx
@@ -15,9 +16,12 @@ from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
+from common.runtime.public_port.rates import Rate, RateLimiter
 from portal.adapters.http.application import application, refusals
 from portal.adapters.http.context import (
+    Budgets,
     Dependencies,
+    FormLimits,
     HttpMetrics,
     Links,
     LiveReaders,
@@ -150,6 +154,8 @@ async def portal(
     body_timeout: float = 10,
     file_idle_timeout: float = 1800,
     peers: str = "",
+    session_rate: Rate = Rate(10_000, 60),  # noqa: B008 (immutable)
+    address_rate: Rate = Rate(10_000, 60),  # noqa: B008 (immutable)
     links: Links = Links(),  # noqa: B008 (immutable)
 ) -> AsyncIterator[Portal]:
     api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
@@ -172,6 +178,13 @@ async def portal(
             sessions=sessions,
             ended=ended,
             replicas=Replicas(ended, http, peers),
+            budgets=Budgets(
+                session=RateLimiter("session", session_rate, clock=lambda: 0.0),
+                address=RateLimiter("address", address_rate, clock=lambda: 0.0),
+                trusted_proxies=(ip_network("127.0.0.0/8"),),
+                metrics=metrics,
+            ),
+            forms=FormLimits(),
             live=LiveReaders(live_readers, live_readers_per_key, metrics),
             spreadsheets=Spreadsheets(),
             reader=Reader(lambda: 0.0),

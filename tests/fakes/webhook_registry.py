@@ -20,23 +20,24 @@ from tests.builders.deliveries import a_new_delivery
 from tests.builders.webhooks import NOON, a_request, secret_keys
 from webhook_registry.deliveries import DeliveryOperations, RecoveryJob
 from webhook_registry.destinations import Destinations
-from webhook_registry.digests import DigestLimits, DigestOperations
 from webhook_registry.event_types import example_events
 from webhook_registry.idempotency import Idempotency
 from webhook_registry.operations import Operations
-from webhook_registry.watchlists import (
+from webhook_registry.watchlists.digest_operations import DigestLimits, DigestOperations
+from webhook_registry.watchlists.watchlist_operations import (
     RemovalJob,
     WatchedLimits,
     WatchedOperations,
     WatchlistOperations,
 )
-from webhook_registry.webhooks import FilterWatchlists, WebhookOperations
+from webhook_registry.webhooks import UsableFilters, WebhookOperations
 from webhook_store.addresses import Address, Network
 from webhook_store.collections import ATTEMPTS, DELIVERIES, EVENTS, WEBHOOKS
 from webhook_store.deliveries import new_document
 from webhook_store.digests import Digests
 from webhook_store.idempotency import IdempotencyKeys, KeyScope, KeyUse
 from webhook_store.owned import Health, OwnedDeliveries
+from webhook_store.recipients import Recipients
 from webhook_store.recoveries import Recoveries
 from webhook_store.watchlists import Members, OwnerLocks, Watchlists
 from webhook_store.webhooks import Registrations
@@ -123,6 +124,9 @@ class FakeRegister:
         return {company for company in companies if company in self.lacks}
 
 
+DIGEST_LIMITS = DigestLimits(in_list=20, of_owner=200, unconfirmed=20, new_in_day=40)
+
+
 @dataclass
 class World:
     """The registry's operations; tests set `now`."""
@@ -136,7 +140,8 @@ class World:
     max_watchlists: int = 1_000
     max_companies_in_list: int = 100_000
     max_companies_of_owner: int = 1_000_000
-    digest_limits: DigestLimits = DigestLimits(in_list=20, of_owner=200, unconfirmed=20)  # noqa: RUF009 (frozen)
+    digest_limits: DigestLimits = DIGEST_LIMITS
+    digest_store: type[Digests] = Digests
     email_digests: bool = True
     allowed_networks: Sequence[Network] = ()
     now: datetime = NOON
@@ -148,13 +153,14 @@ class World:
         numbers = count(1)
         lists, members = Watchlists(self.database), Members(self.database)
         locks = OwnerLocks(self.database, lambda: self.now)
-        self.digests = Digests(self.database)
+        self.digests = self.digest_store(self.database)
+        self.recipients = Recipients(self.database)
         self.removing = RemovalJob(lists, members, self.digests)
         idempotency = Idempotency(self.keys, lambda: self.now, timedelta(hours=24))
         self._operations = Operations(
             WebhookOperations(
                 self.registrations,
-                FilterWatchlists(lists, locks),
+                UsableFilters(lists, locks, self.register),
                 Destinations(self.resolver, self.allowed_networks),
                 self.health,
                 idempotency,
@@ -195,6 +201,7 @@ class World:
             DigestOperations(
                 lists,
                 self.digests,
+                self.recipients,
                 locks,
                 secret_keys(),
                 now=lambda: self.now,

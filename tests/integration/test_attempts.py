@@ -93,6 +93,7 @@ async def test_a_delivery_that_fails_is_retried_and_told_of_and_then_disables_it
     webhook = (await one.stored("webhooks"))[WEBHOOK]
     assert (first.error, first.response_code) == ("timeout", None)
     assert first.next_attempt_at == first.at + DELAYS[0]
+    assert first.disables_at == first.at + sum(DELAYS, timedelta())
     assert one.delivery_queue.scheduled == [
         (a_task(attempt=attempt), delay) for attempt, delay in enumerate(DELAYS, start=2)
     ]

@@ -15,7 +15,7 @@ import structlog.testing
 
 from common.contracts.contract import TraceContext
 from common.contracts.failures import Unavailable
-from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_EXCHANGE, EVENTS_QUEUE
+from common.contracts.topology import DEAD_LETTERS_QUEUE, EVENTS_EXCHANGE, FAN_OUT_QUEUE
 from common.messaging.connection import BrokerUnavailable, SupervisedConnection, supervised
 from common.messaging.consumer import HOLD_TIMEOUT, MAX_TRIES, Consumer, attached
 from common.messaging.publisher import Publisher, Unroutable
@@ -199,9 +199,9 @@ async def test_a_shutdown_drains_messages_in_flight_and_consumes_no_more(own: Br
 async def test_an_outage_with_lost_connections_dead_letters_nothing(own: Broker) -> None:
     worker = Worker(away=True)
     with structlog.testing.capture_logs() as logs:
-        async with own.consuming(worker, EVENTS_QUEUE):
+        async with own.consuming(worker, FAN_OUT_QUEUE):
             await until_connected(own.connection)
-            await own.publisher.publish(b"event", routing_key=EVENTS_QUEUE)
+            await own.publisher.publish(b"event", routing_key=FAN_OUT_QUEUE)
             for number in range(1, 25):
                 async with asyncio.timeout(SOON):
                     while len(worker.given_out) < number:
@@ -239,7 +239,7 @@ async def test_a_consumer_restores_the_binding_of_its_queue(
     ):
         own = Broker(amqp_url, consuming, await a_publisher(publishing))
         worker = Worker()
-        async with own.consuming(worker, EVENTS_QUEUE):
+        async with own.consuming(worker, FAN_OUT_QUEUE):
             await (await operator.channel()).exchange_delete(EVENTS_EXCHANGE)
 
             await until_bound(operator, EVENTS_EXCHANGE)

@@ -22,6 +22,7 @@ from common.contracts.webhooks import (
     Webhook,
     WebhookHealth,
     WebhookId,
+    WebhookStatus,
 )
 from common.mongo import Database
 from tests.builders.deliveries import WEBHOOK, a_delivery_id, a_new_delivery, a_task, an_attempted
@@ -270,6 +271,28 @@ async def test_it_fails_since_the_first_failure_after_the_last_success(store: St
         failing_since=NOON + 2 * MINUTE,
         last_24h=AttemptCounts(succeeded=1, failed=4),
     )
+
+
+async def test_a_failing_webhook_says_when_it_is_tried_next_and_when_it_is_disabled(
+    store: Store,
+) -> None:
+    await store.create()
+    health = Health(store.database)
+    # The older one is tried later, and makes its last retry sooner.
+    for number, next_, last in ((1, 30 * MINUTE, HOUR), (2, 5 * MINUTE, 2 * HOUR)):
+        times = {"next_attempt_at": NOON + next_, "disables_at": NOON + last}
+        await store.attempted(number, error="dns", **times)
+    [again] = await store.claim(1, at=NOON + 30 * MINUTE, attempt=2)
+    times = {"next_attempt_at": NOON + 50 * MINUTE, "disables_at": NOON + HOUR}
+    await store.attempt(again, at=NOON + 30 * MINUTE, error="dns", **times)
+    await store.insert(3)
+
+    found = (await health.of([WEBHOOK], at=NOON + HOUR))[WEBHOOK]
+    shown = await health.with_retries(await store.webhook(), found)
+    disabled = (await store.webhook()).model_copy(update={"status": WebhookStatus.DISABLED})
+
+    assert (shown.next_attempt_at, shown.disables_at) == (NOON + 5 * MINUTE, NOON + HOUR)
+    assert await health.with_retries(disabled, found) == found
 
 
 async def test_a_failing_webhook_has_one_notice_a_day(store: Store) -> None:

@@ -1,6 +1,7 @@
 """News by e-mail over MongoDB, the stored events and a real mail server with STARTTLS."""
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, time, timedelta
@@ -11,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import orjson
+import pymongo.errors
 import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
@@ -18,11 +20,11 @@ from structlog.testing import capture_logs
 from common.contracts.events import FeedPage, FeedRequest
 from common.contracts.failures import Failure, FailureCode, Unavailable
 from common.contracts.watchlists import DigestEnd, DigestState, LinkAction, LinkReply, LinkRequest
-from common.contracts.webhook_api import Operation
-from common.mongo import Database
+from common.contracts.webhook_api import Operation, WebhookReply
+from common.mongo import Database, translated_errors
 from tests.builders.outbox import Outbox
-from tests.builders.webhooks import OTHER_OWNER, OWNER, secret_keys
-from tests.fakes.webhook_registry import World
+from tests.builders.webhooks import OTHER_OWNER, OWNER, a_request, secret_keys
+from tests.fakes.webhook_registry import DIGEST_LIMITS, World
 from tests.mail_server import (
     HANG,
     HANG_UP,
@@ -34,13 +36,14 @@ from tests.mail_server import (
     mail_server,
     text_of,
 )
-from webhook_registry.digest_messages import MAX_LISTED, Messages
-from webhook_registry.digest_sender import ReadChanges, Schedule, SendDigests
-from webhook_registry.digests import AnswerLinks
-from webhook_registry.mailer import Mailer, TlsMode
-from webhook_registry.mailer import MailServer as Address_
+from webhook_registry.watchlists.digest_messages import MAX_LISTED, Messages
+from webhook_registry.watchlists.digest_operations import AnswerLinks
+from webhook_registry.watchlists.digest_sender import CLAIM, ReadChanges, Schedule, SendDigests
+from webhook_registry.watchlists.mailer import Mailer, TlsMode
+from webhook_registry.watchlists.mailer import MailServer as Address_
 from webhook_store.collections import ASKED_ADDRESSES, DIGESTS
 from webhook_store.digests import Digests, DueDigests, reseal_tokens, token_hash
+from webhook_store.recipients import ConfirmationRequests, Recipients
 from webhook_store.watchlists import Members, Watchlists
 
 pytestmark = pytest.mark.integration
@@ -48,6 +51,7 @@ pytestmark = pytest.mark.integration
 COMPANY, OTHER = "dk:12345674", "no:123456785"
 ADDRESS = "officer@example.com"
 #: Of the outbox of tests; in Copenhagen it is 13:00.
+MAX_REQUESTS = 20
 NOON = datetime(2026, 3, 4, 12, 0, tzinfo=UTC)
 NEXT_DAY = datetime(2026, 3, 5, 5, 0, tzinfo=UTC)
 
@@ -76,7 +80,10 @@ class News:
         self.events = count(1)
         self.sender = self.new_sender()
         self.links = AnswerLinks(
-            Watchlists(self.database), Digests(self.database), now=lambda: self.now
+            Watchlists(self.database),
+            Digests(self.database),
+            Recipients(self.database),
+            now=lambda: self.now,
         )
         self.at(NOON)
 
@@ -107,6 +114,7 @@ class News:
         )
         return SendDigests(
             DueDigests(self.database),
+            ConfirmationRequests(self.database),
             Watchlists(self.database),
             ReadChanges(self.feed, Members(self.database)),
             secret_keys(),
@@ -119,6 +127,7 @@ class News:
             Schedule(time(6), ZoneInfo("Europe/Copenhagen"), timedelta(seconds=30)),
             now=lambda: self.now,
             new_claim=lambda: f"claim{next(self.claims)}",
+            max_requests=MAX_REQUESTS,
         )
 
     async def watchlist(self, *companies: str, owner: str = OWNER, name: str = "Kunder") -> str:
@@ -152,6 +161,7 @@ class News:
     async def use(self, link: str, action: LinkAction) -> LinkReply | Failure:
         path, _, token = link.partition("?token=")
         digest_id = path.split("/")[3]
+        token = token.partition("&")[0]
         request = LinkRequest(digest_id=digest_id, token_hash=token_hash(token), action=action)
         [reply] = await self.links([request])
         return reply
@@ -188,6 +198,11 @@ class News:
             )
         await self.outbox.publisher()()
 
+    async def of_link(self, link: str) -> str | None:
+        """The list of a link's digest."""
+        stored = await self.database[DIGESTS].find_one({"_id": link.split("/")[3]})
+        return None if stored is None else stored["watchlist_id"]
+
     async def stored(self) -> dict[str, Any]:
         [document] = await self.world.stored(DIGESTS)
         return document
@@ -222,6 +237,9 @@ async def test_an_address_receives_nothing_before_it_confirms(news: News) -> Non
     assert "Kunder" not in request.as_string()
     [digest] = await news.shown(watchlist_id)
     assert (digest["state"], digest["address"]) == ("unconfirmed", ADDRESS)
+    # The request to confirm is no message with changes.
+    assert digest["asked_at"] is not None
+    assert digest["sent_at"] is None
 
 
 async def test_a_link_is_shown_without_an_effect_and_confirms_once_posted(news: News) -> None:
@@ -291,6 +309,331 @@ async def test_an_address_is_asked_once_a_day_over_all_owners(news: News) -> Non
     assert ADDRESS not in str(await news.world.stored(ASKED_ADDRESSES))
 
 
+async def test_variants_of_an_address_are_one_mailbox_whoever_adds_and_deletes_them(
+    news: News,
+) -> None:
+    watchlist_id = await news.watchlist()
+    for address in ("o.fficer@gmail.com", "of.ficer+a@googlemail.com", "officer@gmail.com"):
+        digest_id = await news.add(watchlist_id, address=address)
+        await news.sender.work()
+        await news.world.do(Operation.DELETE_DIGEST, watchlist_id=watchlist_id, digest_id=digest_id)
+
+    assert [one.rcpt_tos for one in news.server.accepted] == [["o.fficer@gmail.com"]]
+
+
+async def test_an_owner_sends_so_many_requests_a_day_and_deletions_return_none(
+    news: News,
+) -> None:
+    sender = replace(news.sender, max_requests=3)
+    watchlist_id = await news.watchlist()
+    for number in range(5):
+        digest_id = await news.add(watchlist_id, address=f"officer{number}@example.com")
+        await sender.work()
+        if number < 3:
+            await news.world.do(
+                Operation.DELETE_DIGEST, watchlist_id=watchlist_id, digest_id=digest_id
+            )
+    of_other = await news.watchlist(owner=OTHER_OWNER)
+    await news.add(of_other, address="officer4@example.com", owner=OTHER_OWNER)
+    await sender.work()
+    that_day = [one.rcpt_tos[0] for one in news.server.accepted]
+    news.later(days=1)
+    await sender.work()
+
+    # A waiting request reserves no mailbox: another owner's request to it is sent.
+    assert that_day == [f"officer{number}@example.com" for number in (0, 1, 2, 4)]
+    assert {one.rcpt_tos[0] for one in news.server.accepted[4:]} == {
+        f"officer{number}@example.com" for number in (3, 4)
+    }
+    counted = str(await news.world.stored(ASKED_ADDRESSES))
+    assert OWNER not in counted
+    assert "officer" not in counted
+
+
+async def test_an_owner_adds_so_many_addresses_a_day_and_deletions_return_none(
+    news: News,
+) -> None:
+    news.world = World(
+        news.database, digest_limits=dataclasses.replace(DIGEST_LIMITS, new_in_day=3)
+    )
+    news.at(NOON)
+    watchlist_id = await news.watchlist()
+
+    async def added(number: int) -> WebhookReply | Failure:
+        body = orjson.dumps({"address": f"officer{number}@example.com"})
+        fields: dict[str, Any] = {"watchlist_id": watchlist_id, "body": body}
+        return await news.world.ask(a_request(Operation.ADD_DIGEST, **fields))
+
+    for number in (0, 1, 2):
+        [*_, digest] = (await added(number), (await news.shown(watchlist_id))[0])
+        await news.world.do(
+            Operation.DELETE_DIGEST, watchlist_id=watchlist_id, digest_id=digest["id"]
+        )
+    refused, again = await added(3), await added(0)
+    news.later(days=1)
+    next_day = await added(3)
+
+    assert isinstance(refused, Failure)
+    assert (refused.code, refused.detail) == (
+        FailureCode.WATCHLIST_LIMIT_REACHED,
+        "you have added 3 new recipients within a day, which is the maximum; add more from "
+        "2026-03-05T12:00:00Z on",
+    )
+    # Not a new one.
+    assert isinstance(again, WebhookReply)
+    assert isinstance(next_day, WebhookReply)
+
+
+async def test_a_recipients_no_holds_until_the_recipient_confirms_again(news: News) -> None:
+    first = await news.confirmed()
+    second = await news.watchlist(name="Andre")
+    await news.add(second, period="immediate")
+    await news.happened()
+    news.later(minutes=1)
+    await news.sender.work()
+    link = link_in(news.server.messages[0], "unsubscribe")
+    ended = [one for one in (first, second) if str(await news.of_link(link)) == one]
+    await news.use(link, LinkAction.UNSUBSCRIBE)
+
+    # Neither deletion, nor another list or tag, makes it a yes.
+    await news.world.do(
+        Operation.DELETE_DIGEST, watchlist_id=ended[0], digest_id=link.split("/")[3]
+    )
+    third = await news.watchlist(name="Flere")
+    await news.add(ended[0])
+    await news.add(third)
+    [again], [more] = await news.shown(ended[0]), await news.shown(third)
+    assert (again["state"], more["state"]) == ("unconfirmed", "unconfirmed")
+    # The other list goes on.
+    [kept] = await news.shown(second if ended[0] == first else first)
+    assert kept["state"] == "confirmed"
+
+    news.server.accepted.clear()
+    news.later(days=1)
+    await news.sender.work()
+    await news.use(link_in(news.server.messages[0], "confirm"), LinkAction.CONFIRM)
+    fourth = await news.watchlist(name="Sidste")
+    await news.add(fourth)
+    shown = [(await news.shown(one))[0]["state"] for one in (ended[0], third, fourth)]
+    assert shown == ["confirmed"] * 3
+
+
+async def test_a_no_while_the_owner_adds_the_address_makes_it_unconfirmed(news: News) -> None:
+    watchlist_id = await news.confirmed()
+    [confirmed] = await Digests(news.database).of_list(OWNER, watchlist_id)
+    recipients = news.world.recipients
+
+    class Refusing(Digests):
+        async def add(self, *args: Any, **fields: Any) -> Any:
+            made = await super().add(*args, **fields)
+            await recipients.refuse(OWNER, confirmed.address, at=news.now)
+            return made
+
+    news.world = World(news.database, digest_store=Refusing)
+    news.at(news.now)
+    other = await news.watchlist(name="Andre")
+    await news.add(other)
+
+    assert [one["state"] for one in await news.shown(other)] == ["unconfirmed"]
+
+
+async def test_everything_of_an_owner_is_ended_by_one_link(news: News) -> None:
+    first = await news.confirmed()
+    second = await news.watchlist(name="Andre")
+    await news.add(second)
+    await news.happened()
+    news.later(minutes=1)
+    await news.sender.work()
+    message = news.server.messages[0]
+    assert "&everything=true" in text_of(message)
+    assert "everything" not in message["List-Unsubscribe"]
+    reply = await news.use(link_in(message, "unsubscribe"), LinkAction.REFUSE)
+
+    assert isinstance(reply, LinkReply)
+    assert (reply.state, reply.owner) == (DigestState.ENDED, OWNER)
+    states = [(await news.shown(one))[0]["state"] for one in (first, second)]
+    assert states == ["ended", "ended"]
+    # Over another owner it says nothing.
+    of_other = await news.watchlist(owner=OTHER_OWNER)
+    await news.add(of_other, owner=OTHER_OWNER)
+    news.later(days=1)
+    news.server.accepted.clear()
+    await news.sender.work()
+    assert OTHER_OWNER in text_of(news.server.messages[0])
+
+
+async def test_a_request_to_confirm_can_be_refused_and_is_repeated_once_a_month(
+    news: News,
+) -> None:
+    watchlist_id = await news.watchlist()
+    digest_id = await news.add(watchlist_id)
+    await news.sender.work()
+    assert "&everything=true" in text_of(news.server.messages[0])
+    await news.use(link_in(news.server.messages[0], "unsubscribe"), LinkAction.REFUSE)
+    [refused] = await news.shown(watchlist_id)
+    days = []
+    for day in range(1, 62):
+        await news.world.do(Operation.DELETE_DIGEST, watchlist_id=watchlist_id, digest_id=digest_id)
+        digest_id = await news.add(watchlist_id)
+        news.later(days=1)
+        before = len(news.server.accepted)
+        await news.sender.work()
+        if len(news.server.accepted) > before:
+            days.append(day)
+
+    assert refused["state"] == "ended"
+    assert days == [1, 31, 61]
+
+
+async def test_the_link_of_an_older_message_ends_what_has_taken_its_place(news: News) -> None:
+    watchlist_id = await news.confirmed()
+    await news.happened()
+    news.later(minutes=1)
+    await news.sender.work()
+    link = link_in(news.server.messages[0], "unsubscribe")
+    await news.use(link, LinkAction.UNSUBSCRIBE)
+    news.later(days=1)
+    await news.add(watchlist_id)
+    news.server.accepted.clear()
+    await news.sender.work()
+    await news.use(link_in(news.server.messages[0], "confirm"), LinkAction.CONFIRM)
+    seen = await news.use(link, LinkAction.SHOW)
+    await news.use(link, LinkAction.UNSUBSCRIBE)
+
+    assert isinstance(seen, LinkReply)
+    assert seen.state is DigestState.CONFIRMED
+    assert {one["state"] for one in await news.shown(watchlist_id)} == {"ended"}
+
+
+async def test_the_names_of_lists_on_a_page_lead_nowhere(news: News) -> None:
+    names = [
+        "Vind på bit.example/x nu",
+        "Skriv til anna@example.com",
+        "http://198.51.100.7 198.51.100.7",
+        "\u202ekcilc\u202c www.example",
+        "A.P. Prøve A/S, nr. 1.2",
+        "lang " * 15,
+    ]
+    for name in [*names, *(f"Liste {number}" for number in range(6))]:
+        await news.add(await news.watchlist(name=name))
+        news.later(seconds=1)
+    await news.sender.work()
+    seen = await news.use(link_in(news.server.messages[0], "confirm"), LinkAction.SHOW)
+
+    assert isinstance(seen, LinkReply)
+    assert seen.watchlists[:5] == (
+        "Vind på … nu",
+        "Skriv til …",
+        "… …",
+        "kcilc …",
+        "A.P. Prøve A/S, nr. 1.2",
+    )
+    assert len(seen.watchlists[5]) == 60
+    assert (len(seen.watchlists), seen.more) == (10, 2)
+
+
+async def test_a_message_of_a_process_that_was_killed_is_sent_within_the_minute(
+    news: News,
+) -> None:
+    await news.confirmed()
+    await news.happened()
+    news.later(seconds=30)
+    due = DueDigests(news.database)
+    assert await due.claim("killed", at=news.now, until=news.now + CLAIM) is not None
+    news.later(seconds=23)
+    await news.sender.work()
+    before = len(news.server.accepted)
+    news.later(seconds=2)
+    await news.sender.work()
+
+    assert (before, len(news.server.accepted)) == (0, 1)
+
+
+@pytest.mark.parametrize("period", ["immediate", "daily"])
+@pytest.mark.parametrize("days", [0.1, 400])
+async def test_a_clock_that_was_fast_delays_messages_by_a_day_at_most(
+    news: News, period: str, days: float
+) -> None:
+    """Row of the table of faults: the database's clock jumps, and is set right again."""
+    watchlist_id = await news.confirmed(period)
+    await news.add(watchlist_id, address="other@example.com")
+    news.later(days=days)
+    await news.sender.work()
+    asked_at_jump = [one.rcpt_tos[0] for one in news.server.accepted]
+    assert await DueDigests(news.database).claim("died", at=news.now, until=news.now + CLAIM) or 1
+    news.later(days=-days)
+    await news.happened()
+    for _ in range(15):
+        news.later(hours=2)
+        await news.sender.work()
+    await news.add(watchlist_id, address="third@example.com")
+    await news.sender.work()
+
+    assert "other@example.com" in asked_at_jump
+    assert sum("Nyt 1" in text_of(message) for message in news.server.messages) == 1
+    assert news.server.accepted[-1].rcpt_tos == ["third@example.com"]
+
+
+async def test_a_fast_clock_uses_up_no_budget_of_later_days(news: News) -> None:
+    sender = replace(news.sender, max_requests=1)
+    watchlist_id = await news.watchlist()
+    news.later(days=400)
+    await news.add(watchlist_id)
+    await sender.work()
+    news.later(days=-400)
+    await news.add(watchlist_id, address="other@example.com")
+    await sender.work()
+
+    assert [one.rcpt_tos[0] for one in news.server.accepted] == [ADDRESS, "other@example.com"]
+
+
+async def test_a_database_without_room_delays_a_message_and_repeats_none(news: News) -> None:
+    """Row of the table of faults: writes are refused, as on a full disk."""
+    await news.confirmed()
+    await news.happened()
+    news.later(minutes=1)
+
+    class Full(DueDigests):
+        async def offer(self, *_args: Any, **_fields: Any) -> bool:
+            with translated_errors():
+                raise pymongo.errors.OperationFailure("no room", 14031)
+
+    with pytest.raises(Unavailable):
+        await replace(news.new_sender(), due=Full(news.database)).work()
+    before = len(news.server.accepted)
+    news.later(minutes=1)
+    await news.sender.work()
+
+    assert (before, len(news.server.accepted)) == (0, 1)
+
+
+async def test_a_claim_is_renewed_while_the_mail_server_takes_its_time(news: News) -> None:
+    await news.confirmed()
+    await news.happened()
+    news.later(minutes=1)
+    renewed = asyncio.Event()
+
+    class Renewing(DueDigests):
+        async def renew(self, *args: Any, **fields: Any) -> bool:
+            news.later(seconds=20)
+            is_held = await super().renew(*args, **fields)
+            renewed.set()
+            return is_held
+
+        async def accepted(self, *args: Any, **fields: Any) -> bool:
+            # The server took more than two claims to accept the message.
+            for _ in range(3):
+                renewed.clear()
+                await renewed.wait()
+            await news.sender.work()
+            return await super().accepted(*args, **fields)
+
+    slow = replace(news.new_sender(), due=Renewing(news.database), renewal=0.01)
+    await slow.work()
+
+    assert len(news.server.accepted) == 1
+
+
 async def test_changes_are_sent_within_a_minute_and_together(news: News) -> None:
     await news.confirmed()
     await news.happened(number=2)
@@ -302,9 +645,9 @@ async def test_changes_are_sent_within_a_minute_and_together(news: News) -> None
 
     [message] = news.server.messages
     text = text_of(message)
-    assert message["Subject"] == "Kunder: 2 changes"
-    assert text.count("Prøve ApS has changed") == 2
-    assert "name: none → Nyt 1" in text
+    assert message["Subject"] == "2 changes – Kunder"
+    assert text.count("Prøve ApS: name changed") == 2
+    assert "Name: none → Nyt 1" in text
     assert "https://portal.example.com/companies/dk/12345674" in text
     assert message["Auto-Submitted"] == "auto-generated"
     assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
@@ -366,7 +709,7 @@ async def test_changes_between_confirmation_and_the_first_read_are_sent(news: Ne
     await news.happened()
     await news.sender.work()
 
-    assert news.server.messages[-1]["Subject"] == "Kunder: 1 change"
+    assert news.server.messages[-1]["Subject"] == "1 change – Kunder"
     assert "Nyt 2" in text_of(news.server.messages[-1])
 
 
@@ -378,7 +721,7 @@ async def test_a_large_list_is_compared_with_the_events(news: News) -> None:
     await news.sender.work()
 
     [message] = news.server.messages
-    assert message["Subject"] == "Kunder: 3 changes"
+    assert message["Subject"] == "3 changes – Kunder"
     assert "NO 800000007" in text_of(message)
     assert "NO 123456785" not in text_of(message)
 
@@ -391,9 +734,9 @@ async def test_a_message_lists_the_first_changes_and_counts_the_others(news: New
 
     [message] = news.server.messages
     text = text_of(message)
-    assert message["Subject"] == "Kunder: 205 changes"
-    assert text.count("has changed") == MAX_LISTED
-    assert "and 5 more" in text
+    assert message["Subject"] == "205 changes – Kunder"
+    assert text.count("name changed") == MAX_LISTED
+    assert "and not 5 more" in text
     assert f"https://portal.example.com/watchlists/{(await news.stored())['watchlist_id']}" in text
 
 
@@ -406,7 +749,7 @@ async def test_changes_that_expired_unsent_are_named(news: News) -> None:
     await news.sender.work()
 
     [message] = news.server.messages
-    assert message["Subject"] == "Kunder: 1 change"
+    assert message["Subject"] == "1 change – Kunder"
     assert "Earlier changes are not listed" in text_of(message)
 
 
@@ -528,7 +871,7 @@ async def test_a_failure_that_is_not_the_recipients_is_repeated_until_accepted(
     assert accepted == 0
     assert [one["reason"] for one in failures] == [reason] * 8
     assert ADDRESS not in str(logs)
-    assert [one["Subject"] for one in news.server.messages] == ["Kunder: 1 change"]
+    assert [one["Subject"] for one in news.server.messages] == ["1 change – Kunder"]
     [digest] = await news.shown(watchlist_id)
     assert (digest["state"], digest["last_error"]) == ("confirmed", None)
 

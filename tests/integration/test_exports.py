@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import suppress
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,14 +12,18 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country, Include, LegalForm
 from common.contracts.events import EventType
-from common.contracts.failures import Unavailable
-from common.contracts.find import ExportPage, ExportRequest, FindRequest
+from common.contracts.failures import Failure, FieldError, Unavailable
+from common.contracts.find import Between, ExportPage, ExportRequest, FindRequest
 from common.mongo import Database, Reads
 from common.runtime.tasks import background
 from ingest.records.records import CompanyRecord, SourceVersion
 from lookup.answers.exports import AnswerExports
+from lookup.answers.searches import LateAccounts
 from lookup.search.searcher import IndexSearches, followed_indexes
-from register_store.reads import StoredCopies, StoredRegister
+from register_store.accounts import ACCOUNTS, accounts_id
+from register_store.documents import dump
+from register_store.reads import StoredCopies, StoredRegister, StoredSources
+from tests.builders.accounts import accounts_of
 from tests.builders.companies import (
     MONDAY,
     a_company,
@@ -34,6 +38,8 @@ from tests.delivery.waiting import eventually
 
 pytestmark = pytest.mark.integration
 
+#: A day on which accounts of 2024 are on time, and those of 2023 late.
+NOW = datetime(2026, 11, 28, 9, tzinfo=UTC)
 NO_INDEX = IndexSearches({}, {}, None, None)  # type: ignore[arg-type]
 
 
@@ -65,11 +71,13 @@ def exports(
     register_db: Database, outbox: Outbox, searches: IndexSearches = NO_INDEX
 ) -> AnswerExports:
     register = StoredRegister(Reads(register_db))
-    return AnswerExports(StoredCopies(register_db), outbox.feed, searches, register)
+    late = LateAccounts(StoredSources(Reads(register_db)), lambda: NOW)
+    return AnswerExports(StoredCopies(register_db), outbox.feed, searches, register, late)
 
 
 async def first_page(answer: AnswerExports, **fields: Any) -> ExportPage:
     [page] = await answer([ExportRequest(country=Country.DK, **fields)])
+    assert isinstance(page, ExportPage)
     return page
 
 
@@ -265,3 +273,44 @@ async def test_constant_writes_do_not_delay_an_export_with_filters(
         page = await first_page(exports(register_db, outbox, searches), filter=wanted)
 
     assert page.count == 0
+
+
+async def test_late_accounts_are_not_said_of_a_register_that_is_not_loaded(
+    register_db: Database,
+) -> None:
+    late = LateAccounts(StoredSources(Reads(register_db)), lambda: NOW)
+    asked = FindRequest(country=Country.DK, limit=0, accounts_late=True)
+    loads = register_db["loads"]
+
+    refused = await late(asked)
+    await loads.insert_one({"_id": "dk-regnskab", "state": "loading", "finished_at": NOW})
+    loading = await late(asked)
+    await loads.update_one({"_id": "dk-regnskab"}, {"$set": {"state": "loaded"}})
+    loaded = await late(asked)
+    norwegian = await late(asked.model_copy(update={"country": Country.NO, "accounts_late": False}))
+
+    message = "not all accounts of the Danish register are loaded; send country=no"
+    for failure in (refused, loading):
+        assert isinstance(failure, Failure)
+        assert failure.errors == (FieldError(parameter="accounts_late", message=message),)
+    assert isinstance(loaded, FindRequest)
+    assert isinstance(norwegian, FindRequest)
+    assert loaded.accounts_due == Between(last="2026-11-27")
+    assert norwegian.accounts_due == Between(first="2026-11-28")
+
+
+async def test_annual_accounts_are_included(
+    store: Loader, outbox: Outbox, register_db: Database
+) -> None:
+    await store.load(a_record(1), a_record(2))
+    accounts = accounts_of(profit="-5")
+    identity = accounts_id(CompanyKey(Country.DK, number(1)), accounts)
+    document = {"_id": identity, "body": dump(accounts), "digest": b"", "current": True}
+    await register_db[ACCOUNTS].insert_one(document)
+
+    page = await first_page(exports(register_db, outbox), include=(Include.ANNUAL_ACCOUNTS,))
+    one, other = companies(page)
+
+    assert one["annual_accounts"] == [orjson.loads(dump(accounts))]
+    assert one["accounts_state"] == "ok"
+    assert (other["annual_accounts"], other["accounts_state"]) == ([], "unknown")

@@ -31,7 +31,9 @@ from lookup.search.follower import Follower
 from lookup.search.index import SearchIndex
 from lookup.search.index.documents import stored_batch
 from lookup.search.index.generation import Generation
-from register_store.documents import COMPANIES, PARTICIPANTS, UNITS, Document
+from register_store.accounts import ACCOUNTS, accounts_id
+from register_store.documents import COMPANIES, PARTICIPANTS, UNITS, Document, dump
+from tests.builders.accounts import accounts_of
 from tests.builders.companies import MONDAY, TUESDAY, a_company, a_company_record
 from tests.builders.indexed import search_name
 from tests.delivery.waiting import SOON
@@ -301,3 +303,30 @@ async def test_lists_are_built_with_owners_and_the_identifiers_of_units(register
 
     async with register.followed() as (index, _):
         assert counted(index, has=["einvoicing"], owned_by="87654321") == 1
+
+
+def accounts_document(scope: str, *, revenue: str | None, year: int = 2024) -> Document:
+    accounts = accounts_of(year, scope=scope, revenue=revenue, equity="-5")
+    identity = accounts_id(CompanyKey.parse("dk:12345674"), accounts)
+    return {"_id": identity, "body": dump(accounts), "digest": b"", "current": True}
+
+
+async def test_filters_follow_the_newest_accounts(register: Register) -> None:
+    await register.store()
+    accounts = register.database[ACCOUNTS]
+    await accounts.insert_many(
+        [
+            accounts_document("company", revenue="900", year=2023),
+            accounts_document("company", revenue="100"),
+            accounts_document("group", revenue="900"),
+        ]
+    )
+
+    async with register.followed() as (index, _):
+        built = [counted(index, min_revenue=least, max_equity=-5) for least in (100, 101)]
+        await accounts.insert_one(accounts_document("group", revenue="70", year=2025))
+        await register.database[COMPANIES].update_one({}, {"$inc": {"revision": 1}})
+        await eventually(lambda: counted(index, accounts_years=["2025"]) == 1)
+
+        assert built == [1, 0]
+        assert [counted(index, min_revenue=least) for least in (70, 71)] == [1, 0]

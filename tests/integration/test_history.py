@@ -166,6 +166,16 @@ async def test_a_company_is_as_it_was_on_each_day(past: Past) -> None:
         assert (then["source"]["updated_at"] is None) == (last != 9)
 
 
+async def test_two_members_with_one_name_on_a_long_board_are_two_on_each_day(past: Past) -> None:
+    boards = [[*ROLES, ROLES[0]], ROLES, [*ROLES, ROLES[0], ROLES[0]], ROLES[1:]]
+    for day, roles in enumerate(boards):
+        await past.store(day, owners=[], roles=roles)
+
+    for day, roles in enumerate(boards):
+        then = await past.on(day)
+        assert then["roles_total"] == len(roles)
+
+
 async def test_small_lists_keep_their_order(past: Past) -> None:
     orders = [OWNERS, OWNERS[::-1], OWNERS[1:3], [OWNERS[3], *OWNERS[:2]], [OWNERS[0], OWNERS[0]]]
     for day, owners in enumerate(orders):
@@ -190,6 +200,34 @@ async def test_a_day_without_knowledge_is_refused(past: Past, day: str, message:
 
     assert isinstance(reply, Failure)
     assert (reply.code, reply.errors[0].message) == ("invalid_parameter", message)
+
+
+async def test_a_day_before_that_has_what_the_register_dates(past: Past) -> None:
+    past.at = FIRST
+    former = {"name": "Anna Testesen", "type": "person", "role": "owner", "since": "2018-03-01"}
+    record = a_company_record(
+        a_company(name="Prøvefabrikken ApS", founded="2000-01-01", phone="22334455"),
+        owners=[],
+        roles=[],
+        past=[
+            ("2000-01-01", "name", "Prøven ApS"),
+            ("2010-01-01", "name", "Prøvefabrikken ApS"),
+            ("2018-03-01", "owners", [[], [former]]),
+            ("2021-01-01", "owners", [[former], []]),
+        ],
+        version=SourceVersion(past.at),
+    )
+    await past.load(record, force=True)
+
+    replies = [await past.reply(day) for day in ("2005-05-05", "2019-05-05", "1999-12-31")]
+
+    before, owned = (orjson.loads(one.body) for one in replies[:2] if isinstance(one, LookupReply))
+    assert (before["as_of"], before["name"], before["phone"]) == ("2005-05-05", "Prøven ApS", None)
+    assert before["owners"] is None
+    assert [one["name"] for one in owned["owners"]] == ["Anna Testesen"]
+    assert owned["known_from"] == "2026-03-01T12:00:00Z"
+    assert isinstance(replies[2], Failure)
+    assert replies[2].detail == "as_of: must not be before the company was founded"
 
 
 async def test_nothing_is_known_from_before_the_retention(past: Past) -> None:
@@ -246,6 +284,11 @@ async def test_pages_have_every_entry_once_and_the_dated_ones_last(past: Past) -
     while pages[-1]["cursor"]:
         pages.append(await past.page(limit=4, after=pages[-1]["cursor"]))
 
+    since = datetime.fromisoformat(whole[2]["time"])
+    later = await past.page(limit=100, since=since)
+    of_year = await past.page(limit=100, since=datetime(2012, 1, 1, tzinfo=UTC))
+    assert later["history"] == [entry for entry in whole[:3]]
+    assert [entry["time"] for entry in of_year["history"]][-1] == "2012-04-01"
     assert [entry for page in pages for entry in page["history"]] == whole
     assert [entry["revision"] for entry in whole if not entry["dated"]] == [7, 6, 5, 4, 3, 2]
     dated = [(one["time"], one["changes"][0]["field"]) for one in whole if one["dated"]]
@@ -261,17 +304,22 @@ async def test_the_register_says_what_precedes_the_service(past: Past) -> None:
     dates = [
         ("1999-11-15", "name", "Prøven ApS"),
         ("2000-02-21", "name", "Prøvefabrikken ApS"),
+        ("1999-11-15", "status", "active"),
         ("1999-11-15", "status_text", "NORMAL"),
+        ("2001-01-01", "status", "bankrupt"),
         ("2001-01-01", "status_text", "UNDER KONKURS"),
+        ("2026-03-02", "status", "active"),
         ("2026-03-02", "status_text", "NORMAL"),
     ]
     await past.load(replace(a_company_record(a_company()), past=orjson.dumps(dates)))
 
     dated = [one for one in (await past.page())["history"] if one["dated"]]
 
-    assert [one["time"] for one in dated if one["type"] == "company.status_changed"] == [
-        "2001-01-01",
-        "1999-11-15",
+    turns = [one for one in dated if one["type"] == "company.status_changed"]
+    assert [one["time"] for one in turns] == ["2001-01-01", "1999-11-15"]
+    assert turns[0]["changes"] == [
+        {"field": "status", "old": "active", "new": "bankrupt"},
+        {"field": "status_text", "old": "NORMAL", "new": "UNDER KONKURS"},
     ]
     assert [one["changes"] for one in dated if one["time"] == "2000-02-21"] == [[name]]
 

@@ -85,14 +85,38 @@ async def test_a_person_is_left_out_of_what_is_stored(store: Loader, run: Run) -
     assert orjson.loads(company.core or b"")["signing_rule"] is None
 
 
+async def test_a_person_is_left_out_of_the_past_that_a_register_dates(
+    store: Loader, run: Run
+) -> None:
+    holders = [
+        {"name": name, "type": type_, "vat": None, "role": "board_chair", "since": "2018-03-01"}
+        for name, type_ in ((ANNA, "person"), (BENT, "person"), (f"{ANNA} ApS", "company"))
+    ]
+    past: list[tuple[str, str, Any]] = [
+        ("2018-03-01", "roles", [[], holders]),
+        ("2018-03-01", "signing_rule", RULE),
+        ("2020-01-01", "signing_rule", "Selskabet tegnes af direktionen."),
+        ("2021-01-01", "roles", [holders, []]),
+    ]
+    await store.load(a_company_record(past=past, version=None))
+
+    run("limit", "dk", "12345674", ANNA)
+    await store.load(a_company_record(past=past, version=TUESDAY))
+
+    (company,) = (await store.stores.writer.known(companies=[DANISH])).companies.values()
+    assert orjson.loads(company.past or b"") == [
+        ["2018-03-01", "roles", [[], holders[1:]]],
+        ["2020-01-01", "signing_rule", "Selskabet tegnes af direktionen."],
+        ["2021-01-01", "roles", [holders[1:], []]],
+    ]
+
+
 async def test_receivers_are_told_without_the_name(store: Loader, run: Run) -> None:
     await store.load(danish(version=None))
 
     run("limit", "dk", "12345674", ANNA)
 
-    updated, owners = sorted(
-        await store.events(), key=lambda one: one["type"] == "company.owners_changed"
-    )
+    updated, owners = sorted(await store.events(), key=lambda one: one["type"] == "owners.changed")
     assert updated["data"]["changes"][0] == {"field": "signing_rule", "old": None, "new": None}
     assert [one["field"] for one in updated["data"]["changes"]] == ["signing_rule", "roles"]
     assert owners["data"]["changes"][0]["old"] is None

@@ -16,7 +16,14 @@ from ingest.changes.transaction import StoredRegisterWriter
 from ingest.commands import main
 from ingest.loading.load import NotWhole, Piece, WrongSource
 from ingest.loading.stores import FileOrigin
-from ingest.records.records import CompanyRecord, FileBroken, Rejected, SourceVersion, Stored
+from ingest.records.records import (
+    CompanyRecord,
+    FileBroken,
+    RegisteredInError,
+    Rejected,
+    SourceVersion,
+    Stored,
+)
 from ingest.records.source import MAX_STORED, RegisterSource
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES
 from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
@@ -26,6 +33,7 @@ from tests.builders.companies import (
     TUESDAY,
     a_company,
     a_company_record,
+    a_held_role,
     a_norwegian_record,
     a_participant_record,
     a_renamed_record,
@@ -113,6 +121,38 @@ async def test_a_repeated_record_of_a_file_is_compared_with_its_first_version(
 
     assert (counts["new"], counts["changed"], counts["stale"]) == (1, 1, 1)
     assert await store.revision() == 2
+
+
+async def test_what_a_file_marks_as_registered_in_error_has_ended(store: Loader) -> None:
+    owned = a_company_record(owners=[an_owner()], roles=[a_held_role()])
+    await store.load(owned, kind=DK_COMPANIES)
+    await store.load(a_unit_record(), kind=DK_UNITS)
+    mistakes = [RegisteredInError(key, TUESDAY) for key in (KEY, OTHER)]
+    of_units = [RegisteredInError(a_unit_record().key, TUESDAY)]
+
+    first = (await store.load(*mistakes, kind=DK_COMPANIES)).of_file()
+    again = (await store.load(*mistakes, kind=DK_COMPANIES)).of_file()
+    units = (await store.load(*of_units, kind=DK_UNITS)).of_file()
+
+    company = (await store.stores.writer.known(companies=[KEY])).companies[KEY]
+    assert company.core is not None
+    assert (b'"status":"ended"' in company.core, b"FEJLREGISTRERET" in company.core) == (True, True)
+    assert (company.owners, company.roles) == (b"[]", b"[]")
+    assert (first["changed"], first["elsewhere"], first["read"]) == (1, 1, 2)
+    assert (again["unchanged"], again["elsewhere"], units["changed"]) == (1, 1, 1)
+    assert [event["type"] for event in await store.events()] == [
+        "company.status_changed", "company.updated", "owners.changed", "production_unit.ended",
+    ]  # fmt: skip
+
+
+async def test_a_company_of_a_file_that_is_then_marked_as_registered_in_error_has_ended(
+    store: Loader,
+) -> None:
+    counts = await store.load(RegisteredInError(KEY, TUESDAY), a_company_record())
+
+    company = (await store.stores.writer.known(companies=[KEY])).companies[KEY]
+    assert b'"status":"ended"' in (company.core or b"")
+    assert (counts.of_file()["new"], counts.of_file()["changed"]) == (1, 1)
 
 
 async def test_concurrent_loads_lose_no_change(store: Loader) -> None:

@@ -21,9 +21,10 @@ from common.contracts.events import EventReply, EventRequest, FeedPage, FeedRequ
 from common.contracts.find import ExportPage, ExportRequest
 from common.leases import StoredLeases
 from common.mongo import Database, Reads
+from common.runtime.public_port.rates import Rate
 from company_registry.mirror_history import mirrored_history
 from gateway.access.clients import Caller
-from gateway.access.keys import Rate, Scope
+from gateway.access.keys import Scope
 from gateway.http.responses import refusals
 from gateway.routes import application
 from gateway.settings import Policy
@@ -72,6 +73,7 @@ class Direct:
         self.count()
         await asyncio.sleep(0.02)  # so that processes are killed within a copy
         [page] = await self.answers([request.model_copy(update={"limit": 40})])
+        assert isinstance(page, ExportPage)
         return page
 
     async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:  # noqa: ARG002
@@ -191,6 +193,7 @@ async def register(
         outbox.feed,
         None,  # type: ignore[arg-type]
         StoredRegister(Reads(register_db)),
+        None,  # type: ignore[arg-type]
     )
     direct = Direct(answers, outbox)
     async with serving(direct, register_db) as (url, key):

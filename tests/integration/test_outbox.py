@@ -13,7 +13,7 @@ import structlog
 from prometheus_client import REGISTRY
 
 from common.contracts.failures import Unavailable
-from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE, FEED_EXCHANGE
+from common.contracts.topology import EVENTS_EXCHANGE, FAN_OUT_QUEUE, FEED_EXCHANGE
 from common.leases import StoredLeases
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.publisher import Broadcaster, Publisher
@@ -269,11 +269,11 @@ async def test_repeats_wait_for_a_dispatcher_that_has_few_events_to_do(amqp_url:
         without_dispatcher = await bus.takes_repeats()
         channel = await dispatcher.channel()
         await channel.set_qos(1)
-        await (await channel.get_queue(EVENTS_QUEUE)).consume(keep)
+        await (await channel.get_queue(FAN_OUT_QUEUE)).consume(keep)
         with_dispatcher = await eventually(bus.takes_repeats, bool)
         # One of them is in the consumer's hands, which takes no second one.
         for _ in range(LONG_QUEUE + 1):
-            await publisher.publish(b"{}", routing_key=EVENTS_QUEUE)
+            await publisher.publish(b"{}", routing_key=FAN_OUT_QUEUE)
         with_backlog = await eventually(bus.takes_repeats, lambda takes: not takes)
 
     assert (without_queue, without_dispatcher) == (False, False)

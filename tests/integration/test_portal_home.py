@@ -89,6 +89,18 @@ async def test_a_suggestion_that_was_chosen_leads_to_its_company_again(
     await expect(link).to_have_attribute("href", "/companies/dk/12345674")
 
 
+async def test_a_search_box_that_cannot_suggest_says_so(portal: Portal, window: Window) -> None:
+    portal.api.fail("/api/suggest", 504, "lookup_timeout")
+
+    await window.search_box.press_sequentially("prøve")
+    listed = window.page.locator("#suggestions")
+    await expect(listed).to_have_text("Denmark and Norway cannot be searched at the moment.")
+    await window.page.keyboard.press("ArrowDown")
+    await window.page.keyboard.press("Enter")
+
+    await expect(window.page.get_by_role("alert")).to_be_visible()
+
+
 async def test_searches_end_with_the_session_and_are_of_one_key(
     portal: Portal, window: Window
 ) -> None:

@@ -16,8 +16,9 @@ from prometheus_client import CollectorRegistry
 
 from common.runtime.health import Health, admin_port
 from common.runtime.public_port.connections import ConnectionLimits, ConnectionMetrics
+from common.runtime.public_port.rates import Rate
 from common.runtime.public_port.server import public_port
-from gateway.access.keys import Rate, Scope, write_key
+from gateway.access.keys import Scope, write_key
 from gateway.http.responses import refusals
 from gateway.routes import application
 from gateway.settings import Policy

@@ -7,8 +7,8 @@ import pytest
 
 from common.contracts.failures import Unavailable
 from common.mongo import Client, Database, connected, database
-from gateway.access.keys import Rate
-from gateway.access.quotas import REPORT_EVERY, RateLimiter, SharedQuotas
+from common.runtime.public_port.rates import Rate, RateLimiter
+from gateway.access.quotas import REPORT_EVERY, SharedQuotas
 from tests.conftest import DatabaseNames
 from tests.fakes.gateway import ManualClock
 

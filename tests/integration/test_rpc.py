@@ -352,6 +352,16 @@ async def test_each_request_of_a_batch_keeps_its_own_deadline(rpc: Rpc) -> None:
     assert echo.results["hasty"] == Failure(code=FailureCode.DEADLINE_EXCEEDED)
 
 
+async def test_what_is_done_in_time_is_answered_beside_what_is_not(rpc: Rpc) -> None:
+    async with rpc.server(together=False):
+        await rpc.ask("before")
+        # They share a message, whose reply comes before the deadline that they share, too.
+        first, late, second = await rpc.ask_all("1", "wait", "2", timeout=0.5)
+
+    assert (first, second) == (b"1", b"2")
+    assert code_of(late) is FailureCode.DEADLINE_EXCEEDED
+
+
 async def test_calls_that_failed_without_a_server_take_no_place_of_later_ones(rpc: Rpc) -> None:
     narrow = Route(ROUTE.queue, max_pending=2)
     for _ in range(5):

@@ -13,7 +13,7 @@ from ingest.registers import table
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.peppol.sync import PEPPOL
 from register_samples.server.brreg import innehaver
-from tests.syncing.world import NORWAY, World
+from tests.syncing.world import NORWAY, START, World
 
 pytestmark = pytest.mark.integration
 
@@ -212,6 +212,75 @@ async def test_owners_follow_the_roles(world: World) -> None:
     assert b"Ola Nytesen" in owners
     assert b"1980" not in owners
     assert await world.events() == [("owners.changed", f"no:{TRADER}")]
+
+
+async def holders_of(world: World, number: str) -> tuple[bytes, bytes]:
+    company = await world.found("companies", f"no:{number}")
+    assert company is not None
+    return company["owners"], company["roles"]
+
+
+async def test_a_deleted_company_has_no_owners_and_roles_any_more(world: World) -> None:
+    await world.sync(*NORWAY)
+    with_owner, with_board = await holders_of(world, TRADER), await holders_of(world, COMPANY)
+    for number in (TRADER, COMPANY):
+        world.registers.no.entities.delete(number, TODAY)
+
+    await world.sync(NO_ENTITIES)
+    at_once = [await holders_of(world, number) for number in (TRADER, COMPANY)]
+    events = sorted(await world.events())
+    await world.rewind_to_the_file(NO_ROLES)
+    await world.sync(NO_ROLES)
+
+    assert (with_owner[0], with_board[1]) != (b"null", b"[]")
+    assert at_once == [(b"null", b"[]")] * 2
+    assert [await holders_of(world, number) for number in (TRADER, COMPANY)] == at_once
+    assert events == sorted(
+        [
+            ("company.status_changed", f"no:{TRADER}"),
+            ("owners.changed", f"no:{TRADER}"),
+            ("company.status_changed", f"no:{COMPANY}"),
+            ("company.updated", f"no:{COMPANY}"),
+        ]
+    )
+
+
+async def test_roles_that_the_register_gives_no_more_are_withdrawn_if_it_has_the_entity(
+    world: World,
+) -> None:
+    await world.sync(*NORWAY)
+    before = await holders_of(world, COMPANY)
+    entities = world.registers.no.entities
+    entities.delete(TRADER, TODAY)
+    entities.documents.pop(COMPANY)  # Each of its paths is a 404, as in an outage.
+    for number in (TRADER, COMPANY, "999999999"):
+        world.registers.no.tell_roles(number)
+
+    await world.sync(NO_ROLES)
+
+    assert await holders_of(world, TRADER) == (b"null", b"[]")
+    assert await holders_of(world, COMPANY) == before
+    assert await world.found("companies", "no:999999999") is None
+    assert await world.events() == [("owners.changed", f"no:{TRADER}")]
+
+
+async def test_roles_that_an_earlier_release_left_to_ended_companies_are_withdrawn_by_the_file(
+    world: World,
+) -> None:
+    await world.sync(*NORWAY)
+    roles = await holders_of(world, COMPANY)
+    world.registers.no.entities.delete(COMPANY, TODAY)
+    await world.sync(NO_ENTITIES)
+    left = {"owners": roles[0], "roles": roles[1], "owners_version": [START, 0]}
+    await world.database["companies"].update_one({"_id": f"no:{COMPANY}"}, {"$set": left})
+    world.publish_a_week_later()
+    world.served.requests.clear()
+
+    await world.sync(NO_ROLES)
+
+    assert await holders_of(world, COMPANY) == (b"null", b"[]")
+    assert (await world.events())[-1] == ("company.updated", f"no:{COMPANY}")
+    assert not [asked for asked in world.served.requests if COMPANY in str(asked)]
 
 
 async def test_several_pages_are_each_read_once(world: World) -> None:

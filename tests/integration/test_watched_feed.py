@@ -6,7 +6,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-import webhook_registry.watchlists as watched_module
+import webhook_registry.watchlists.watchlist_operations as watched_module
 from common.contracts.company import CompanyKey
 from common.contracts.events import EventReply, EventRequest, FeedFilter, FeedPage, FeedRequest
 from common.contracts.failures import Failure
@@ -19,7 +19,7 @@ from register_store import feed as feed_module
 from tests.builders.outbox import Outbox, bodies
 from tests.builders.webhooks import NOON
 from webhook_registry.replies import WATCHLIST_NOT_FOUND
-from webhook_registry.watchlists import AnswerWatched
+from webhook_registry.watchlists.watchlist_operations import AnswerWatched
 from webhook_store.watchlists import Members, Watchlists
 
 pytestmark = pytest.mark.integration

@@ -16,8 +16,8 @@ from common.contracts.failures import Failure, Unavailable
 from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.contracts.webhook_api import Operation
 from common.mongo import Database
+from common.runtime.public_port.rates import Rate
 from gateway.access.clients import Caller
-from gateway.access.keys import Rate
 from gateway.problems import problem_of
 from tests.builders.outbox import Outbox
 from tests.builders.webhooks import OWNER, a_call
@@ -25,7 +25,7 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
-from webhook_registry.watchlists import AnswerWatched
+from webhook_registry.watchlists.watchlist_operations import AnswerWatched
 from webhook_store.collections import WATCHLISTS
 from webhook_store.watchlists import Members, Watchlists
 
@@ -136,10 +136,10 @@ async def test_a_reader_sees_the_events_of_the_list_alone(service: Service) -> N
     assert feed.feed.updated == "2026-03-02T05:00:02Z"
     assert [entry.id for entry in feed.entries] == [f"urn:uuid:{each}" for each in (second, first)]
     entry = feed.entries[0]
-    assert entry.title == "Prøve ApS has changed"
+    assert entry.title == "Prøve ApS: trade names changed"
     assert entry.link == "https://portal.example.com/companies/dk/12345674"
     assert entry.content[0].type == "text/plain"
-    assert entry.content[0].value == 'DK 12345674\ntrade names: none → ["A","B"]'
+    assert entry.content[0].value == "DK 12345674\nTrade name: A\nTrade name: B"
 
 
 async def test_a_list_without_events_has_an_empty_feed(service: Service) -> None:
@@ -162,7 +162,7 @@ async def test_texts_of_registers_stay_texts(service: Service) -> None:
 
     assert not feed.bozo
     assert feed.entries[0].title == (
-        "<script>alert('1')</script> ]]> &amp; \ud7ff “A/S” Line \U0001f9fe has changed"
+        "<script>alert('1')</script> ]]> &amp; \ud7ff “A/S” Line \U0001f9fe: name changed"
     )
     found = ElementTree.fromstring(document).iter()  # noqa: S314 (it is ours)
     names = {element.tag.rpartition("}")[2] for element in found}
@@ -182,10 +182,10 @@ async def test_events_of_newer_kinds_and_units_have_a_title(service: Service) ->
     feed = await service.read(address)
 
     assert [entry.title for entry in feed.entries] == [
-        "Prøve ApS company.moved",
-        "DK 12345674 has a new production unit",
+        "Prøve ApS: company moved",
+        "DK 12345674: new production unit",
     ]
-    assert feed.entries[1].content[0].value == "DK 12345674\nproduction unit: Lager"
+    assert feed.entries[1].content[0].value == "DK 12345674\nProduction unit Lager"
 
 
 async def test_a_token_opens_its_own_list_alone(service: Service) -> None:
@@ -253,12 +253,18 @@ async def test_a_redelivered_renewal_keeps_the_address_that_the_client_has(
 async def test_an_unchanged_feed_is_not_sent_again(service: Service) -> None:
     address = await service.feed(await service.watchlist(COMPANY))
     await service.happened(1)
-    tag = (await service.gateway.get(address)).headers["ETag"]
+    headers = (await service.gateway.get(address)).headers
+    tag, modified = headers["ETag"], headers["Last-Modified"]
 
     unchanged = await service.gateway.get(address, headers={"If-None-Match": tag})
+    since = await service.status(address, **{"If-Modified-Since": modified})
+    # The tag counts before the time (RFC 9110, 13.2.2).
+    other = {"If-None-Match": '"another"', "If-Modified-Since": modified}
+    both = await service.status(address, **other)
     await service.happened(2)
 
     assert (unchanged.status, await unchanged.read()) == (304, b"")
+    assert (since, both) == (304, 200)
     assert await service.status(address, **{"If-None-Match": tag}) == 200
 
 

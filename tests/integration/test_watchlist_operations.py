@@ -359,6 +359,24 @@ async def test_a_webhook_uses_lists_of_its_owner_alone(world: World, operation: 
     assert [error.parameter for error in failure.errors] == ["filter.watchlists[0]"]
 
 
+@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.CHANGE])
+async def test_a_webhook_follows_no_company_that_cannot_exist(
+    world: World, operation: Operation
+) -> None:
+    companies = ["dk:12345674", "dk:99999999", "no:000000000", "no:310345678"]
+    limits = {"filter": {"companies": companies}}
+    webhook_id = read(await world.do(Operation.CREATE, body=a_draft()))["id"]
+    body = a_draft(**limits) if operation is Operation.CREATE else orjson.dumps(limits)
+    # A register has numbers that break the rule of check digits.
+    world.register.lacks = {"dk:12345674", "dk:99999999", "no:000000000"}
+
+    failure = await world.refused(operation, webhook_id=webhook_id, body=body)
+
+    places = [error.parameter for error in failure.errors]
+    assert places == ["filter.companies[1]", "filter.companies[2]"]
+    assert "no company has this number" in failure.errors[0].message
+
+
 async def test_a_lock_is_free_when_its_holder_is_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -113,6 +113,8 @@ async def test_creation_returns_the_secret_and_the_location(world: World) -> Non
             "last_failure_at": None,
             "consecutive_failures": 0,
             "failing_since": None,
+            "next_attempt_at": None,
+            "disables_at": None,
             "last_24h": {"succeeded": 0, "failed": 0},
         },
         "created_at": "2026-03-02T12:00:00.000Z",

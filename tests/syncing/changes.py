@@ -50,6 +50,13 @@ class Subjects:
         self._traders = self._numbers(self.registers.dk.companies.documents, _is_danish_trader)
         self._units = self._numbers(self.registers.dk.units.documents, _is_danish_unit)
         self._norwegian = self._numbers(self.registers.no.entities.documents, _is_norwegian)
+        roles = self.registers.no.roles
+        self._without_roles = self._numbers(
+            self.registers.no.entities.documents,
+            lambda entity: (
+                entity["organisasjonsnummer"] not in roles and "slettedato" not in entity
+            ),
+        )
         self._places = self._numbers(
             self.registers.no.units.documents, lambda unit: "nedleggelsesdato" not in unit
         )
@@ -72,6 +79,9 @@ class Subjects:
 
     def norwegian(self) -> str:
         return next(self._norwegian)
+
+    def norwegian_without_roles(self) -> str:
+        return next(self._without_roles)
 
     def norwegian_unit(self) -> tuple[str, str]:
         number = next(self._places)
@@ -308,7 +318,8 @@ def _open_place(subjects: Subjects) -> str:
 
 
 def _delete(subjects: Subjects) -> str:
-    number = subjects.norwegian()
+    """An entity without roles, which would be withdrawn in another event."""
+    number = subjects.norwegian_without_roles()
     subjects.registers.no.entities.delete(number, subjects.today)
     return f"no:{number}"
 
@@ -430,7 +441,7 @@ KINDS: Final = (
     Kind("a removed entity", _remove, "company.removed", ""),
     Kind(
         "an estate in bankruptcy",
-        _with_roles(_group("BOBE", "Bostyrer", **_KARI)),
+        _with_roles(_group("BOBE", "Bostyrer", bostyrer={"navn": "Adv. Kari Testesen"})),
         _UPDATED,
         "roles",
     ),

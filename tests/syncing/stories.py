@@ -80,8 +80,10 @@ class Story:
 
 COMPANIES = (NO_ENTITIES, DK_COMPANIES)
 OF_COMPANIES = (NO_UNITS, NO_ROLES, DK_UNITS)
+#: They ask about stored companies, and have tests of their own that go on after an end.
+LATER_ON = {"no-konsern", "no-regnskap", "dk-regnskab"}
 STORIES = [
-    Story(first_of_all, tuple(sources().values())),
+    Story(first_of_all, tuple(each for each in sources().values() if each.name not in LATER_ON)),
     Story(a_day_later, (*COMPANIES, PEPPOL)),
     Story(a_day_later_with_companies, OF_COMPANIES),
     Story(a_new_company_later, OF_COMPANIES),

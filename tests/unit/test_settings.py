@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from common.runtime.public_port.rates import Rate
 from common.runtime.settings import ProcessSettings, load, shown
 from dispatcher.settings import Settings as Dispatcher
-from gateway.access.keys import Rate
 from gateway.settings import Settings as Gateway
 from ingest.app import proxies
 from ingest.registers.brreg.sync import BrregSettings
@@ -105,13 +105,13 @@ REFUSED: list[tuple[Kind, str, str, str]] = [
     (Registry, "WEBHOOK_SECRET_KEYS", "k1:c2VjcmV0", "setting WEBHOOK_SECRET_KEYS: "),
     (Registry, NETWORKS, "127.0.0.1/8", f"setting {NETWORKS}: "),
     (Registry, "MAX_WEBHOOKS_PER_OWNER", "0", "setting MAX_WEBHOOKS_PER_OWNER: "),
-    (Registry, "RESOLVE_TIMEOUT", "1", "setting RESOLVE_TIMEOUT: "),
+    (Registry, "RESOLVE_TIMEOUT", "1s", "setting RESOLVE_TIMEOUT: "),
     # Would lose or double deliveries.
     (Dispatcher, "WEBHOOK_LEASE", "PT10S", "WEBHOOK_LEASE must be a second longer"),
     (Dispatcher, "WEBHOOK_POST_TIMEOUT", "PT30S", "WEBHOOK_LEASE must be a second longer"),
     (Dispatcher, "BROKER_CONSUMER_TIMEOUT", "PT30S", "WEBHOOK_LEASE must be shorter"),
     (Dispatcher, "WEBHOOK_RETRY_DELAYS", "1m", "ISO 8601"),
-    (Dispatcher, "WEBHOOK_RETRY_DELAYS", "60", "ISO 8601"),
+    (Dispatcher, "WEBHOOK_RETRY_DELAYS", "P1M", "ISO 8601"),
     (Dispatcher, "WEBHOOK_RETRY_DELAYS", "PT0S", "at least a millisecond"),
     (Dispatcher, "WEBHOOK_SECRET_KEYS", "k1:c2VjcmV0", "base64"),
     (Dispatcher, NETWORKS, "everything", "everything"),
@@ -174,18 +174,37 @@ def test_a_password_is_sent_over_plain_http_only_if_allowed(
 ) -> None:
     monkeypatch.setenv("CVR_USER", "acme")
     monkeypatch.setenv("CVR_PASSWORD", "secret")
+    encrypted = load(CvrSettings)
+    monkeypatch.setenv("CVR_URL", "http://cvr.example.com/cvr-permanent")
 
     with pytest.raises(SystemExit):
         load(CvrSettings)
 
     assert "CVR_ALLOW_PLAINTEXT=true" in capsys.readouterr().err
-    for name, value, scheme in (
-        ("CVR_ALLOW_PLAINTEXT", "true", "http"),
-        ("CVR_URL", "https://cvr.example.com", "https"),
-    ):
-        with monkeypatch.context() as patch:
-            patch.setenv(name, value)
-            assert load(CvrSettings).cvr_url.scheme == scheme
+    monkeypatch.setenv("CVR_ALLOW_PLAINTEXT", "true")
+    plain = load(CvrSettings)
+    assert (plain.cvr_url.scheme, plain.unreached) == ("http", "")
+    assert str(encrypted.cvr_url) == "https://distribution.virk.dk:8443/cvr-permanent"
+    assert "CVR_URL=http://distribution.virk.dk/cvr-permanent" in encrypted.unreached
+
+
+@pytest.mark.parametrize("path", ["cvr-re", "cvr-re/", "CVR-RE/virksomhed", "proxy/cvr-re"])
+def test_the_register_of_beneficial_owners_is_refused(
+    path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CVR_URL", f"https://distribution.virk.dk:8443/{path}")
+
+    with pytest.raises(SystemExit):
+        load(CvrSettings)
+
+    assert "cvr-re has the beneficial owners" in capsys.readouterr().err
+
+
+def test_a_danish_register_without_a_user_says_how_to_become_one() -> None:
+    said = CvrSettings().missing()
+
+    assert said is not None
+    assert all(word in said for word in ("CVR_USER", "cvrselvbetjening@erst.dk", "no-enheter"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8090", "localhost:8090", "[::1]:8090"])

@@ -23,6 +23,11 @@ def make_samples(folder: Path, *, companies: int) -> dict[str, Path]:
     return {kind: Path(path) for kind, path in named}
 
 
+def import_options(kind: str, file: Path) -> tuple[str, ...]:
+    """Returns what an import of a file of the samples needs beside it."""
+    return ("--documents", str(file.parent / "documents")) if kind == "dk-regnskab" else ()
+
+
 def load_sample(kind: str, file: Path, state: State, system: System) -> bool:
     """Loads a file and notes that in the state, unless it is the last loaded one of its source."""
     with file.open("rb") as content:
@@ -30,6 +35,7 @@ def load_sample(kind: str, file: Path, state: State, system: System) -> bool:
     if state.loaded.get(kind) == digest:
         return False
     # Forced, because a trial may load fewer records of a real register afterwards.
-    system.demand("ingest", "import", "--force", kind, str(file), seconds=_TIMEOUT)
+    options = ("--force", *import_options(kind, file))
+    system.demand("ingest", "import", *options, kind, str(file), seconds=_TIMEOUT)
     state.loaded[kind] = digest
     return True

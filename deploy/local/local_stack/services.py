@@ -62,6 +62,8 @@ def _for_ingest(settings: StackSettings) -> Mapping[str, str]:
         "SYNC_INTERVAL": "PT2S",
         # Changes are listed immediately there; a longer overlap would be read again every time.
         "CVR_OVERLAP": "PT1M",
+        "CVR_FILINGS_OVERLAP": "PT1M",
+        "CVR_FILINGS_INTERVAL": "PT10S",
         "PEPPOL_INTERVAL": "PT10S",
         "PEPPOL_MAX_DOWNLOADS_PER_DAY": "100000",
         "DOWNLOAD_DIR": str(settings.run_dir.absolute()),

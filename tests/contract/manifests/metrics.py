@@ -29,7 +29,6 @@ _OPERATORS = frozenset({"and", "or", "unless", "bool", "offset"})
 
 #: Of RabbitMQ's plugin `rabbitmq_prometheus`; tests/integration/test_broker_guides.py asks one.
 OF_RABBITMQ = (
-    "rabbitmq_alarms_file_descriptor_limit",
     "rabbitmq_alarms_free_disk_space_watermark",
     "rabbitmq_alarms_memory_used_watermark",
     "rabbitmq_disk_space_available_bytes",
@@ -37,11 +36,14 @@ OF_RABBITMQ = (
     "rabbitmq_process_resident_memory_bytes",
     "rabbitmq_resident_memory_limit_bytes",
 )
-#: Of others, with their labels: RabbitMQ 4.0; the agents of MongoDB's operator, as the manual of
+#: Of others, with their labels: HAProxy, which tests/integration/test_balancer.py asks;
+#: RabbitMQ 4.0; the agents of MongoDB's operator, as the manual of
 #: the Cloud Manager names them; github.com/percona/mongodb_exporter, whose exporter/metrics.go
 #: makes `ss` of serverStatus and `rs` of replSetGetStatus; kube-state-metrics; prometheus_client.
 _OF_OTHERS = {
     "ALERTS": "alertname alertstate severity",
+    "haproxy_frontend_http_requests_total": "proxy",
+    "haproxy_frontend_http_responses_total": "proxy code",
     "rabbitmq_unreachable_cluster_peers_count": "",
     "hardware_disk_metrics_disk_space_free_bytes": "",
     "hardware_disk_metrics_disk_space_used_bytes": "",

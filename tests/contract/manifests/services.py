@@ -22,7 +22,9 @@ import webhook_registry.settings
 from common.contracts.topology import lookup_queue, search_queue, suggest_queue
 from common.messaging.connection import CONNECT_TIMEOUT
 from common.runtime.settings import BrokerSettings, ProcessSettings
-from ingest.registers.brreg.sync import BrregSettings
+from ingest.registers.brreg.accounts_sync import BrregAccountsSettings
+from ingest.registers.brreg.group_sync import GroupSettings
+from ingest.registers.cvr.accounts_sync import FilingsSettings
 from ingest.registers.cvr.sync import CvrSettings
 from ingest.registers.peppol.sync import PeppolSettings
 from register_store.settings import StoreSettings as RegisterSettings
@@ -118,7 +120,14 @@ class Service:
         return sorted(found)
 
 
-class _IngestSettings(ingest.settings.Settings, BrregSettings, CvrSettings, PeppolSettings):
+class _IngestSettings(
+    ingest.settings.Settings,
+    GroupSettings,
+    BrregAccountsSettings,
+    CvrSettings,
+    FilingsSettings,
+    PeppolSettings,
+):
     """The settings of `serve all`."""
 
 

@@ -47,5 +47,7 @@ async def portal(browser: Browser, portal_url: str, key: str) -> AsyncIterator[P
     await portal.sign_in(key)
     await expect(portal.heading("Find a company")).to_be_visible()
     yield portal
+    # Shown where a test has failed.
+    print(portal.page.url, await portal.page.locator("body").inner_text())  # noqa: T201
     assert portal.errors == []
     assert portal.dialogs == []

@@ -133,8 +133,8 @@ async def test_changes_are_sent_from_confirmation_to_the_end(
         await post.messages(2)
 
         first, second = post.server.messages
-        assert first["Subject"] == second["Subject"] == "My customers: 1 change"
-        assert "name: POSTPRØVEN AS → NYE POSTPRØVEN AS" in text_of(first)
+        assert first["Subject"] == second["Subject"] == "1 change – My customers"
+        assert "Name: POSTPRØVEN AS → NYE POSTPRØVEN AS" in text_of(first)
         await page.goto(watchlist)
         await expect(page.locator("#email ~ ul")).to_contain_text("Confirmed")
         link = first["List-Unsubscribe"].strip("<>")

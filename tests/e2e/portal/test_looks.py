@@ -87,7 +87,7 @@ async def a_busy_day(portal: Portal, register: Register, receiver: Receiver) -> 
     async def is_complete() -> bool:
         await portal.go("/")
         failed = page.get_by_text("All attempts of a delivery failed")
-        return await failed.count() > 0 and await page.get_by_text("Status changed:").count() > 0
+        return await failed.count() > 0 and await page.get_by_text("Bankrupt:").count() > 0
 
     await eventually(is_complete, bool)
     await expect(page.locator("#recent a")).to_have_count(3)

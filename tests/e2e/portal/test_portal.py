@@ -122,7 +122,9 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     await portal.press("Get an address")
     address = await page.locator("#address").inner_text()
     feed = await page.request.get(address)
-    assert feedparser.parse(await feed.body()).entries[0].title == "NYE PRØVELISTEN AS has changed"
+    assert (
+        feedparser.parse(await feed.body()).entries[0].title == "NYE PRØVELISTEN AS: name changed"
+    )
     token = address.partition("token=")[2]
     assert token
     assert not [name for name in running.system.services if token in running.system.log_of(name)]

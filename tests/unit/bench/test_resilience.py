@@ -1,5 +1,7 @@
 """The row of a fault, and when it meets its goal."""
 
+from dataclasses import replace
+
 import pytest
 
 from bench.resilience.__main__ import quiet_machine
@@ -12,7 +14,9 @@ from bench.resilience.loaded import Outcome, is_good, table, written
 async def nothing(_cluster: Cluster) -> None: ...
 
 
-def an_outcome(*lookups: Lookup, may_refuse: bool = False, **other: object) -> Outcome:
+def an_outcome(
+    *lookups: Lookup, may_refuse: bool = False, may_fail: bool = False, **other: object
+) -> Outcome:
     given: dict[str, object] = {
         "sent": 10,
         "received": 10,
@@ -22,7 +26,7 @@ def an_outcome(*lookups: Lookup, may_refuse: bool = False, **other: object) -> O
         "ended": 110.0,
         **other,
     }
-    fault = Fault("one gateway killed", nothing, 1.0, may_refuse)
+    fault = Fault("one gateway killed", nothing, 1.0, may_refuse, may_fail)
     return Outcome(fault=fault, lookups=lookups, **given)  # type: ignore[arg-type]
 
 
@@ -30,6 +34,7 @@ ANSWERED = Lookup(101.0, 0.01, 200)
 SLOW = Lookup(101.0, 1.2, 200)
 FAILED = Lookup(102.0, 1.8, 504)
 REFUSED = Lookup(102.0, 0.01, 503, may_retry=True)
+DOCUMENTED = Lookup(102.0, 0.9, 504, may_retry=True, is_problem=True)
 #: In the first second of an alarm.
 LATE = Lookup(100.5, 1.8, 504)
 
@@ -45,6 +50,9 @@ LATE = Lookup(100.5, 1.8, 504)
         (an_outcome(LATE, Lookup(102.0, 0.2, 503, may_retry=True), may_refuse=True), ["failed"]),
         (an_outcome(LATE, Lookup(102.0, 0.01, 503), may_refuse=True), ["failed"]),
         (an_outcome(LATE, may_refuse=True), []),
+        (an_outcome(ANSWERED, DOCUMENTED, may_fail=True), []),
+        (an_outcome(ANSWERED, replace(DOCUMENTED, seconds=1.1), may_fail=True), ["failed"]),
+        (an_outcome(ANSWERED, replace(DOCUMENTED, is_problem=False), may_fail=True), ["failed"]),
         (an_outcome(ANSWERED, received=9), ["lost"]),
         (an_outcome(ANSWERED, repeated=1), ["repeated"]),
         (an_outcome(ANSWERED, error="not back within 120 s"), ["error"]),

@@ -51,6 +51,21 @@ def queries(transport: FakeTransport) -> list[dict[str, str]]:
     return [dict(request.query) for request in transport.requests]
 
 
+@pytest.mark.parametrize("parts", [("1", "2", "1"), ("1", "1"), ("2", "2", "2"), ("10", "9")])
+def test_an_export_that_begins_again_without_end_is_an_error(parts: tuple[str, ...]) -> None:
+    transport = FakeTransport([head(), *(Part(lines(number)) for number in parts), END])
+
+    with pytest.raises(InvalidResponse, match="in no order"):
+        read(transport)
+
+
+def test_an_export_that_resumes_at_an_earlier_company_is_an_error() -> None:
+    transport = FakeTransport([head(), Part(lines("1", "2")), BROKEN, head(), Part(lines("2"))])
+
+    with pytest.raises(InvalidResponse, match="in no order"):
+        read(transport)
+
+
 @pytest.mark.parametrize("size", [1, 7, 1000])
 @pytest.mark.parametrize("coding", ["", "gzip"])
 def test_lines_are_put_together_from_parts_of_any_size(size: int, coding: str) -> None:

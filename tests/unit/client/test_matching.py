@@ -120,6 +120,28 @@ def test_the_problem_of_a_record_is_its_result() -> None:
     assert result.error.code == "invalid_parameter"
 
 
+@pytest.mark.parametrize(
+    "code, status, is_fault",
+    [
+        ("service_unavailable", 503, True),
+        ("lookup_timeout", 504, True),
+        ("rate_limited", 429, True),
+        ("internal_error", 500, True),
+        ("invalid_parameter", 400, False),
+        ("company_removed", 410, False),
+    ],
+)
+def test_a_record_whose_search_failed_is_not_searched(
+    code: str, status: int, *, is_fault: bool
+) -> None:
+    failed = {"id": "1", "problem": a_problem(code, status)}
+    transport = FakeTransport([answer({"results": [failed]})] * 4)
+
+    [result] = results_of(transport, RECORDS[:1])
+
+    assert result.decision == ("not_searched" if is_fault else None)
+
+
 @pytest.mark.parametrize("body", [{}, {"results": []}, {"results": [{"id": "0"}]}, []])
 def test_an_answer_that_is_not_one_result_per_record_is_an_error(body: object) -> None:
     with pytest.raises(InvalidResponse):
@@ -141,7 +163,9 @@ FIELDS = {
 
 def test_a_column_is_recognised_by_its_header() -> None:
     headers = {header: [field] for field, names in FIELDS.items() for header in names}
-    headers |= {"Saldo": [], "Kunde": []}
+    headers |= {"Saldo": [], "Kundenr": [], "Kunde": ["name"], "Firmanavn 2": ["name"]}
+    headers |= {"E-mailadresse": ["email"], "CVR/P-nr": ["number"], "E-post (firma)": ["email"]}
+    headers |= {"Postnr / By": ["city"], "Tlf./E-mail": []}
 
     assert {header: list(recognised([header]).places) for header in headers} == headers
 

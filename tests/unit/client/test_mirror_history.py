@@ -99,7 +99,7 @@ def test_changes_are_kept_once_and_newest_first_as_the_service_lists_them(mirror
         3, a_change("status", "active", "ended"), type="production_unit.ended", unit="7"
     )
 
-    mirror.apply(first, an_event(3, owners, type="company.owners_changed"))
+    mirror.apply(first, an_event(3, owners, type="owners.changed"))
     mirror.apply(first, ended)
 
     assert mirror.changes == [

@@ -142,6 +142,7 @@ def test_what_is_included_has_columns() -> None:
         "production_units": "1012345670 Alfa Nord",
         "einvoicing": "0088:5790000000000 | … (6500 in all)",
         "subsidiaries": "12345690 Beta ApS (10–15 %) | 12345704 Gamma K/S",
+        "annual_accounts": "",
     }
     assert "owners" not in header([])
 

@@ -16,6 +16,7 @@ from company_registry import (
     Retries,
     ServiceUnavailable,
     WebhookFilter,
+    operations,
 )
 from company_registry import webhook_operations as webhooks
 from company_registry.errors import CompanyNotFound, CompanyRemoved, FieldError
@@ -268,3 +269,13 @@ def test_creating_a_webhook_is_safe_to_repeat_by_its_idempotency_key() -> None:
 )
 def test_operations_whose_answer_cannot_be_had_twice_are_not_repeated(operation: Any) -> None:
     assert not operation.request.repeatable
+
+
+def test_natural_mistakes_of_a_lookup_get_a_sentence() -> None:
+    one = operations.lookup("dk", "12345674", include="owners")  # type: ignore[arg-type]
+
+    assert ("include", "owners") in one.request.query
+    with pytest.raises(ValueError, match="not 'cvr'; did you mean vat"):
+        operations.lookup("dk", "12345674", by="cvr")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="as_of must be a"):
+        operations.lookup("dk", "12345674", as_of="2026-01-31")  # type: ignore[arg-type]

@@ -9,7 +9,17 @@ from company_registry.errors import InvalidParameter
 from company_registry.headers import type_of
 from company_registry.spreadsheets import Row, country_of, read_sheet, term_of
 from company_registry.streams import Lookup
-from tests.builders.workbooks import a_workbook, an_encrypted_ods, an_encrypted_workbook
+from tests.builders.workbooks import (
+    a_docx,
+    a_workbook,
+    an_archive,
+    an_encrypted_ods,
+    an_encrypted_workbook,
+    an_ods,
+    an_xls,
+    an_xlsb,
+    an_xlsx,
+)
 
 TEXT = "kunde;land;navn\r\nA17;Danmark;Prøvefabrikken ApS\r\n"
 
@@ -108,8 +118,16 @@ def test_headers_are_unique() -> None:
         (b"PK\x03\x04\x14\x00", "cannot be read as a workbook"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1", "cannot be read as a workbook"),
         (an_encrypted_workbook(), "is protected by a password"),
-        (b"PK\x03\x04...Index/Document.iwa", "is a document of Numbers"),
-        (b"PK\x03\x04...word/document.xml", "is a text document"),
+        (an_archive({"Index/Document.iwa": b""}), "is a document of Numbers"),
+        (a_docx(), "is a text document"),
+        (an_archive({"kunder.csv": b"navn"}), "is an archive"),
+        (an_xls((0, 0, 1.0), (65_535, 255, 1.0)), "has a cell far from the others, IV65536"),
+        (an_xlsb((0, 0), (1_048_575, 16_383)), "has a cell far from the others, XFD1048576"),
+        (an_xlsx("<row><c><v>1</c></row>"), "has a part that is no XML"),
+        (
+            an_xlsx("", parts={"xl/worksheets/sheet1.xml": "<worksheet><sheetData><row>"}),
+            "is cut off",
+        ),
         (an_encrypted_ods(), "is protected by a password"),
         (b"\r\n<HTML>\n<body><table><tr><td>Navn", "is a web page \\(HTML\\), whatever its name"),
         ("\ufeff<!DOCTYPE html><table>".encode("utf-16"), "is a web page"),
@@ -134,7 +152,12 @@ def test_a_file_that_is_no_spreadsheet_says_what_it_is(data: bytes, reason: str)
         ("name", ["Firmanavn", "Company name", "Virksomhed", "Kundenavn", "Firma"]),
         ("address", ["Forretningsadresse", "Vejnavn", "Gade", "Adresselinje 1", "Postadresse"]),
         ("country", ["Land", "Country code"]),
-        (None, ["Kunde", ""]),
+        ("vat", ["CVR/Org.nr.", "Orgnr/CVR", "CVR-nummer (DK)", "Org.nr (NO)", "Virksomhedsnr"]),
+        ("vat", ["Kundens CVR-nr. (hvis kendt)", "Nummer (CVR)", "VAT No. / CVR", "Org. nr."]),
+        ("name", ["Selskap", "Kunde", "Firmanavn 1", "Name / Navn", "Navn *", "Kunde: navn"]),
+        ("address", ["Vejnavn og nr", "Gate/vei", "Adresse (besøk)", "Adresse, postnr og by"]),
+        ("phone", ["Tlf. (DK)", "Telefon 2"]),
+        (None, ["", "E-mailadresse", "Tlf./E-mail", "CVR/EAN", "Kundenr", "Firma type", "1;Firma"]),
     ],
 )
 def test_headers_are_known_in_three_languages(type_: str | None, headers: list[str]) -> None:
@@ -162,7 +185,7 @@ def test_the_signs_that_keep_a_number_a_text_are_not_a_part_of_it(cell: str) -> 
 
 
 SHEET = read_sheet(b"kunde;land;navn;cvr\nA17;Norge;Alfa;12345674\n")
-CUSTOM = read_sheet("leverandør\nAlfa\n".encode())
+CUSTOM = read_sheet(b"betegnelse\nAlfa\n")
 
 
 @pytest.mark.parametrize(
@@ -183,9 +206,9 @@ def test_one_of_several_known_columns_is_chosen(by: str | None, lookup: Lookup) 
 @pytest.mark.parametrize(
     "country, by, reason",
     [
-        (None, "name=leverandør", "give --country dk or no"),
+        (None, "name=betegnelse", "give --country dk or no"),
         ("se", None, "--country must be dk or no"),
-        ("dk", None, "the header must have one of the columns vat, .* it has leverandør"),
+        ("dk", None, "the header must have one of the columns vat, .* it has betegnelse"),
         ("dk", "kunde", "--by must be a known column, or TYPE=HEADER"),
     ],
 )
@@ -219,7 +242,7 @@ def test_a_country_may_be_written_as_a_text() -> None:
 
 
 def test_a_row_without_a_country_has_the_given_one() -> None:
-    plan = plan_of(CUSTOM, country="Norge", by="name=leverandør", include=[])
+    plan = plan_of(CUSTOM, country="Norge", by="name=betegnelse", include=[])
 
     assert plan.lookup(CUSTOM.rows[0]) == Lookup("no", "Alfa", "name", ("alternatives",))
 
@@ -336,7 +359,10 @@ def test_a_note_beside_the_table_of_a_workbook_moves_no_cell() -> None:
 def test_a_cell_far_to_the_right_widens_no_row() -> None:
     far = [["Navn", *[""] * 5000, "x"], ["A"]]
 
-    assert read_sheet(a_workbook({"A": far})).rows[0].cells[:2] == ["A", ""]
+    sheet = read_sheet(a_workbook({"A": far}))
+
+    assert (sheet.header, sheet.rows[0].cells) == (["Navn"], ["A"])
+    assert sheet.description == "without cell GJJ1, far from the others"
 
 
 def test_an_address_is_looked_up_with_its_house_number_and_town() -> None:
@@ -369,3 +395,129 @@ def test_an_address_that_names_its_town_gets_it_no_second_time(row: str, term: s
 
     assert isinstance(found, Lookup)
     assert found.term == term
+
+
+HEADER = (
+    '<row r="1"><c r="A1" t="inlineStr"><is><t>Navn</t></is></c>'
+    '<c r="B1" t="str"><v>CVR</v></c></row>'
+)
+
+
+def cells_of(data: bytes) -> list[list[str]]:
+    return [row.cells for row in read_sheet(data).rows]
+
+
+def test_a_cell_in_the_last_row_and_column_takes_nothing_else() -> None:
+    far = f'{HEADER}<row r="2"><c r="A2" t="str"><v>A</v></c></row>'
+    far += '<row r="1048576"><c r="XFD1048576" t="str"><v>x</v></c></row>'
+    empty = '<table:table-cell table:number-columns-repeated="16383"/>'
+    named = '<table:table-cell office:value-type="string"><text:p>{}</text:p></table:table-cell>'
+    rows = "".join(
+        f"<table:table-row>{named.format(text)}</table:table-row>" for text in ("Navn", "A")
+    )
+    rows += '<table:table-row table:number-rows-repeated="1048573"/>'
+    rows += f"<table:table-row>{empty}{named.format('x')}</table:table-row>"
+
+    assert cells_of(an_xlsx(far)) == [["A", ""]]
+    assert cells_of(an_ods(rows)) == [["A"]]
+    assert read_sheet(an_ods(rows)).description == "without cell XFD1048576, far from the others"
+
+
+@pytest.mark.parametrize("code, value, shown", [
+    ("00000000", "1234567", "01234567"),
+    ("00 00 00 00", "1234567", "01234567"),
+    ('"DK-"00000000;[Red]-0', "1234567", "01234567"),
+    ("000\\ 000\\ 000", "12345678", "012345678"),
+    ("0000_);(0000)", "555", "0555"),
+    ("# ##0", "1234567", "1234567"),
+    ("0.00", "7", "7"),
+    ("General", "1.2345674E7", "12345674"),
+    # A fraction is told, and never rounded.
+    ("00000000", "12345674.4", "12345674.4"),
+    ("0", "12345673.9999", "12345673.9999"),
+    # A day is one; another number that has the format of days is none.
+    ("dd-mm-yyyy", "43861", "2020-01-31"),
+    ("yyyy-mm-dd hh:mm", "43861.5", "2020-01-31 12:00:00"),
+    ("dd-mm-yyyy", "25052943", "25052943"),
+    ("[h]:mm", "1234567", "1234567"),
+])  # fmt: skip
+def test_a_number_has_the_zeros_of_its_format(code: str, value: str, shown: str) -> None:
+    code = code.replace('"', "&quot;")
+    styles = f'<numFmts><numFmt numFmtId="164" formatCode="{code}"/></numFmts>'
+    styles += '<cellStyleXfs><xf numFmtId="14"/></cellStyleXfs>'
+    styles += '<cellXfs><xf numFmtId="0"/><xf numFmtId="164"/></cellXfs>'
+    row = f'{HEADER}<row r="2"><c r="A2"/><c r="B2" s="1"><v>{value}</v></c></row>'
+
+    assert cells_of(an_xlsx(row, styles=styles)) == [["", shown]]
+
+
+def test_a_number_of_an_xls_file_has_the_zeros_of_its_format() -> None:
+    cells: list[tuple[int, int, float | str]] = [
+        *((0, 0, "CVR"), (0, 1, "Navn"), (1, 0, 1234567.0), (1, 1, "A"), (2, 0, 1234567.5)),
+    ]
+
+    assert cells_of(an_xls(*cells, code="00000000")) == [["01234567", "A"], ["1234567.5", ""]]
+    assert cells_of(an_xls(*cells)) == [["1234567", "A"], ["1234567.5", ""]]
+
+
+def test_a_number_of_an_ods_file_has_the_zeros_that_it_shows() -> None:
+    cell = (
+        '<table:table-cell office:value-type="{}" office:value="{}"><text:p>{}</text:p>'
+        "</table:table-cell>"
+    )
+    rows = "".join(
+        f"<table:table-row>{cell.format(*each)}</table:table-row>"
+        for each in (
+            ("string", "", "CVR"), ("float", "1234567", "01 23 45 67"), ("float", "7", "7,00"),
+            ("float", "12345674.4", "12345674"),
+            ("string\" calcext:value-type=\"error", "", "#FEJL!"),
+        )
+    )  # fmt: skip
+
+    assert cells_of(an_ods(rows)) == [["01234567"], ["7"], ["12345674.4"]]
+
+
+@pytest.mark.parametrize("cell, text", [
+    ('<c r="B2" t="inlineStr"><v>12345674</v></c>', "12345674"),
+    ('<c r="B2" t="inlineStr"><is><r><t>1</t></r><r><rPr><b/></rPr><t>2</t></r></is></c>', "12"),
+    ('<c t="str" r="B2"><f>A1&amp;"x"</f><v>B &amp; C_x000D_</v></c>', "B & C"),
+    ('<c r="B2" t="str"><v><![CDATA[<A>]]></v></c>', "<A>"),
+    ('<c r="B2" t="b"><v>1</v></c>', "True"),
+    ('<c r="B2" t="e"><v>#SPILL!</v></c>', ""),
+    ('<c r="B2" t="e"><v>#OF.A.LATER.RELEASE!</v></c>', ""),
+    ('<c r="B2" t="s"><v>99</v></c>', ""),
+])  # fmt: skip
+def test_a_cell_has_its_value_however_it_is_written(cell: str, text: str) -> None:
+    row = f'{HEADER}<row r="2"><c r="A2" t="str"><v>A</v></c>{cell}</row>'
+    prefixed = (
+        row.replace("<", "<x:").replace("<x:/", "</x:").replace("<x:![CDATA[<x:A>", "<![CDATA[<A>")
+    )
+
+    assert cells_of(an_xlsx(row)) == [["A", text]]
+    assert cells_of(an_xlsx(prefixed, prefix="x")) == [["A", text]]
+
+
+@pytest.mark.parametrize("error", [
+    "#N/A", "#I/T", "#REF!", "#DIV/0!", "#NAME?", "#NAVN?", "#VÆRDI!", "#VERDI!", "#SPILL!",
+    "#OVERLØB!", "#GETTING_DATA", "#PYTHON!", "#ERROR!", "Err:502", "#CALC!", "#NEVER_SEEN!",
+])  # fmt: skip
+def test_an_error_of_a_formula_is_an_empty_cell(error: str) -> None:
+    assert cells_of(f"navn;cvr\n{error};12345674\n".encode()) == [["", "12345674"]]
+
+
+def test_a_text_that_resembles_an_error_is_none() -> None:
+    assert cells_of(b"navn;cvr\n#1 Pr\xc3\xb8ve;Error 502 ApS\n") == [["#1 Prøve", "Error 502 ApS"]]
+
+
+def test_an_embedded_document_makes_no_workbook_another_file() -> None:
+    row = f'{HEADER}<row r="2"><c r="A2" t="str"><v>A</v></c></row>'
+    embedded = {"xl/embeddings/word/document.xml": a_docx(), "xl/Index/Document.iwa": b""}
+
+    assert cells_of(an_xlsx(row, parts=embedded)) == [["A", ""]]
+
+
+def test_entities_are_not_declared() -> None:
+    bomb = '<!DOCTYPE w [<!ENTITY a "aaaa">]><workbook/>'
+
+    with pytest.raises(ValueError, match="declares entities"):
+        read_sheet(an_xlsx("", parts={"xl/workbook.xml": bomb}))

@@ -5,6 +5,7 @@ The cursor marks the events that are processed.
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from company_registry import (
     NoResponse,
     Retries,
 )
-from company_registry.http import Outcome, Response, Unanswered
+from company_registry.http import Outcome, Request, Response, Unanswered
 from company_registry.streams import (
     BatchResult,
     batch,
@@ -97,6 +98,64 @@ def test_a_lookup_that_failed_for_a_moment_is_repeated_alone() -> None:
 
     assert sizes(transport) == [2, 1]
     assert [one.company and one.company.vat for one in results] == ["00000000", "00000001"]
+
+
+@dataclass
+class Overloaded(FakeTransport):
+    """A service that does so many lookups of a request in time."""
+
+    answers: list[Outcome] = field(default_factory=list)
+    in_time: int = 0
+
+    def _take(self, step: Any) -> Outcome | None:
+        if isinstance(step, Request):
+            asked = [each["vat"] for each in step.body["lookups"]]
+            done = self.in_time
+            late = [{"problem": a_problem("lookup_timeout", 504)}] * len(asked[done:])
+            found = [{"company": a_found_company(vat=each)} for each in asked[:done]]
+            self.answers.append(answer({"results": [*found, *late]}))
+        return super()._take(step)
+
+
+def test_a_service_that_is_late_gets_half_as_many_and_only_what_failed() -> None:
+    transport = Overloaded(in_time=20)
+
+    results = list(look_up(transport, LOOKUPS[:200]))
+
+    assert sizes(transport) == [100, 50, 25, 12, 24, 8, 12, 24, 12, 24, 12, 24, 4]
+    assert all(one.company is not None for one in results)
+    assert [one.lookup for one in results] == LOOKUPS[:200]
+
+
+def test_an_outage_ends_after_as_many_requests_as_that_of_a_single_one() -> None:
+    transport = Overloaded(in_time=0)
+
+    results = list(look_up(transport, LOOKUPS[:200]))
+
+    assert sizes(transport) == [100, 50, 25, 12, 6, 3, 1, 1]
+    assert {one.error and one.error.code for one in results} == {"lookup_timeout"}
+    assert [one.lookup for one in results] == LOOKUPS[:200]
+
+
+def test_a_lookup_that_always_takes_too_long_is_sent_as_often_as_a_request() -> None:
+    late = [{"problem": a_problem("lookup_timeout", 504)}]
+    first = [{"company": a_found_company(vat=each.term)} for each in LOOKUPS[1:100]]
+    transport = FakeTransport([answer({"results": late + first}), *[answer({"results": late})] * 3])
+
+    results = list(look_up(transport, LOOKUPS[:100]))
+
+    assert sizes(transport) == [100, 1, 1, 1]
+    assert [one.error and one.error.code for one in results[:2]] == ["lookup_timeout", None]
+
+
+def test_a_request_that_a_proxy_gave_up_is_sent_in_halves_and_not_again() -> None:
+    gone = Response(504, {}, b"<html>")
+    transport = FakeTransport([gone, found(LOOKUPS[:50]), found(LOOKUPS[50:100])])
+
+    results = list(look_up(transport, LOOKUPS[:100]))
+
+    assert sizes(transport) == [100, 50, 50]
+    assert len(results) == 100
 
 
 def test_results_arrive_before_all_lookups_are_read() -> None:
@@ -248,6 +307,24 @@ def test_catching_up_ends_at_the_page_with_no_more_and_never_waits() -> None:
 def test_catching_up_with_a_service_that_stays_away_is_an_error_after_the_retries() -> None:
     with pytest.raises(NoResponse):
         list(FakeTransport([AWAY] * 2).iterate(events(Retries(attempts=2), until_now=True)))
+
+
+@pytest.mark.parametrize("has_more,ids", [(True, ()), (False, ("e1",)), (True, ("e1",))])
+def test_an_event_stream_that_leads_to_itself_is_an_error(
+    ids: tuple[str, ...], *, has_more: bool
+) -> None:
+    found = [an_event(id=each) for each in ids]
+    transport = FakeTransport([answer(a_page(*found, cursor="c1", has_more=has_more))] * 3)
+
+    with pytest.raises(InvalidResponse, match="leads to itself"):
+        take(transport, 9, after="c1")
+
+
+def test_a_list_that_leads_to_itself_is_an_error() -> None:
+    page = answer({"owners": [{"name": "Bo", "type": "person"}], "total": 9, "cursor": "1"})
+
+    with pytest.raises(InvalidResponse, match="leads to itself"):
+        list(FakeTransport([page] * 3).iterate(owners(Retries(), "dk", "12345674")))
 
 
 def test_an_endless_reader_names_each_failure_and_is_held_only_by_a_service_that_answers() -> None:

@@ -26,6 +26,7 @@ from common.domain.numbers import (
 from common.domain.written import (
     SHARED,
     NumberType,
+    PageWithoutNumber,
     is_personal_number,
     is_placeholder,
     plain,
@@ -64,6 +65,82 @@ DK, NO = Country.DK, Country.NO
 def test_a_text_that_is_not_certainly_a_number_is_none(text: str) -> None:
     with pytest.raises(InvalidIdentifier):
         parse_registration_number(text, DK)
+
+
+@pytest.mark.parametrize(
+    "text, key",
+    [
+        ("0184:12345674", "dk:12345674"),
+        ("0184:DK12345674", "dk:12345674"),
+        ("iso6523-actorid-upis::9902:DK12345674", "dk:12345674"),
+        ("urn:oasis:names:tc:ebcore:partyid-type:iso6523:0192:310345679", "no:310345679"),
+        ("0192:NO310345679MVA", "no:310345679"),
+        ("9909:NO310345679MVA", "no:310345679"),
+        ("OID.2.5.4.97=NTRDK-12345674", "dk:12345674"),
+        ("organizationIdentifier=NTRNO-310345679", "no:310345679"),
+        ("no-brc-310 345 679", "no:310345679"),
+        ("urn:dk:cvr:virksomhed:12345674", "dk:12345674"),
+        ("https://datacvr.virk.dk/data/visenhed?enhedstype=virksomhed&id=12345674", "dk:12345674"),
+        ("http://w2.brreg.no/enhet/sok/detalj.jsp?orgnr=310345679", "no:310345679"),
+        ("data.brreg.no/enhetsregisteret/api/enheter/310345679/roller", "no:310345679"),
+        ("https://cvrapi.dk/virksomhed/dk/proeven-aps/12345674", "dk:12345674"),
+    ],
+)
+def test_a_number_of_another_space_is_that_of_its_register(text: str, key: str) -> None:
+    country, _, number = key.partition(":")
+
+    assert read_company(text) == key
+    assert parse_registration_number(text, Country(country)) == number
+    assert read_number(text).country == country
+    assert read_company(f"{country}:{text}") == key
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0096:1012345670",
+        "DK:P:1012345670",
+        "https://datacvr.virk.dk/enhed/produktionsenhed/1012345670?x=12345674",
+    ],
+)
+def test_a_unit_of_another_space_is_no_company(text: str) -> None:
+    assert parse_unit_number(text, DK) == "1012345670"
+    with pytest.raises(InvalidIdentifier):
+        parse_registration_number(text, DK)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "https://datacvr.virk.dk/soegeresultater?fritekst=proeven",
+        "virksomhet.brreg.no/nb/oppslag/enheter",
+        "https://www.proff.no/selskap/proeven/oslo/bygg/IF3ABC",
+        # Of two companies neither is the page's.
+        "https://datacvr.virk.dk/enhed/virksomhed/12345674?next=12345682",
+        "https://opencorporates.com/companies/no/12345674",
+    ],
+)
+def test_the_address_of_a_page_without_a_number_says_so(text: str) -> None:
+    with pytest.raises(PageWithoutNumber, match="has no number of a company in it"):
+        read_number(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0198:12345674", "9904:DK12345674", "VATSE-556677889901", "https://example.com/dk/12345674",
+     "https://www.brreg.no/", "brreg.no", "opencorporates.com/companies/se/12345674"],
+)  # fmt: skip
+def test_a_number_of_a_space_of_others_is_not_read(text: str) -> None:
+    with pytest.raises(InvalidIdentifier) as refused:
+        read_number(text)
+
+    assert not isinstance(refused.value, PageWithoutNumber)
+
+
+def test_two_phone_numbers_with_a_dash_are_two() -> None:
+    assert parse_phone_numbers("33369696-33369697", DK) == ("33369696", "33369697")
+    assert parse_phone_numbers("33 36 96 96 - 33 36 96 97", DK) == ("33369696", "33369697")
+    assert parse_phone_numbers("+45 33369696-33369697", DK) == ("33369696", "33369697")
 
 
 @pytest.mark.parametrize(

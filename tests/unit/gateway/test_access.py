@@ -8,17 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.access.clients import client_of
-from gateway.access.keys import (
-    ApiKey,
-    CachedApiKeys,
-    PresentedKey,
-    Rate,
-    parse_key,
-    parse_rate,
-    write_key,
-)
-from gateway.access.quotas import RateLimiter
+from common.domain.clients import client_of
+from common.runtime.public_port.rates import Rate, RateLimiter, parse_rate
+from gateway.access.keys import ApiKey, CachedApiKeys, PresentedKey, parse_key, write_key
 from gateway.problems import ServiceUnavailable
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.fakes.gateway import FakeApiKeys, ManualClock, database_unavailable

@@ -51,10 +51,14 @@ class Echo:
     under_way: int = 0
     most_under_way: int = 0
     request_ids: set[str] = field(default_factory=set)
+    timeouts: list[float | None] = field(default_factory=list)
 
-    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
+    async def look_up(
+        self, request: LookupRequest, *, caller: Caller, timeout: float | None = None
+    ) -> LookupReply:
         term = request.questions[0].term
         self.request_ids.add(caller.request_id)
+        self.timeouts.append(timeout)
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
@@ -96,6 +100,16 @@ async def test_a_slow_lookup_times_out_and_the_others_are_answered() -> None:
     results = await results_of(number("1"), number("never"), number("2"), timeout=0.05)
 
     assert results == ["1", "lookup_timeout", "2"]
+
+
+async def test_each_lookup_has_what_is_left_of_the_time_of_its_batch() -> None:
+    lookups = Echo()
+
+    await results_of(*[asking(NAME)] * (SEARCHES_AT_ONCE + 1), of=lookups, timeout=5)
+
+    times = [each for each in lookups.timeouts if each is not None]
+    assert times[0] == max(times) <= 5
+    assert times[-1] == min(times) < times[0]
 
 
 async def test_searches_of_a_batch_are_bounded_and_do_not_delay_numbers() -> None:

@@ -146,6 +146,10 @@ LONG = "bakgården, " * 20
         ("address name", DK, ["Vestergade 10 5000 Odense", "5000 Odense C, Vestergade 10"]),
         ("address name", DK, ["Vestergade 10-12\n5000 Odense C\nDanmark"]),
         ("address name", DK, ["Christian 4. Vej 5, DK-6000 Kolding"]),
+        ("address name", DK, ["43 Prøvevej, 1118 København K", "43B Prøvevej 1118 København K"]),
+        ("address name", NO, ["12 Storgata, N-0155 Oslo, Norwegen"]),
+        ("name address", DK, ["43 Prøvevej", "12 Nørre Allé, København"]),
+        ("name", DK, ["24 Timer", "7 Eleven Danmark", "3 Brødre Vejmarkering"]),
         ("address name", NO, ["Storgata 12, 0155 Oslo", "Rallarvegen 1234, N-5719 Finse"]),
         ("address name", NO, ["Postboks 1234 Sentrum, 0101 Oslo"]),
         # With a house number alone it may be one.

@@ -1,6 +1,5 @@
 """The formats of the files of the Norwegian register, and documents of what is deleted."""
 
-import csv
 from dataclasses import replace
 from datetime import date
 from io import StringIO
@@ -16,8 +15,9 @@ from common.contracts.company import (
     Status,
     UnitKey,
 )
-from ingest.records.records import CompanyRecord, RecordRejected, SourceVersion
+from ingest.records.records import CompanyRecord, FileRecord, RecordRejected, SourceVersion
 from ingest.records.source import RegisterSource
+from ingest.records.tables import csv_records
 from ingest.registers.brreg.documents import from_row
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_UNITS
 from register_samples import as_of_2022, companies_no, units_no, write_table
@@ -29,9 +29,13 @@ Raw = dict[str, Any]
 
 def rows(table: str, documents: list[Raw]) -> list[Raw]:
     """The documents of a CSV file with these columns."""
+    return [dict(from_row(row.content or {})) for row in table_rows(table, documents)]
+
+
+def table_rows(table: str, documents: list[Raw]) -> list[FileRecord]:
     file = StringIO()
     write_table(file, table, documents)
-    return [dict(from_row(row)) for row in csv.DictReader(StringIO(file.getvalue()))]
+    return list(csv_records(iter([file.getvalue().encode()]), "utf-8", ","))
 
 
 #: No file has deleted companies, and older ones do not tell which are under reconstruction.
@@ -47,13 +51,14 @@ LATER = date(2026, 7, 1)
 UNTOLD_OF_2022 = {
     *("former_names", "phone", "phones", "email", "capital", "shares", "purpose", "activity"),
     *("audit_waived", "articles_dated", "vat_registered_since", "registrations", "in_group"),
-    *("home_register", "remarks"),
+    *("home_register", "remarks", "voluntary_vat", "dissolution"),
 }
 UNTOLD_OF_2024 = {
     *("former_names", "phone", "phones", "email", "capital", "shares", "audit_waived"),
     *("vat_registered_since", "registrations", "in_group", "home_register", "remarks"),
+    "voluntary_vat",
 }
-UNTOLD_UNITS = {"former_names", "phone", "phones", "email"}
+UNTOLD_UNITS = {"former_names", "phone", "phones", "email", "voluntary_vat"}
 
 
 @pytest.mark.parametrize(
@@ -86,6 +91,17 @@ def test_each_format_tells_its_fields_like_the_present_one(table: str, untold: s
         assert {name: getattr(told, name) for name in fields} == {
             name: getattr(full, name) for name in fields
         }
+
+
+def test_activities_with_quotation_marks_are_read_and_counted() -> None:
+    quoting = [one for one in COMPANIES if '"' in str(one.get("aktivitet"))]
+
+    repaired = [row.content for row in table_rows("entities_2026", COMPANIES) if row.is_repaired]
+
+    assert len(quoting) > 1
+    assert [row and row["aktivitet"] for row in repaired] == [
+        " ".join(one["aktivitet"]) for one in quoting
+    ]
 
 
 def read(source: RegisterSource, raw: Raw, version: SourceVersion) -> Any:

@@ -31,14 +31,19 @@ from ingest.changes.differences import (
     roles_changes,
     unit_events,
 )
-from ingest.changes.states import UnitState
+from ingest.changes.states import UnitState, without_count_day
 from register_store.documents import completed, dump, dump_all, is_outdated
 from register_store.events import PendingEvent
 from tests.builders.companies import MONDAY, a_company, a_held_role, a_unit, an_address, an_owner
 
 HOME = CompanyKey.parse("dk:12345674")
 ELSEWHERE = CompanyKey.parse("dk:87654321")
-TWO_TO_FOUR = {"min": 2, "max": 4, "exact": None, "full_time_equivalents": None, "as_of": None}
+TWO_TO_FOUR = {
+    "min": 2,
+    "max": 4,
+    "exact": None,
+    **dict.fromkeys(("full_time_equivalents", "as_of", "including_owners")),
+}
 
 
 def values(of: Any) -> st.SearchStrategy[Any]:
@@ -183,6 +188,16 @@ def test_fields_that_an_earlier_release_did_not_store_are_no_change_until_they_a
     assert orjson.loads(completed(earlier)).keys() == Company.model_fields.keys()
     assert not is_outdated(completed(earlier))
     assert completed(dump(read)) == dump(read)
+
+
+def test_only_the_day_of_a_count_of_employees_is_left_out_of_a_comparison() -> None:
+    counted = b'{"employees":{"min":1,"as_of":"2026-01-31"},"sector":{"as_of":"2026-01-31"}}'
+
+    assert without_count_day(counted) == {
+        "employees": {"min": 1},
+        "sector": {"as_of": "2026-01-31"},
+    }
+    assert without_count_day(b'{"employees":null}') == {"employees": None}
 
 
 STATUS_CHANGED, UPDATED = EventType.COMPANY_STATUS_CHANGED, EventType.COMPANY_UPDATED

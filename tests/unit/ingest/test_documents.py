@@ -39,7 +39,7 @@ def test_the_documents_of_a_source_read_as_the_records_beside_them(file: Path) -
 
 
 def outcome(source: str, pair: Json, case: Json) -> Json | str:
-    """What differs from the record of the whole document, or the reason for a refusal."""
+    """The difference from the record of the whole document, or the reason for a refusal."""
     raw = case.get("raw") or {**pair["document"], **case.get("with", {})}
     for name in case.get("without", ()):
         del raw[name]
@@ -54,13 +54,14 @@ def outcome(source: str, pair: Json, case: Json) -> Json | str:
 def shown(record: Record) -> Json:
     """The type of a record, its own fields and those of its JSON, without empty ones.
 
-    A later reading has only the fields that differ. Ranks, digests and pasts are tested elsewhere.
+    A later reading has only the fields that differ. Ranks, digests, pasts, readings by earlier
+    releases and the numbers of reorganisations are tested elsewhere.
     """
     fields: Json = {name: getattr(record, name) for name in record.__slots__}
     upcoming = fields.pop("upcoming", ())
     core = json.loads(fields.pop("core", "{}"))
     owners, roles = (json.loads(fields.pop(name, None) or "null") for name in LISTS)
-    for name in ("rank", "digest", "past"):
+    for name in ("rank", "digest", "past", "earlier", "reorganisations"):
         fields.pop(name, None)
     fields = {"type": type(record).__name__, **fields, "owners": owners, "roles": roles, **core}
     plain: Json = _without_empty(json.loads(json.dumps(fields, default=_plain)))

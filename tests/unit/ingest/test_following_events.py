@@ -76,7 +76,10 @@ class Register(PlannedRegister):
         return {
             "company": orjson.loads(company.core or b"{}"),
             "owners": orjson.loads(company.owners or b"[]"),
-            "units": {key[3:]: orjson.loads(unit.core) for key, unit in units.items()},
+            # Events do not say which unit is the main one.
+            "units": {
+                key[3:]: {**orjson.loads(unit.core), "main": None} for key, unit in units.items()
+            },
             "einvoicing": [orjson.loads(entry) for *_, entry in held],
         }
 

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 import orjson
 import pytest
 
-from common.contracts.company import CompanyKey, Employees, Status, UnitKey
+from common.contracts.company import CompanyKey, ElectedBy, Employees, Role, Status, UnitKey
 from ingest.changes.states import ApplyContext, Bump, DigestUpdate, Plan, StoredState, Verdict
 from ingest.changes.unit_plans import plan_unit_removal
 from ingest.records.records import SourceVersion, Stored
 from ingest.records.source import Part
+from register_store.documents import dump_all
 from tests.builders.companies import (
     MONDAY,
     TUESDAY,
@@ -302,6 +303,89 @@ def test_roles_that_an_earlier_release_did_not_read_are_stored_without_an_event(
     assert plan.outbox_events == ()
 
 
+SEAT = a_held_role(role="board_member")
+DATED_SEAT = SEAT.model_copy(update={"group_changed": "2026-05-04"})
+ELECTED = SEAT.model_copy(update={"elected_by": ElectedBy.EMPLOYEES})
+#: The stored board, that which the release before read in the new document, the new one, and the
+#: changed lists of its event.
+BOARDS: dict[str, tuple[list[Role], list[Role] | None, list[Role], list[str]]] = {
+    "what only the release before read otherwise": ([SEAT], [SEAT], [SEAT, SEAT], []),
+    "what differs from both readings": ([], [SEAT], [SEAT, SEAT], ["roles"]),
+    "what both read alike": ([SEAT], None, [], ["roles"]),
+    "the day of its group alone": ([SEAT], None, [DATED_SEAT], []),
+    "whoever elected its member": ([DATED_SEAT], None, [ELECTED], ["roles"]),
+    "a member of a long list": ([DATED_SEAT] * 150, None, [*[SEAT] * 150, ELECTED], ["roles"]),
+}
+
+
+@pytest.mark.parametrize("stored, before, now, events", BOARDS.values(), ids=BOARDS)
+def test_a_board_that_only_an_earlier_release_read_otherwise_has_not_changed(
+    stored: list[Role], before: list[Role] | None, now: list[Role], events: list[str]
+) -> None:
+    earlier = None if before is None else {"owners": b"null", "roles": dump_all(before)}
+    read = dataclasses.replace(an_owners_record(roles=now), earlier=earlier)
+    register = PlannedRegister.of(a_norwegian_record(), an_owners_record(roles=stored))
+    register.replace_company(NORWEGIAN, owners_reading=0)
+
+    of_the_same_file = register.plan(dataclasses.replace(read, version=None))
+    newer = register.plan(dataclasses.replace(read, version=TUESDAY))
+
+    for plan in (of_the_same_file, newer):
+        assert plan.verdicts == (Verdict.CHANGED,)
+        assert [field for _, fields in changes_of(plan) for field in fields] == events
+
+
+def test_the_change_of_a_long_list_has_no_entries_of_which_only_the_day_of_the_group_differs() -> (
+    None
+):
+    register = PlannedRegister.of(a_norwegian_record(), an_owners_record(roles=[DATED_SEAT] * 150))
+
+    plan = register.plan(
+        dataclasses.replace(an_owners_record(roles=[*[SEAT] * 150, ELECTED]), version=TUESDAY)
+    )
+
+    [event] = plan.outbox_events
+    [change] = orjson.loads(event.body)["data"]["changes"]
+    assert (change["old"], [one["elected_by"] for one in change["new"]]) == ([], ["employees"])
+
+
+def test_a_member_with_the_name_of_another_who_comes_or_goes_is_an_event() -> None:
+    one, two = an_owners_record(roles=[SEAT]), an_owners_record(roles=[SEAT, SEAT])
+    two = dataclasses.replace(two, earlier={"roles": one.role_list, "owners": b"null"})
+
+    plans = [
+        PlannedRegister.of(a_norwegian_record(), before).plan(after)
+        for before, after in ((one, two), (two, one))
+    ]
+
+    assert [changes_of(plan) for plan in plans] == [BOARD, BOARD]
+
+
+def test_the_same_danish_document_that_is_read_otherwise_has_no_event_but_a_newer_one_has() -> None:
+    stored = dataclasses.replace(a_company_record(), digest=ONE)
+    read = dataclasses.replace(a_renamed_record(version=MONDAY), digest=OTHER)
+    plans = []
+    for record in (read, a_renamed_record(version=TUESDAY)):
+        register = PlannedRegister.of(stored)
+        register.replace_company(reading=0)
+        plans.append(register.plan(record))
+
+    assert [plan.verdicts for plan in plans] == [(Verdict.CHANGED,)] * 2
+    assert [changes_of(plan) for plan in plans] == [[], RENAMED]
+    assert [plan.companies[0].updated_at is None for plan in plans] == [True, False]
+
+
+def test_a_field_of_a_company_that_only_an_earlier_release_read_otherwise_has_not_changed() -> None:
+    register = PlannedRegister.of(a_company_record(a_company(phone="12345678")))
+    register.replace_company(reading=0)
+    read = a_renamed_record(version=TUESDAY)
+    read = dataclasses.replace(read, earlier={"phone": "12345678"})
+
+    plan = register.plan(read)
+
+    assert changes_of(plan) == RENAMED
+
+
 def test_units_raise_the_revision_of_their_company_once_per_batch() -> None:
     register = PlannedRegister.of(a_company_record())
     units = [a_unit_record(a_unit(number=number)) for number in ("1012345678", "1012345679")]
@@ -430,7 +514,7 @@ def test_a_removed_unit_has_an_ended_event_with_its_number_only() -> None:
 
     ended, _ = told(plan)
     unit = ended["data"]["production_unit"]
-    said = {"number": "1012345678", "name": None, "main": False, "status": "ended"}
+    said = {"number": "1012345678", "name": None, "main": None, "status": "ended"}
     assert changes_of(plan) == [
         ("production_unit.ended", []),
         ("einvoicing.changed", ["einvoicing"]),

@@ -23,7 +23,8 @@ from ingest.records.fields import (
     read_document,
 )
 from ingest.records.records import OutOfScope, RecordRejected
-from ingest.records.source import RegisterSource
+from ingest.records.source import Part, RegisterSource
+from ingest.registers.brreg.group_sync import NO_GROUPS
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
 from ingest.registers.peppol.sync import PEPPOL
@@ -65,6 +66,18 @@ DOCUMENTS: dict[RegisterSource, Any] = {
     ),
     NO_UNITS: a_norwegian_unit(),
     NO_ROLES: roles(a_role(), a_role(enhet={"navn": ["PRØVEN AS"]})),
+    NO_GROUPS: {
+        "organisasjonsnummer": "310345679",
+        "children": [
+            {
+                "organisasjonsnummer": "310345806",
+                "navn": "DATTEREN AS",
+                "knytningsform": {"kode": "KDAT", "beskrivelse": "Konsern datter"},
+                "grunnlag": "99,99%",
+                "dato": "2021-10-01",
+            }
+        ],
+    },
     DK_COMPANIES: a_cvr_company(
         telefonNummer=[a_contact("33333333")],
         attributter=[an_attribute("KAPITAL", held(None, vaerdi="125000.00"))],
@@ -107,13 +120,16 @@ def with_surprise(document: Any, place: tuple[Any, ...], surprise: Any) -> Any:
     return changed
 
 
-every_source = pytest.mark.parametrize("kind", sources().values(), ids=str)
+#: Filings of annual accounts have documents of their own, and are no records (test_filings.py).
+every_source = pytest.mark.parametrize(
+    "kind", [kind for kind in sources().values() if kind.part is not Part.ACCOUNTS], ids=str
+)
 
 
 #: Without these a document is no record.
 NECESSARY = {"organisasjonsnummer", "cvrNummer", "pNummer", "pid", "navn", "navne", "rollegrupper"}
 #: The form says that a document is not an entity's.
-NECESSARY_OF = {"no-underenheter": {"organisasjonsform"}}
+NECESSARY_OF = {"no-underenheter": {"organisasjonsform"}, "no-konsern": {"children"}}
 
 
 @every_source

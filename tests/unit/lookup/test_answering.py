@@ -59,7 +59,7 @@ def numbers(body: Mapping[str, Any]) -> list[int]:
 def long_rows(size: int) -> dict[CompanyKey, CompanyRow]:
     """One company whose roles take so many bytes."""
     [(company, row)] = rows(1).items()
-    return {company: row._replace(roles=b'["%b"]' % (b"x" * size))}
+    return {company: row._replace(roles=b'[{"name":"%b"}]' % (b"x" * size))}
 
 
 async def test_companies_beyond_the_size_of_a_batch_are_to_be_requested_apart() -> None:

@@ -8,7 +8,7 @@ from lookup.search.scheduling import FairQueue
 
 
 class Clients:
-    """Searches of clients; each holds its turn until it is ended."""
+    """Searches of clients; each holds its turn until it is ended, one with a capital goes first."""
 
     def __init__(self, queue: FairQueue) -> None:
         self.queue = queue
@@ -34,7 +34,7 @@ class Clients:
                 await asyncio.sleep(0)
 
     async def _ask(self, client: str) -> None:
-        await self.queue.begin(client)
+        await self.queue.begin(client.lower(), first=client.isupper())
         self.begun += client
 
 
@@ -47,8 +47,17 @@ class Clients:
         (1, 0, "a b*2 !1 -a -b c", "abc"),
         (1, 0, "a b c -a,!1", "ac"),
         (1, 0, "a b !1,-a c", "ac"),
+        # Of one client, work that ends goes before work that begins; other clients are unaffected.
+        (1, 0, "a b a*2 A -a -b -a -a", "abAaa"),
     ],
-    ids=["a place beyond", "a quiet client is next", "given up", "as it came", "just before"],
+    ids=[
+        "a place beyond",
+        "a quiet client is next",
+        "given up",
+        "as it came",
+        "just before",
+        "the end first",
+    ],
 )
 async def test_turns_are_given_in_order(
     per_client: int, others: int, script: str, begun: str

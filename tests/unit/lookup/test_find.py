@@ -7,12 +7,23 @@ from random import Random
 
 import pytest
 
-from common.contracts.company import Country, Status
+from common.contracts.company import Country, HomeRegister, Status
 from common.contracts.find import Facet, FindPosition, FindRequest, FindSort
 from lookup.search.find.columns import Segment, Segments, joined, load, save
 from lookup.search.find.pages import find, find_numbers, having
+from lookup.search.find.pages import owned as owned_numbers
 from lookup.search.index import SearchIndex
-from lookup.search.indexed_company import FIELDS, POSTAL_CODE, Facts, Flag, facts_of, name_key
+from lookup.search.indexed_company import (
+    FIELDS,
+    MAX_AMOUNT,
+    NO_AMOUNT,
+    POSTAL_CODE,
+    AccountsFacts,
+    Facts,
+    Flag,
+    facts_of,
+    name_key,
+)
 from tests.builders.companies import a_company, an_address
 from tests.builders.facts import fits, place, some_facts, some_request
 from tests.builders.indexed import an_indexed_company, filled
@@ -77,6 +88,9 @@ def test_pages_totals_and_counts_are_right_across_changes_and_restarts(
         # More companies than are sorted one by one, where the register is large.
         owned = FindRequest(country=Country.NO, owned_by="7", sort=FindSort.NAME, limit=20)
         check(segments, model, owned)
+        owners = set(random.sample(range(1, 12), random.randint(0, 4)))
+        expected = sorted(n for n, facts in model.items() if owners.intersection(facts.owners))
+        assert owned_numbers(segments, owners, 30) == expected[:30]
 
 
 def test_small_changes_are_joined_into_few_segments() -> None:
@@ -126,6 +140,15 @@ def test_a_value_that_a_register_does_not_state_is_empty() -> None:
     assert facts.flags == 0
 
 
+def test_a_record_of_a_foreign_company_is_found_by_its_number_at_home() -> None:
+    home = HomeRegister(number="CVR 87 65 43 21", country="DK")
+    record = a_company(country=Country.NO, vat="987654321", home_register=home)
+
+    facts = facts_of(record.model_dump(mode="json"), b'[{"type":"company","vat":"912345675"}]')
+
+    assert facts.owners == (87654321, 912345675)
+
+
 def test_the_lower_end_of_a_class_and_the_companies_among_the_owners_count() -> None:
     company = {
         "vat": "12345674",
@@ -144,6 +167,43 @@ def test_the_lower_end_of_a_class_and_the_companies_among_the_owners_count() -> 
     assert facts.values[FIELDS.index("industry")] == "62010"
     assert facts.owners == (87654321,)
     assert facts.flags == Flag.PHONE | Flag.EINVOICING | Flag.NOT_VAT_REGISTERED
+
+
+@pytest.mark.parametrize("fields, end, year, due", [
+    # Norway's register says the year; the accounts themselves say the day.
+    ({"country": "no", "form": {"code": "AS"}, "accounts": "2024"}, "", "2024", "2026-12-31"),
+    ({"country": "no", "form": {"code": "AS"}, "accounts": "2024"}, "2024-06-30", "2024",
+     "2026-06-30"),
+    ({"country": "no", "form": {"code": "AS"}, "accounts": "2025"}, "2024-12-31", "2025",
+     "2027-12-31"),
+    # None were ever filed: a first year may have 18 months.
+    ({"country": "no", "form": {"code": "AS"}, "founded": "2024-02-29"}, "", "", "2026-08-29"),
+    ({"country": "dk", "form": {"code": "80"}, "founded": "2024-02-29"}, "", "", ""),
+    ({"country": "dk", "form": {"code": "80"}}, "2024-09-30", "2024", "2026-09-30"),
+    # They need not file, whether they do or not.
+    ({"country": "dk", "form": {"code": "10"}}, "2024-09-30", "2024", ""),
+    ({"country": "no", "form": {"code": "ENK"}, "founded": "2020-01-01"}, "", "", ""),
+    ({"country": "dk", "form": {"code": "80"}, "status": "bankrupt"}, "2020-12-31", "2020", ""),
+])  # fmt: skip
+def test_the_day_after_which_accounts_are_late(
+    fields: dict[str, object], end: str, year: str, due: str
+) -> None:
+    company = {"vat": "12345674", "name": "X", "status": "active", **fields}
+
+    values = facts_of(company, accounts=AccountsFacts(end)).values
+
+    assert values[FIELDS.index("accounts_year")] == year
+    assert values[FIELDS.index("accounts_due")] == due
+
+
+def test_amounts_are_rounded_away_from_the_filters_that_they_do_not_reach() -> None:
+    company = {"vat": "12345674", "name": "X", "status": "active"}
+    accounts = AccountsFacts("2025-12-31", "999.9", "-0.5")
+
+    assert facts_of(company, accounts=accounts).amounts == (999, 0)
+    assert facts_of(company).amounts == (NO_AMOUNT, NO_AMOUNT)
+    huge = AccountsFacts("2025-12-31", "9" * 30, "-" + "9" * 30)
+    assert facts_of(company, accounts=huge).amounts == (MAX_AMOUNT, -MAX_AMOUNT)
 
 
 def by_words(words: str, **fields: object) -> FindRequest:
@@ -170,6 +230,39 @@ def test_words_are_found_in_every_name_the_most_relevant_first(index: SearchInde
     assert numbers == [10_000_002, 10_000_001, 10_000_004, 10_000_003]
     assert (first.total, first.has_more, rest.has_more) == (4, True, False)
     assert (active.total, active.facets) == (1, {Facet.STATUS: {"active": 1}})
+
+
+@pytest.mark.parametrize(
+    "words, found",
+    [
+        ("prøve", [7, 5, 2, 3, 1, 6]),
+        ("prove", [7, 5, 2, 3, 1, 6]),
+        ("byg prø", [2]),
+        ("prø byg", []),
+        ("pr", []),
+        ("byg", [2]),
+        ("nord as", []),
+        ("nord asf", [4]),
+        ("2", [2]),
+        ("kvart 24", []),
+    ],
+)
+def test_the_last_word_may_be_the_beginning_of_one_behind_exact_words(
+    index: SearchIndex, words: str, found: list[int]
+) -> None:
+    filled(
+        index,
+        an_indexed_company("Prøvefabrikken ApS", number=1, employees=9),
+        an_indexed_company("Prøve Byg 2 ApS", number=2, employees=1),
+        an_indexed_company("Sydlys ApS", number=3, trade_names=("Prøve Kro",)),
+        an_indexed_company("Nord Asfalt", number=4),
+        an_indexed_company("Prøve", number=5, employees=2),
+        an_indexed_company("Vestlys ApS", number=6, former_names=("Prøvehuset",), employees=99),
+        an_indexed_company("Prøve A/S", number=7, employees=5),
+        an_indexed_company("Kvart 241", number=8),
+    )
+
+    assert [each.number for each in index.find(by_words(words, limit=20)).positions] == found
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,20 @@
 
 from datetime import date
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from common.contracts.company import Employees, Status
-from lookup.search.indexed_company import AddressType, NameType, indexed_core, order_of, rank_order
+from lookup.search.indexed_company import (
+    AddressType,
+    NameType,
+    indexed_core,
+    order_of,
+    rank_order,
+    searched_core,
+)
 from register_store.documents import Rank, dump, rank_of
 from tests.builders.companies import a_company, an_address
 
@@ -91,3 +99,20 @@ def test_a_company_without_a_possible_founding_day_has_none(founded: str | None)
 
     assert indexed_core(dump(company)).rank.founded is None
     assert rank_of(company).founded is None
+
+
+@pytest.mark.parametrize(
+    "stored, searched",
+    [
+        ({"former_names": []}, ["Held"]),
+        ({}, ["Held"]),  # as an earlier release stored it
+        ({"former_names": ["Told"]}, ["Told"]),
+        ({"remarks": [{"former_names": []}], "former_names": []}, ["Held"]),
+    ],
+)
+def test_held_names_are_searched_where_the_register_lists_no_former_ones(
+    stored: dict[str, object], searched: list[str]
+) -> None:
+    core = orjson.loads(searched_core(orjson.dumps(stored), ["Held"]))
+
+    assert core == {**stored, "former_names": searched}

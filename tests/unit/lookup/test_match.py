@@ -105,9 +105,11 @@ async def test_records_match_the_companies_of_the_table(
 
     def result(_given: Sequence[str], query: str) -> str:
         place = queries.index(query)
-        decision = decided(records[place], {DK: found[place]}, 5).decision
+        result = decided(records[place], {DK: found[place]}, 5)
         candidates = (f"{int(c.vat[3:])} {c.log_odds:.1f}" for c in found[place].candidates[:3])
-        return " ".join((decision, ", ".join(candidates))).strip()
+        said = " ".join((result.decision, ", ".join(candidates))).strip()
+        two = result.conflict and (result.conflict.number, result.conflict.name)
+        return f"{said}: {' or '.join(str(int(c.vat[3:])) for c in two)}" if two else said
 
     check(table, result)
 

@@ -59,7 +59,8 @@ async def test_each_list_has_stored_companies_in_order_and_all_lists_share_one_r
     assert [[one["vat"][-1] for one in each] for each in lists] == [["1", "2", "3"], ["2", "3"]]
     assert whole.body.startswith(b'{"suggestions":[{"vat":"10000001"')
     assert b'"score":100,' in whole.body, "as lookups write it"
-    assert page["suggestions"] == [{**NORDLYS, "matched_name": None}]
+    more = {"country": "dk", "form": None, "postal_code": None}
+    assert page["suggestions"] == [{**NORDLYS, "matched_name": None, **more}]
     assert [one["matched_name"] for one in lists[1]] == [None, "Nordlyset"]
     assert [one["city"] for one in lists[1]] == [None, "Oslo"]
     assert orjson.loads(second.body)["cursor"] is None
@@ -77,3 +78,27 @@ async def test_no_suggestion_needs_no_read(index: SearchIndex, searches: IndexSe
     )
 
     assert register.reads == []
+
+
+async def test_companies_of_another_status_leave_room_for_further_ones(
+    index: SearchIndex, searches: IndexSearches
+) -> None:
+    numbers = range(10_000_001, 10_000_031)
+    cores = {
+        number: dump(a_company(vat=str(number), name=f"Nordlys {number}", status=status))
+        for number in numbers
+        for status in [Status.ACTIVE if number % 10 else Status.ENDED]
+    }
+    filled(index, *map(indexed_core, cores.values()))
+    rows = {
+        CompanyKey(Country.DK, str(number)): CompanyRow(1, core, b"[]", b"[]", None)
+        for number, core in cores.items()
+    }
+    request = SuggestRequest(country=Country.DK, text="nordlys", limit=2, statuses=(Status.ENDED,))
+
+    [reply] = await AnswerSuggestions(searches, CountedReads(rows))([request])
+
+    page = orjson.loads(reply.body)
+    assert [one["status"] for one in page["suggestions"]] == ["ended", "ended"]
+    assert page["cursor"] is not None
+    assert page["suggestions"][0]["vat"] == "10000010"

@@ -15,6 +15,8 @@ from common.contracts.lookup import SUGGEST_CURSOR
 from lookup.search.index import SearchIndex
 from lookup.search.index.prefixes import writings
 from lookup.search.indexed_company import SearchHit
+from register_samples.companies import corporate
+from register_samples.registers import REGISTERS
 from tests.builders.indexed import an_indexed_company, filled, listed, search_name
 from tests.tables import check
 
@@ -249,3 +251,70 @@ def test_whatever_begins_a_text_begins_one_of_its_writings(text: str, length: in
     typed = writings(text[:length])
 
     assert all(any(whole.startswith(start) for whole in writings(text)) for start in typed)
+
+
+#: Beginnings of words of Danish and Norwegian names, with special letters and without.
+BEGINNINGS = [
+    "prø", "pro", "prøve", "ær", "ar", "ærø", "aro", "bø", "bo", "bøg", "bog", "sø", "so", "søn",
+    "son", "sønd", "sond", "kø", "ko", "køb", "kob", "køl", "kol", "hø", "ho", "høj", "hoj", "hå",
+    "ha", "håk", "hak", "mø", "mo", "møl", "mol", "møller", "moller", "ål", "al", "ås", "as",
+    "år", "ar", "rø", "ro", "røn", "ron", "råd", "rad", "grø", "gro", "grøn", "gron", "tø", "to",
+    "tøm", "tom", "lø", "lo", "løv", "lov", "øs", "os", "øst", "ost", "nø", "no", "næ", "na",
+    "nør", "nor", "fæ", "fa", "sæ", "sa", "by", "bygg", "nord", "jo", "da",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("country", Country)
+def test_names_with_the_letters_as_typed_come_first(tmp_path: Path, country: Country) -> None:
+    register = REGISTERS[country]
+    names = {place: corporate(register, place)["name"] for place in range(3_000)}
+    letters = {place: letters_of(name) for place, name in names.items()}
+    companies = (
+        an_indexed_company(name, number=place, country=country) for place, name in names.items()
+    )
+
+    with closing(SearchIndex.open(tmp_path, country)) as index:
+        filled(index, *companies)
+        wrong = {}
+        for typed in BEGINNINGS:
+            hits = index.suggest(typed, 10).hits
+            places = [int(hit.key.number) for hit in hits]
+            first = min(10, sum(each.startswith(typed) for each in letters.values()))
+            begun = [letters[place].startswith(typed) for place in places]
+            if not all(begun[:first]) or any(hit.score <= 0 for hit in hits):
+                wrong[typed] = [names[place] for place in places]
+
+    assert len(set(BEGINNINGS)) >= 60
+    assert wrong == {}
+
+
+def letters_of(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def test_words_with_the_letters_as_typed_come_before_other_spellings(index: SearchIndex) -> None:
+    named(index, "Bornholm", "Nordre Bø", "Bøgen", "Boligen", "Lille Bor")
+
+    assert suggested(index, "bø") == [2, 1, 0, 3, 4]
+    assert suggested(index, "bo")[:2] == [0, 3]
+    assert suggested(index, "bo")[2] == 2
+
+
+def test_a_name_that_begins_with_another_reading_has_a_score(index: SearchIndex) -> None:
+    named(index, "To Øl", "Total", "Tømrer", "Cafeen")
+
+    assert suggested(index, "to") == [0, 1, 2]
+    assert all(hit.score > 0 for hit in index.suggest("to", 10).hits)
+
+
+@pytest.mark.parametrize(
+    "typed, found",
+    [("a/s", {0}), ("as", {0, 1}), ("A/S", {0}), ("i/s", {4}), ("is", {3, 4}), ("aps", set())],
+)
+def test_a_legal_form_alone_suggests_no_company_by_its_form(
+    index: SearchIndex, typed: str, found: set[int]
+) -> None:
+    names = ("Aspen", "Lille Asfalt", "Roche A/S. Danmark", "Hansens Is ApS", "Island")
+    named(index, *names)
+
+    assert set(suggested(index, typed)) == found

@@ -32,6 +32,15 @@ def a_form(*pairs: tuple[str, str]) -> CompanyForm:
             [("employees_min", "5"), ("founded_from", "2020-01-31")],
             {"employees_min": 5, "founded_from": "2020-01-31"},
         ),
+        (
+            [("min_revenue", "10 000 000"), ("max_equity", "−1"), ("accounts_year", "2024;2025")],
+            {"min_revenue": 10_000_000, "max_equity": -1, "accounts_year": ("2024", "2025")},
+        ),
+        ([("accounts_late", "true")], {"accounts_late": True}),
+        (
+            [("min_revenue", "10.000")],
+            {"min_revenue": 10_000},
+        ),
         ([("advertising_protected", "false")], {"advertising_protected": False}),
         ([("vat_registered", "maybe"), ("unknown", "1")], {"vat_registered": None}),
         *(

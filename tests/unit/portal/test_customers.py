@@ -6,7 +6,9 @@ import pytest
 
 from company_registry import MatchCandidate, MatchRecord, MatchResult
 from company_registry.columns import Columns
-from portal.domain.customers import Outcomes, Table, enriched, fault_of, read_columns
+from company_registry.errors import problem_error
+from company_registry.matching import Decision
+from portal.domain.customers import Outcomes, Table, enriched, fault_of, read_columns, remark_of
 
 HEADER = ["Kundenr", "Firmanavn", "Navn", "Postnr.", "Land"]
 
@@ -64,12 +66,54 @@ def test_a_row_is_a_record(row: list[str], record: tuple[str, str, str]) -> None
     assert (found.country, found.name, found.postal_code) == record
 
 
-def test_each_decision_has_its_pile_and_an_error_finds_nothing() -> None:
-    found = outcomes("match", "review", "none", None)
+def test_each_decision_has_its_pile_and_what_was_not_searched_is_not_missing() -> None:
+    found = outcomes("match", "review", "none", None, "not_searched")
 
-    assert found.piles == ["matched", "review", "missing", "missing"]
-    assert found.counts() == {"review": 1, "matched": 1, "missing": 2}
+    assert found.piles == ["matched", "review", "missing", "unsearched", "unsearched"]
+    assert found.counts() == {"review": 1, "matched": 1, "missing": 1, "unsearched": 2}
     assert found.companies() == ["dk:12345674"]
+
+
+def a_failed_result(code: str, decision: Decision | None) -> MatchResult:
+    error = problem_error({"code": code, "detail": "It failed."}, status=503)
+    return MatchResult(MatchRecord("0"), decision, error=error)
+
+
+def test_rows_that_a_fault_left_are_searched_again_and_those_in_error_are_not() -> None:
+    found = Outcomes()
+    for code, decision in (
+        ("service_unavailable", "not_searched"),
+        ("lookup_timeout", "not_searched"),
+        ("rate_limited", "not_searched"),
+        ("invalid_parameter", None),
+        ("company_removed", None),
+    ):
+        found.add(a_failed_result(code, decision))  # type: ignore[arg-type]
+
+    assert (found.rows("unsearched"), found.rows("missing")) == ([0, 1, 2, 3], [4])
+    assert found.to_repeat == [0, 1, 2]
+    assert found.remark(0) == "The service could not answer."
+    assert found.remark(4) == "Its register had this company removed."
+    found.choose(1, None)
+    found.take(0, MatchResult(MatchRecord("0"), "match", (a_candidate(),)))
+    # A person has decided meanwhile.
+    found.take(1, MatchResult(MatchRecord("1"), "match", (a_candidate(),)))
+    assert found.piles == ["matched", "missing", "unsearched", "unsearched", "missing"]
+    assert found.remark(0) == ""
+
+
+def test_a_download_never_says_that_a_row_without_an_answer_has_no_company() -> None:
+    found = Outcomes()
+    found.add(a_failed_result("lookup_timeout", "not_searched"))
+    found.add(a_failed_result("invalid_parameter", None))
+
+    _, *rows = enriched(a_table(["1"], ["2"], ["3"], header=["Name"]), found)
+
+    assert [row[-3:] for row in rows] == [
+        ["not_searched", "lookup_timeout", "The search took too long."],
+        ["error", "invalid_parameter", "It has more cells than the header, or cannot be read."],
+        ["not_searched", "", "The matching has not reached it."],
+    ]
 
 
 def test_a_match_without_a_candidate_is_not_found() -> None:
@@ -109,10 +153,25 @@ def test_a_download_has_the_own_columns_and_what_was_found_in_harmless_cells() -
 
     assert header[:3] == ["'@id", "Name", "Matched country"]
     assert rows == [
-        ["'=1+1", "A", "DK", "12345674", "'=Prøve ApS", "active", "0.9000", "match", "", ""],
+        ["'=1+1", "A", "DK", "12345674", "'=Prøve ApS", "active", 0.9, "match", "", ""],
         ["2", "B", "", "", "", "", "", "none (by hand)", "by_hand", ""],
-        ["3", "C", "", "", "", "", "", "", "", ""],
+        ["3", "C", *[""] * 5, "not_searched", "", "The matching has not reached it."],
     ]
+
+
+def test_rows_that_matched_one_company_are_marked_also_once_decided_again() -> None:
+    found = outcomes("match", "match", "review")
+    table = a_table(["1", "A"], ["2", "B"], ["3", "C"])
+
+    remarks = [remark_of(table, found, row) for row in range(3)]
+    found.choose(2, 0)
+    three = remark_of(table, found, 0)
+    found.choose(1, None)
+    two = [remark_of(table, found, row) for row in range(3)]
+
+    assert remarks == ["Row 7 is the same company.", "Row 6 is the same company.", ""]
+    assert three == "Rows 7, 8 are the same company."
+    assert two == ["Row 8 is the same company.", "", "Row 6 is the same company."]
 
 
 def test_a_row_says_why_it_has_no_company_and_what_could_not_be_read() -> None:

@@ -5,6 +5,8 @@ from itertools import combinations
 from time import process_time
 from typing import Any
 
+import pytest
+
 from company_registry.group_models import Group
 from portal.domain.groups import BOX_HEIGHT, BOX_WIDTH, Box, Entry, Picture, picture
 
@@ -131,6 +133,33 @@ def test_an_ultimate_owner_has_its_computed_share() -> None:
 
     assert (shown["p"].ultimately, shown["1"].ultimately) == ("25–30 %", "share unknown")
     assert shown["0"].ultimately == ""
+
+
+@pytest.mark.parametrize(
+    "share, truncated, reach",
+    [
+        ({"min": "25", "max": "25"}, False, "yes"),
+        ({"min": "24.99", "max": "24.99"}, False, "no"),
+        ({"min": "20", "max": "33.33"}, False, "maybe"),
+        # Further paths are not added up.
+        ({"min": "10", "max": "10"}, True, "maybe"),
+        (None, False, "unknown"),
+    ],
+)
+def test_an_ultimate_owner_reaches_the_threshold_by_the_lower_end_of_its_share(
+    share: dict[str, str] | None, *, truncated: bool, reach: str
+) -> None:
+    owner = {"owner": "p", "name": "P", "type": "person", "share": share}
+
+    shown = drawn(
+        {"0": 0},
+        "p>0",
+        holders=("p",),
+        ultimate_owners=[owner],
+        shares_truncated=truncated,
+    )
+
+    assert by_id(shown)["p"].reach == reach
 
 
 def test_a_name_takes_two_lines_and_is_cut_where_it_needs_more() -> None:

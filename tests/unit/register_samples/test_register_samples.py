@@ -7,6 +7,9 @@ import csv
 import gzip
 import hashlib
 import json
+import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -52,23 +55,30 @@ STREAMS: list[tuple[Stream, str, str, RegisterSource, str]] = [
     (
         companies_no,
         "organisasjonsnummer",
-        "14525bf200f600ff",
+        "094c546a7c719f23",
         NO_ENTITIES,
         "trade_names fax advertising_protected signing_rule financial_year listed founders "
-        "merged_into merged_from",
+        "merged_into merged_from minor_owners state_owned aml_obliged social_enterprise",
     ),
-    (units_no, "organisasjonsnummer", "35a19ede4bc3b837", NO_UNITS, "advertising_protected"),
+    (units_no, "organisasjonsnummer", "77858b15d8539a0c", NO_UNITS, "advertising_protected fax"),
     (
         companies_dk,
         "cvrNummer",
-        "c1cedb8932e6ab40",
+        "439cf439a88a8dd1",
         DK_COMPANIES,
         "registered vat_registered vat_registered_since accounts parent shares activity "
-        "registrations sector in_group language home_register remarks",
+        "registrations sector in_group language home_register voluntary_vat "
+        "role_list.approval role_list.group_changed",
     ),
-    (units_dk, "pNummer", "162afca24666b1ab", DK_UNITS, "website"),
+    (
+        units_dk,
+        "pNummer",
+        "02633432f0a5982d",
+        DK_UNITS,
+        "website registered owner_changed vat_registered voluntary_vat",
+    ),
     (participants, "pid", "b41b7ad256ce4d05", PEPPOL, ""),
-    (roles_no, "organisasjonsnummer", "ac85e31b3104810e", NO_ROLES, ""),
+    (roles_no, "organisasjonsnummer", "5f69625b2aa78c5e", NO_ROLES, ""),
 ]
 COUNT = 800
 
@@ -100,7 +110,9 @@ def test_documents_are_fixed_different_and_have_every_field(
     assert len(list(islice(stream(7_000_000), 3))) == 3
     assert len({each[number] for each in numbers}) == len(numbers)
     if stream is not roles_no:  # some roles have no share, and persons no number
-        assert {name for name, _ in fields} - known == {f"core.{name}" for name in unknown.split()}
+        assert {name for name, _ in fields} - known == {
+            name if "." in name else f"core.{name}" for name in unknown.split()
+        }
     if stream is not participants:  # those of one country come before those of the other
         assert [*stream(35), *stream(25, start=35)] == list(stream(60))
 
@@ -222,9 +234,12 @@ def test_files_hold_the_documents_and_are_the_same_bytes_again(tmp_path: Path) -
         "no-enheter": "no-enheter.json.gz",
         "no-underenheter": "no-underenheter.json.gz",
         "no-roller": "no-roller.json.gz",
+        "no-konsern": "no-konsern.jsonl",
         "dk-virksomhed": "dk-virksomhed.jsonl",
         "dk-produktionsenhed": "dk-produktionsenhed.jsonl",
         "peppol": "peppol.json",
+        "no-regnskap": "no-regnskap.jsonl",
+        "dk-regnskab": "dk-regnskab.jsonl",
     }
     for kind, path in written.items():
         assert path.read_bytes() == again[kind].read_bytes()
@@ -240,12 +255,24 @@ def test_the_command_writes_and_names_the_files(
     status = run(["--out", str(tmp_path), "--companies", "12"])
 
     told = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert (status, len(told)) == (0, 6)
+    assert (status, len(told)) == (0, 9)
     assert all(Path(path).stat().st_size for _, path in told)
     for companies in ("0", "999999999"):
         with pytest.raises(SystemExit, match="2"):
             run(["--out", str(tmp_path), f"--companies={companies}"])
         assert "must be from 1 to 891000" in capsys.readouterr().err
+
+
+def test_a_list_whose_reader_leaves_ends_without_a_traceback() -> None:
+    command = [sys.executable, "-m", "register_samples", "customers", "100000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as writing:
+        assert writing.stdout is not None
+        assert writing.stderr is not None
+        assert writing.stdout.readline().startswith(b"Name,")
+        writing.stdout.close()
+        told = writing.stderr.read()
+
+    assert (writing.returncode, told) == (-signal.SIGPIPE, b"")
 
 
 def test_most_customers_are_in_the_registers_and_many_are_misspelled() -> None:

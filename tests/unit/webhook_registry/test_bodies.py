@@ -10,10 +10,11 @@ import pytest
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import FailureCode
+from common.contracts.webhook_api import FilterWords
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
 from tests.builders.webhooks import NOON, URL, a_draft
 from webhook_registry.replies import Rejected
-from webhook_registry.watchlist_bodies import ListChanges, NewList
+from webhook_registry.watchlists.watchlist_bodies import ListChanges, NewList
 from webhook_registry.webhook_bodies import (
     MAX_DESCRIPTION_LENGTH,
     Body,
@@ -123,9 +124,9 @@ RESERVED = """
         ("filter", [], "", "give null or an object"),
         ("filter", {"country": ["dk"]}, ".country", "did you mean countries?"),
         ("filter", {"forms": "AS"}, ".forms", TEXTS),
-        ("filter", {"forms": ["as"]}, ".forms[0]", "give the code of a legal form"),
-        ("filter", {"forms": ["ZZZ"]}, ".forms[0]", "such as 80 or AS"),
-        ("filter", {"countries": ["dk"], "forms": ["80", "AS"]}, ".forms[1]", "in dk has AS"),
+        ("filter", {"forms": ["asz"]}, ".forms[0]", "give the code or the name of a legal form"),
+        ("filter", {"forms": ["ZZZ"]}, ".forms[0]", "such as 80, AS or ApS"),
+        ("filter", {"countries": ["dk"], "forms": ["80", "ASA"]}, ".forms[1]", "in dk has ASA"),
         (
             "filter",
             {"countries": ["no"], "municipalities": ["København"]},
@@ -149,7 +150,7 @@ RESERVED = """
         ("filter", {"companies": "dk:12345674"}, ".companies", "at most 1000 companies"),
         *(
             ("filter", {"companies": ["dk:12345674", company]}, ".companies[1]", COMPANY)
-            for company in ("12345674", "no:12345674", "dk:1234567٤", 12345674)
+            for company in ("12345675", "no:12345674", "dk:1234567٤", 12345674)
         ),
         ("filter", {"companies": ["dk:12345674"] * 1001}, ".companies", "at most 1000"),
         ("filter", {"watchlists": ["wl_1"]}, ".watchlists[0]", "give the id of a watchlist"),
@@ -213,8 +214,8 @@ def test_an_error_of_other_bodies_has_its_path_and_a_hint(
     [
         ("municipalities", "Ozlo", "Oslo"),
         ("municipalities", "Kobenhavn", "København"),
-        ("forms", "as", "AS"),
-        ("forms", "ApS", "80"),
+        ("forms", "ApSS", "80"),
+        ("forms", "orgll", "ORGL"),
         ("industries", "99999", "9900"),
         ("industries", "62.99", "6290"),
         ("fields", "adress", "address"),
@@ -224,6 +225,55 @@ def test_a_value_that_no_company_has_gets_the_nearest(part: str, value: str, nea
     [message] = faults_of(NewWebhook, filter={part: [value]}).values()
 
     assert nearest in message.partition("did you mean")[2].rstrip("?").split()
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"municipalities": ["Xyzzy"]},
+        {"municipalities": ["Ozlo"], "countries": ["dk"]},
+        {"industries": ["software"]},
+        {"industries": ["6x"]},
+        {"forms": ["ApSS"], "countries": ["no"]},
+    ],
+)
+def test_a_value_that_is_like_none_of_the_countries_gets_no_suggestion(
+    parts: dict[str, Any],
+) -> None:
+    [message] = faults_of(NewWebhook, filter=parts).values()
+
+    assert "did you mean" not in message
+
+
+def test_a_filter_reads_what_a_list_of_companies_reads() -> None:
+    found = a_filter(
+        countries=["Denmark", "no"],
+        companies=["DK12345674", "no 310 345 679 MVA", "12345674"],
+        forms=["ApS", "A/S", "asa"],
+    )
+
+    assert found is not None
+    assert found.countries == (Country.DK, Country.NO)
+    assert found.companies == ("dk:12345674", "no:310345679")
+    assert found.forms == ("80", "60", "ASA")
+
+
+def test_words_of_a_filter_are_the_codes_that_they_mean() -> None:
+    draft = a_draft(filter={"industries": ["software", "6x", "62"], "forms": ["shipping partners"]})
+    words = (
+        FilterWords(part="industries", words="software", codes=("62", "5829")),
+        FilterWords(part="industries", words="6x", near=("six", "sex")),
+        FilterWords(part="forms", words="shipping partners", codes=("PRE",)),
+    )
+
+    read = NewWebhook.parse(draft.replace(b'"6x",', b""), words).filter
+    refused = faults(lambda: NewWebhook.parse(draft, words))
+    many = (words[0].model_copy(update={"codes": tuple(map(str, range(101)))}),)
+    most = faults(lambda: NewWebhook.parse(draft, many))
+
+    assert read == WebhookFilter(industries=("62", "5829"), forms=("PRE",))
+    assert "did you mean six or sex?" in refused["filter.industries[1]"]
+    assert "a list has at most 100" in most["filter.industries[0]"]
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from common.contracts.watchlists import Period
-from webhook_registry.digest_sender import Schedule, retry_delay
-from webhook_registry.mailer import FailureReason, Step, reason_of
 from webhook_registry.settings import DigestSettings
-from webhook_store.digests import address_key, mailbox_key
+from webhook_registry.watchlists.digest_sender import Schedule, retry_delay
+from webhook_registry.watchlists.mailer import FailureReason, Step, reason_of
+from webhook_store.recipients import address_key, mailbox_key
 
 SCHEDULE = Schedule(time(6), ZoneInfo("Europe/Copenhagen"), timedelta(seconds=30))
 REQUIRED: dict[str, Any] = {
@@ -83,6 +83,29 @@ def test_a_mailbox_is_the_same_whatever_its_case_and_tag() -> None:
     assert mailbox_key("b@example.com") not in keys
 
 
+@pytest.mark.parametrize("address, other, is_same", [
+    ("o.ffi.cer@gmail.com", "Officer+x@GoogleMail.com", True),
+    ("officer@icloud.com", "officer+x@me.com", True),
+    ("anna-prove_1@proton.me", "anna.prove.1+x@protonmail.com", True),
+    ("anna.prove@ya.ru", "anna-prove@yandex.com", True),
+    ("anna-shop@yahoo.dk", "anna@yahoo.dk", True),
+    ("any@anna.fastmail.com", "anna+x@fastmail.com", True),
+    ("anna+x@hotmail.no", "anna@hotmail.no", True),
+    # Dots, hyphens and other domains are another's.
+    ("a.nna@outlook.com", "anna@outlook.com", False),
+    ("a.nna@example.com", "anna@example.com", False),
+    ("anna-shop@example.com", "anna@example.com", False),
+    ("anna@yahoo.dk", "anna@yahoo.no", False),
+    ("anna@gmail.com", "anna@outlook.com", False),
+    # Nothing but ignored letters.
+    ("-@yahoo.dk", "--@yahoo.dk", False),
+])  # fmt: skip
+def test_a_mailbox_is_what_its_provider_makes_of_an_address(
+    address: str, other: str, *, is_same: bool
+) -> None:
+    assert (mailbox_key(address) == mailbox_key(other)) is is_same
+
+
 def test_an_address_is_the_same_whatever_its_case_but_not_its_tag() -> None:
     assert address_key("A.B@Example.com") == address_key("a.b@example.com")
     assert address_key("a.b+x@example.com") != address_key("a.b@example.com")
@@ -99,7 +122,7 @@ def test_an_address_is_the_same_whatever_its_case_but_not_its_tag() -> None:
     ("digest_time_zone", "../etc/passwd"),
     ("smtp_tls", "none"),
     ("smtp_host", ""),
-    ("digest_interval", "30"),
+    ("digest_interval", "30m"),
 ])  # fmt: skip
 def test_an_invalid_setting_is_refused(name: str, value: str) -> None:
     with pytest.raises(ValueError, match=name.upper() if name == "smtp_tls" else name):

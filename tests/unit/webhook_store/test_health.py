@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database
-from webhook_store.collections import ATTEMPTS
+from webhook_store.collections import ATTEMPTS, DELIVERIES
 from webhook_store.owned import MAX_AT_ONCE, Health
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
@@ -38,7 +38,7 @@ class Attempts:
 
 async def test_a_long_list_leaves_connections_to_other_operations() -> None:
     attempts = Attempts()
-    health = Health(cast(Database, {ATTEMPTS: attempts}))
+    health = Health(cast(Database, {ATTEMPTS: attempts, DELIVERIES: attempts}))
     webhooks = [WebhookId(f"wh_{number}") for number in range(500)]
 
     found, _ = await asyncio.gather(health.of(webhooks, at=NOON), health.of(webhooks[:50], at=NOON))
@@ -49,7 +49,7 @@ async def test_a_long_list_leaves_connections_to_other_operations() -> None:
 
 async def test_a_list_is_read_again_after_its_greatest_age() -> None:
     attempts = Attempts()
-    health = Health(cast(Database, {ATTEMPTS: attempts}))
+    health = Health(cast(Database, {ATTEMPTS: attempts, DELIVERIES: attempts}))
     webhooks = [WebhookId(f"wh_{number}") for number in range(50)]
     seconds = [0, 1, 4, 5, 6]
 
@@ -64,7 +64,7 @@ async def test_a_list_is_read_again_after_its_greatest_age() -> None:
 
 async def test_a_webhook_that_is_read_alone_is_read_as_it_is_now() -> None:
     attempts = Attempts()
-    health = Health(cast(Database, {ATTEMPTS: attempts}))
+    health = Health(cast(Database, {ATTEMPTS: attempts, DELIVERIES: attempts}))
     webhook = WebhookId("wh_1")
 
     await health.of([webhook], at=NOON, max_age=timedelta(seconds=5))
@@ -75,7 +75,7 @@ async def test_a_webhook_that_is_read_alone_is_read_as_it_is_now() -> None:
 
 async def test_of_lists_that_are_read_at_once_the_first_reads_for_the_others() -> None:
     attempts = Attempts()
-    health = Health(cast(Database, {ATTEMPTS: attempts}))
+    health = Health(cast(Database, {ATTEMPTS: attempts, DELIVERIES: attempts}))
     webhooks = [WebhookId(f"wh_{number}") for number in range(50)]
 
     await asyncio.gather(

@@ -45,8 +45,10 @@ from company_registry.errors import (
     WebhookNotFound,
 )
 from company_registry.group_models import Group
-from company_registry.matching import MatchCandidate, MatchRecord, MatchResult
+from company_registry.matching import MatchCandidate, MatchConflict, MatchRecord, MatchResult
 from company_registry.models import (
+    AccountsPage,
+    AnnualAccounts,
     Company,
     CompanyFilter,
     CompanyPage,
@@ -71,6 +73,8 @@ from company_registry.watchlist_models import Digest, Digests, Watchlist, Watchl
 from company_registry.webhook_models import Attempt, NewWebhook, Webhook, WebhookFilter
 
 __all__ = [
+    "AccountsPage",
+    "AnnualAccounts",
     "ApiError",
     "AsyncClient",
     "Attempt",
@@ -111,6 +115,7 @@ __all__ = [
     "Lookup",
     "LookupTimeout",
     "MatchCandidate",
+    "MatchConflict",
     "MatchRecord",
     "MatchResult",
     "MethodNotAllowed",

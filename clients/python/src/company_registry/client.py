@@ -11,7 +11,7 @@ from collections.abc import (
     Iterable,
     Iterator,
 )
-from contextlib import AsyncExitStack, ExitStack, aclosing, closing
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, closing
 from functools import wraps
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -38,7 +38,7 @@ from company_registry.http import (
 )
 from company_registry.operations import Operation, perform
 from company_registry.retries import Retries
-from company_registry.sender import Sender
+from company_registry.sender import Sender, TimeLeft
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -104,6 +104,8 @@ class _Methods:
     group = _Call(operations.group)
     history_page = _Call(operations.history_page)
     history = _Streamed(streams.history)
+    accounts_page = _Call(operations.accounts_page)
+    accounts = _Streamed(streams.accounts)
     batch = _Streamed(streams.batch)
     match = _Streamed(matching.match)
     events = _Streamed(streams.events)
@@ -205,26 +207,34 @@ class Client(Sender[httpx.Client], _Methods):
         if isinstance(step, Sleep):
             time.sleep(step.seconds)
             return None
+        left = self.time_left(step)
         try:
-            with self.http.stream(**self.arguments(step)) as answer:
-                return self._whole(answer)
+            with self.http.stream(**self._bounded(step, left)) as answer:
+                return self._whole(answer, left)
         except httpx.RequestError as error:
-            return self.unanswered(error)
+            return self.unanswered(error, left)
 
-    def _whole(self, answer: httpx.Response) -> Response:
+    def _bounded(self, request: Request, left: TimeLeft) -> dict[str, Any]:
+        arguments = self.arguments(request)
+        arguments["timeout"].read = left.wait
+        return arguments
+
+    def _whole(self, answer: httpx.Response, left: TimeLeft) -> Response:
         body = self.body(answer)
         if not answer.is_stream_consumed:
             for chunk in answer.iter_raw():
                 body.add(chunk)
+                left.check()
         return Response(answer.status_code, answer.headers, body.content)
 
     def _opened_parts(self, step: Request, stack: ExitStack) -> tuple[Outcome, Iterator[bytes]]:
+        left = self.time_left(step)
         try:
-            answer = stack.enter_context(self.http.stream(**self.arguments(step)))
+            answer = stack.enter_context(self.http.stream(**self._bounded(step, left)))
             if answer.is_error:
-                return self._whole(answer), iter(())
+                return self._whole(answer, left), iter(())
             consumed = answer.is_stream_consumed
-            parts = iter((answer.content,)) if consumed else answer.iter_raw()
+            parts = iter((answer.content,)) if consumed else _paced(answer.iter_raw(), left)
             return Response(answer.status_code, answer.headers, b""), parts
         except httpx.RequestError as error:
             return self.unanswered(error), iter(())
@@ -302,11 +312,15 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
         if isinstance(step, Sleep):
             await asyncio.sleep(step.seconds)
             return None
+        left = self.time_left(step)
         try:
-            async with self.http.stream(**self.arguments(step)) as answer:
+            async with (
+                _bounded(left.total),
+                self.http.stream(**self.arguments(step)) as answer,
+            ):
                 return await self._whole(answer)
         except httpx.RequestError as error:
-            return self.unanswered(error)
+            return self.unanswered(error, left)
 
     async def _whole(self, answer: httpx.Response) -> Response:
         body = self.body(answer)
@@ -318,12 +332,16 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
     async def _opened_parts(
         self, step: Request, stack: AsyncExitStack
     ) -> tuple[Outcome, AsyncIterator[bytes]]:
+        left = self.time_left(step)
         try:
-            answer = await stack.enter_async_context(self.http.stream(**self.arguments(step)))
-            if answer.is_error:
-                return await self._whole(answer), _async(())
+            async with _bounded(left.total):
+                answer = await stack.enter_async_context(self.http.stream(**self.arguments(step)))
+                if answer.is_error:
+                    return await self._whole(answer), _async(())
             consumed = answer.is_stream_consumed
-            parts = _async((answer.content,)) if consumed else answer.aiter_raw()
+            parts = (
+                _async((answer.content,)) if consumed else _async_paced(answer.aiter_raw(), left)
+            )
             return Response(answer.status_code, answer.headers, b""), parts
         except httpx.RequestError as error:
             return self.unanswered(error), _async(())
@@ -333,6 +351,35 @@ class AsyncClient(Sender[httpx.AsyncClient], _Methods):
             return Part(await anext(parts, None))
         except httpx.RequestError as error:
             return self.unanswered(error)
+
+
+def _paced(parts: Iterator[bytes], left: TimeLeft) -> Iterator[bytes]:
+    left.go_on()
+    for part in parts:
+        left.received(len(part))
+        yield part
+        left.go_on()
+
+
+async def _async_paced(parts: AsyncIterator[bytes], left: TimeLeft) -> AsyncIterator[bytes]:
+    while True:
+        left.go_on()
+        async with _bounded(left.seconds):
+            part = await anext(parts, None)
+        if part is None:
+            return
+        left.received(len(part))
+        yield part
+
+
+@asynccontextmanager
+async def _bounded(seconds: float) -> AsyncIterator[None]:
+    """Ends the body when the time is over; raises the error of a wait that took too long."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise httpx.ReadTimeout("the answer has not come to its end") from None
 
 
 async def _async(parts: Iterable[bytes]) -> AsyncIterator[bytes]:

@@ -91,7 +91,8 @@ def export_lines(  # noqa: PLR0913 (named options)
             raise error_of(response, retry_after=retry_after(response.headers))
         if not place and cursor is not None:
             cursor.save(response.headers.get(_CURSOR, ""))
-        received = _Received(Lines(response.headers.get("content-encoding", "")))
+        encoding = response.headers.get("content-encoding", "")
+        received = _Received(Lines(encoding), _number=place)
         broken = yield from received.lines()
         if broken is None:
             return
@@ -107,7 +108,9 @@ class _Received:
     """The body of one response."""
 
     _lines: Lines
+    #: The last line, and its number; before the first one, that behind which the body begins.
     last: bytes = b""
+    _number: str = ""
 
     def lines(self) -> Generator[Step | Item[bytes], Outcome | None, Unanswered | None]:
         """Yields each line; returns the interruption of the body, or None at its end."""
@@ -122,7 +125,15 @@ class _Received:
             for some in self._lines.add(part.content):
                 for line in some:
                     yield Item(line)
-                self.last = some[-1] if some else self.last
+                if some:
+                    self.last = some[-1]
+                    self._go_on(number_of(self.last))
+
+    def _go_on(self, number: str) -> None:
+        """Raises InvalidResponse unless the numbers ascend: the body would have no end."""
+        if (len(number), number) <= (len(self._number), self._number):
+            raise InvalidResponse("the companies of the export are in no order")
+        self._number = number
 
 
 def number_of(line: bytes) -> str:

@@ -9,14 +9,16 @@ from pydantic import Field
 
 from company_registry.errors import ApiError, InvalidResponse, problem_error
 from company_registry.http import Request, Response, Stream
-from company_registry.models import Country, Model
+from company_registry.models import LegalForm, Model, ReadCountry
 from company_registry.retries import Retries
-from company_registry.streams import TRANSIENT, Bulk, OnPace, told
+from company_registry.streams import TRANSIENT, Bulk, OnPace, passes, told
 
 #: Records in one request.
 MAX_RECORDS: Final = 100
 
-Decision = Literal["match", "review", "none"]
+Decision = Literal["match", "review", "none", "not_searched"]
+#: The decision about a record whose search failed: nothing is known of its company.
+NOT_SEARCHED: Final = "not_searched"
 
 #: Why rows have no company, in words.
 REASONS: Final = {
@@ -26,6 +28,13 @@ REASONS: Final = {
     "unreadable": "unreadable",
     "placeholder": "with placeholders only",
     "empty": "empty",
+}
+#: Why rows were not searched, in words; by the code of the problem.
+_FAULTS: Final = {
+    "lookup_timeout": "without an answer in time",
+    "service_unavailable": "while the service was unavailable",
+    "rate_limited": "beyond the key's rate",
+    "internal_error": "after an error of the service",
 }
 
 
@@ -58,10 +67,12 @@ class MatchRecord:
 class MatchCandidate(Model):
     """A company that a record may mean."""
 
-    country: Country
+    country: ReadCountry
     vat: str
     name: str
     city: str | None = None
+    address: str | None = None
+    form: LegalForm | None = None
     status: str
     #: The probability that it is the company, 0 to 1.
     score: float
@@ -69,12 +80,34 @@ class MatchCandidate(Model):
     evidence: dict[str, float | None] = Field(default_factory=dict)
 
 
+class ConflictingCompany(Model):
+    """A company that a part of a record names."""
+
+    country: ReadCountry
+    vat: str
+    name: str
+
+
+class MatchConflict(Model):
+    """Two companies that a record names: one by its number, and another by its name."""
+
+    number: ConflictingCompany
+    name: ConflictingCompany
+
+    def __str__(self) -> str:
+        by_number, by_name = (
+            f"{each.name} ({each.country.upper()} {each.vat})" for each in (self.number, self.name)
+        )
+        return f"The number is that of {by_number}, the name that of {by_name}."
+
+
 @dataclass(frozen=True, slots=True)
 class MatchResult:
     """A record with its decision and candidates, the likeliest first, or with its error."""
 
     record: MatchRecord
-    #: `match`: the first candidate is the company. `review`: it may be one. None with an error.
+    #: `match`: the first candidate is the company. `review`: it may be one. `not_searched`: the
+    #: service failed, so that nothing is known; send the record again. None if it is invalid.
     decision: Decision | None
     candidates: tuple[MatchCandidate, ...] = ()
     error: ApiError | None = None
@@ -85,6 +118,8 @@ class MatchResult:
     #: By field, a value that is likely meant instead of the record's, such as a number with the
     #: zero that a spreadsheet has dropped. Such a record is for review.
     assumed: Mapping[str, str] = field(default_factory=dict)
+    #: Set if number and name name two companies. Such a record is for review.
+    conflict: MatchConflict | None = None
 
     @property
     def is_transient(self) -> bool:
@@ -94,9 +129,9 @@ class MatchResult:
 
 def counted(counts: Mapping[str, int]) -> str:
     """Returns how many rows have each reason, status or code, in words; the most frequent first."""
-    ranked = sorted(counts.items(), key=lambda each: -each[1])
+    ranked, words = sorted(counts.items(), key=lambda each: -each[1]), REASONS | _FAULTS
     return ", ".join(
-        f"{count:,} {REASONS.get(name, name.replace('_', ' '))}" for name, count in ranked
+        f"{count:,} {words.get(name, name.replace('_', ' '))}" for name, count in ranked
     )
 
 
@@ -124,10 +159,18 @@ def match(
             body={"records": [each.fields for each in chunk], "limit": limit},
         ),
         _results,
-        lambda record, error: MatchResult(record, None, error=error),
+        _failed,
         share,
     ).results(records)
     return results if on_pace is None else told(results, share, on_pace)
+
+
+def _conflict(found: object) -> MatchConflict | None:
+    return None if found is None else MatchConflict.model_validate(found)
+
+
+def _failed(record: MatchRecord, error: ApiError) -> MatchResult:
+    return MatchResult(record, NOT_SEARCHED if passes(error) else None, error=error)
 
 
 def _results(response: Response, records: Sequence[MatchRecord]) -> Iterator[MatchResult]:
@@ -141,10 +184,27 @@ def _results(response: Response, records: Sequence[MatchRecord]) -> Iterator[Mat
                     "reason": result.get("reason"),
                     "unread": tuple(result.get("unread") or ()),
                     "assumed": dict(result.get("assumed") or {}),
+                    "conflict": _conflict(result.get("conflict")),
                 }
                 yield MatchResult(record, result["decision"], found, **more)
             else:
-                error = problem_error(problem, status=problem["status"])
-                yield MatchResult(record, None, error=error)
+                yield _failed(record, problem_error(problem, status=problem["status"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise InvalidResponse("the answer to a match is not one result per record") from None
+
+
+def same_company(matched: Mapping[int, str]) -> dict[int, list[int]]:
+    """Returns by row the other rows that have its company, without rows that share none.
+
+    `matched` has the company of each row, empty without one.
+    """
+    rows: dict[str, list[int]] = {}
+    for row, company in matched.items():
+        if company:
+            rows.setdefault(company, []).append(row)
+    return {
+        row: [other for other in shared if other != row]
+        for shared in rows.values()
+        if len(shared) > 1
+        for row in shared
+    }

@@ -6,23 +6,39 @@ model written as JSON equals the service's response.
 """
 
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 Country = Literal["dk", "no"]
+
+
+def _as_sent(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError("must be a text")
+    return value
+
+
+#: A country in an answer: that of a later release may be another, and is read as it is.
+ReadCountry = Annotated[Country, PlainValidator(_as_sent)]
 
 CodeList = Literal["industries", "forms", "municipalities", "statuses", "roles"]
 SearchType = Literal["vat", "name", "produ", "phone", "ean", "address"]
 
 Format = Literal["json", "xml"]
 
-FindSort = Literal["name", "-founded", "-employees", "relevance"]
+FindSort = Literal["name", "-founded", "-employees", "-revenue", "relevance"]
 
 Facet = Literal["industry", "municipality", "form", "status"]
 
 Include = Literal[
-    "owners", "roles", "production_units", "einvoicing", "alternatives", "subsidiaries"
+    "owners",
+    "roles",
+    "production_units",
+    "einvoicing",
+    "alternatives",
+    "subsidiaries",
+    "annual_accounts",
 ]
 
 
@@ -39,9 +55,14 @@ _EXACT = 100
 
 
 class Model(BaseModel):
-    """The base of all models: immutable, and unknown fields are kept."""
+    """The base of all models: immutable, and unknown fields are kept.
 
-    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+    A model is written under the names of the service, also where an attribute has another one.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="allow", hide_input_in_errors=True, serialize_by_alias=True
+    )
 
 
 class CodedText(Model):
@@ -85,15 +106,12 @@ class FullTimeEquivalents(Model):
     exact: int | None = None
 
 
-class Employees(Model):
-    """Number of employees: an interval where the register gives classes, else a number."""
+class WithOwners(Model):
+    """Number of employees and of owners who work in the company, of the last year counted."""
 
     min: int | None = None
     max: int | None = None
     exact: int | None = None
-    full_time_equivalents: FullTimeEquivalents | None = None
-    #: The last day of the counted period, or the day of the count.
-    as_of: str | None = None
 
     @property
     def text(self) -> str:
@@ -103,11 +121,35 @@ class Employees(Model):
         return f"{self.min}–{self.max}" if self.max is not None else f"{self.min} or more"
 
 
-class Capital(Model):
-    """The share capital: a decimal number as text, and its currency (ISO 4217)."""
+class Employees(WithOwners):
+    """Number of employees: an interval where the register gives classes, else a number."""
+
+    full_time_equivalents: FullTimeEquivalents | None = None
+    #: The last day of the counted period, or the day of the count.
+    as_of: str | None = None
+    #: Denmark only.
+    including_owners: WithOwners | None = None
+
+
+class Amount(Model):
+    """An amount of money: a decimal number as text, and its currency (ISO 4217)."""
 
     amount: str
     currency: str
+
+
+class Capital(Amount):
+    """The share capital: a decimal number as text, and its currency (ISO 4217)."""
+
+    #: The register's word for its kind, such as `Aksjekapital`; Norway only.
+    type: str | None = None
+    #: The day on which this capital was registered.
+    since: str | None = None
+    #: The part that is paid in, where the register names it.
+    paid_in: str | None = None
+    fully_paid: bool | None = None
+    #: True if it is divided into classes of shares; Denmark only.
+    has_classes: bool | None = None
 
 
 class Founder(Model):
@@ -127,11 +169,29 @@ class Restructuring(Model):
     date: str | None = None
 
 
+class FinancialPeriod(Model):
+    """A period of annual accounts, from its first to its last day."""
+
+    start: str | None = None
+    end: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The days that are known: `2024-03-01 to 2025-06-30`, `to 2025-06-30`."""
+        if self.start and self.end:
+            return f"{self.start} to {self.end}"
+        return f"from {self.start}" if self.start else f"to {self.end}" if self.end else ""
+
+
 class FinancialYear(Model):
     """The first and the last day of the financial year, as `MM-DD`."""
 
     start: str
     end: str
+    #: The first period of accounts; Denmark only, as the next.
+    first: FinancialPeriod | None = None
+    #: The period by which the financial year was last moved.
+    adjusted: FinancialPeriod | None = None
 
 
 class Registration(Model):
@@ -142,6 +202,43 @@ class Registration(Model):
     since: str | None = None
 
 
+class VoluntaryVat(Model):
+    """A voluntary registration for VAT; Norway only."""
+
+    #: Its purpose, in the register's words.
+    activities: tuple[str, ...] = ()
+    since: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Its purpose, and the day since when."""
+        since = (f"since {self.since}",) if self.since else ()
+        return ", ".join((*self.activities, *since))
+
+
+class DissolutionCause(Model):
+    """A reason of a compulsory dissolution, such as `no_accounts`, and its day."""
+
+    reason: str
+    since: str
+
+
+class Dissolution(Model):
+    """The grounds of a compulsory dissolution, and the reason one ended."""
+
+    #: Norway only.
+    reasons: tuple[DissolutionCause, ...] = ()
+    #: The day of the last warning that the company may be dissolved; Denmark only.
+    warned: str | None = None
+    #: The day on which the company was resumed from a compulsory dissolution; Denmark only.
+    resumed: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The reasons: `no_accounts (2026-03-02)`; empty without one."""
+        return ", ".join(f"{one.reason} ({one.since})" for one in self.reasons)
+
+
 class HomeRegister(Model):
     """The register of a foreign enterprise in its own country."""
 
@@ -150,6 +247,11 @@ class HomeRegister(Model):
     country: str | None = None
     form: CodedText | None = None
     address: str | None = None
+
+    @property
+    def text(self) -> str:
+        """Its country, number and name."""
+        return " ".join(filter(None, (self.country, self.number, self.name)))
 
 
 class Remark(Model):
@@ -186,6 +288,18 @@ class Owner(Model):
     share: Share | None = None
     votes: Share | None = None
     since: str | None = None
+    #: The day on which the company was told of the ownership; Denmark only, as the rest.
+    reported_on: str | None = None
+    #: The class of the shares.
+    share_class: str | None = None
+    #: The register's words on special conditions of the ownership.
+    conditions: str | None = None
+    #: The contribution of a general partner.
+    contribution: Amount | None = None
+    #: ISO 3166 alpha-2, upper case; None for persons.
+    country: str | None = None
+    #: `no-konsern` of an owner by Norway's register of groups; None of the others.
+    source: str | None = None
 
 
 class Subsidiary(Model):
@@ -201,6 +315,7 @@ class Subsidiary(Model):
     share: Share | None = None
     votes: Share | None = None
     since: str | None = None
+    source: str | None = None
 
 
 class Role(Model):
@@ -212,6 +327,13 @@ class Role(Model):
     type: str
     vat: str | None = None
     since: str | None = None
+    #: `employees`, `general_meeting` or `other`; `elected_by_text` has the register's words.
+    elected_by: str | None = None
+    elected_by_text: str | None = None
+    #: The register's words on the approval of an auditor or accountant; Norway only.
+    approval: str | None = None
+    #: The day on which the roles of its kind last changed; Norway only.
+    group_changed: str | None = None
 
 
 class ProductionUnit(Model):
@@ -234,6 +356,14 @@ class ProductionUnit(Model):
     started: str | None = None
     ended: str | None = None
     advertising_protected: bool | None = None
+    #: Denmark only.
+    fax: str | None = None
+    #: Norway only, as the rest.
+    registered: str | None = None
+    #: The day on which another company took it over.
+    owner_changed: str | None = None
+    vat_registered: bool | None = None
+    voluntary_vat: VoluntaryVat | None = None
 
 
 class EinvoicingEntry(Model):
@@ -290,7 +420,7 @@ class Source(Model):
 class EventCompany(Model):
     """A company as its register has it."""
 
-    country: Country
+    country: ReadCountry
     vat: str
     name: str
     trade_names: tuple[str, ...] = ()
@@ -334,6 +464,7 @@ class EventCompany(Model):
     merged_from: tuple[Restructuring, ...] = ()
     vat_registered: bool | None = None
     vat_registered_since: str | None = None
+    voluntary_vat: VoluntaryVat | None = None
     registrations: tuple[Registration, ...] | None = None
     sector: CodedText | None = None
     in_group: bool | None = None
@@ -346,8 +477,99 @@ class EventCompany(Model):
     #: The registration number of the entity that it is a part of.
     parent: str | None = None
     advertising_protected: bool | None = None
+    #: The grounds of a compulsory dissolution, and the reason one ended.
+    dissolution: Dissolution | None = None
+    #: True if it has owners of less than 5 %, whom the register does not name; Denmark only, as the
+    #: next three.
+    minor_owners: bool | None = None
+    state_owned: bool | None = None
+    #: True if it has duties under the act on money laundering.
+    aml_obliged: bool | None = None
+    social_enterprise: bool | None = None
     #: Counts the stored changes of the company from 1.
     revision: int
+
+
+class AccountsPeriod(Model):
+    """First and last day of annual accounts."""
+
+    start: date
+    end: date
+
+
+class Audit(Model):
+    """The audit that annual accounts state."""
+
+    #: `audit`, `extended_review`, `review`, `other_assurance` or `no_assurance`; `none` if the
+    #: company has opted out; `missing` if the report was not delivered (Norway).
+    type: str | None = None
+    #: `unmodified`, `qualified`, `adverse` or `disclaimer`.
+    opinion: str | None = None
+    #: True if there is a material uncertainty about going concern.
+    going_concern: bool | None = None
+    #: True if the auditor emphasises a matter.
+    emphasis: bool | None = None
+
+
+class AccountsFigures(Model):
+    """Sixteen figures in whole units of the currency; None is not told, which is not 0."""
+
+    #: Denmark: net revenue. Norway: operating income, with other income.
+    revenue: str | None = None
+    gross_profit: str | None = None
+    employee_expense: str | None = None
+    operating_profit: str | None = None
+    profit_before_tax: str | None = None
+    tax: str | None = None
+    profit: str | None = None
+    non_current_assets: str | None = None
+    current_assets: str | None = None
+    cash: str | None = None
+    assets: str | None = None
+    equity: str | None = None
+    non_current_liabilities: str | None = None
+    current_liabilities: str | None = None
+    #: With provisions.
+    liabilities: str | None = None
+    #: Average number; Denmark only.
+    employees: str | None = None
+
+
+class AccountsSource(Model):
+    """Where the figures of annual accounts come from."""
+
+    #: The register's id of the filing.
+    id: str
+    #: Norway's case number, shared by the accounts of company and group.
+    journal: str | None = None
+    document: str | None = None
+    #: The address of a copy for people.
+    pdf: str | None = None
+
+
+class AnnualAccounts(Model):
+    """The accounts of one period and scope, as they were filed."""
+
+    period: AccountsPeriod
+    #: `company`, `group`, or `unknown` if the document does not say which.
+    scope: str
+    #: ISO 4217; None without figures.
+    currency: str | None = None
+    #: `local_gaap`, `ifrs` or `ifrs_simplified`.
+    standard: str | None = None
+    #: Denmark: `A`, `B_micro`, `B`, `C_medium`, `C_large`, `D`. Norway: `small`.
+    size_class: str | None = Field(default=None, alias="class")
+    liquidation: bool = False
+    audit: Audit = Audit()
+    figures: AccountsFigures = AccountsFigures()
+    #: `filed`, or `comparative` in the filing of a later year.
+    basis: str = "filed"
+    published: datetime | None = None
+    #: True if they replace others of the same period and scope.
+    correction: bool = False
+    source: AccountsSource
+    #: Warnings about the figures, such as `unbalanced`.
+    warnings: tuple[str, ...] = ()
 
 
 class Company(EventCompany):
@@ -370,6 +592,11 @@ class Company(EventCompany):
     subsidiaries: tuple[Subsidiary, ...] | None = None
     #: The number of all subsidiaries.
     subsidiaries_total: int | None = None
+    #: The newest ten, of a group before those of the company alone.
+    annual_accounts: tuple[AnnualAccounts, ...] | None = None
+    #: With `annual_accounts`, what their absence means: `ok` there are some, `none`, `unavailable`
+    #: (of this kind of company the register gives none), `unknown` (not asked yet).
+    accounts_state: str | None = None
     #: The day at whose end the company was as in this answer; None unless one was requested.
     as_of: date | None = None
     #: With `as_of`: the time from which every change is known.
@@ -379,6 +606,10 @@ class Company(EventCompany):
 class Suggestion(CompanySummary):
     """A company that a partly typed name may mean."""
 
+    #: Given by services from 1.2 on, as the form and the postal code.
+    country: ReadCountry | None = None
+    form: LegalForm | None = None
+    postal_code: str | None = None
     #: The trade or former name that matches; None for the current name.
     matched_name: str | None = None
 
@@ -410,6 +641,13 @@ class CompanyFilter(Model):
     status: tuple[str, ...] = ()
     employees_min: int | None = None
     employees_max: int | None = None
+    #: Of the newest annual accounts, in whole units of their currency.
+    min_revenue: int | None = None
+    max_equity: int | None = None
+    #: The years in which the newest accounts end.
+    accounts_year: tuple[str, ...] = ()
+    #: True for companies that must file accounts, and have filed none for a year too long.
+    accounts_late: bool | None = None
     #: Days, such as `2026-01-31`.
     founded_from: str | None = None
     founded_to: str | None = None
@@ -440,7 +678,7 @@ class FacetCount(Model):
 class Code(Model):
     """A code that companies of a register have, in words."""
 
-    country: Country
+    country: ReadCountry
     code: str
     #: In the language of the register.
     text: str | None = None
@@ -493,6 +731,8 @@ class CompanyPage(Model):
     total: int
     #: None on the last page.
     cursor: str | None = None
+    #: The searched registers without any, where the other one has some.
+    none_in: tuple[ReadCountry, ...] = ()
     #: By field, the most frequent value first; None unless requested.
     facets: dict[str, tuple[FacetCount, ...]] | None = None
     #: Names of the filter and of the facets that several municipalities have.
@@ -571,6 +811,16 @@ class HistoryEntry(Model):
     changes: tuple[Change, ...] = ()
 
 
+class AccountsPage(Model):
+    """Annual accounts, newest first, and where the next page begins."""
+
+    annual_accounts: tuple[AnnualAccounts, ...] = ()
+    #: As that of a `Company`.
+    accounts_state: str
+    #: None on the last page.
+    cursor: str | None = None
+
+
 class HistoryPage(Model):
     """The history of a company, newest first, and where the next page begins."""
 
@@ -587,6 +837,8 @@ class EventData(Model):
     company: EventCompany | None = None
     changes: tuple[Change, ...] = ()
     production_unit: ProductionUnit | None = None
+    #: Of `company.accounts_published`.
+    accounts: AnnualAccounts | None = None
 
 
 class Event(Model):
@@ -597,7 +849,7 @@ class Event(Model):
     type: str
     occurred_at: str
     #: None, like `vat` and `revision`, for events about webhooks.
-    country: Country | None = None
+    country: ReadCountry | None = None
     vat: str | None = None
     revision: int | None = None
     #: True if it is an invented example that was requested as a test.

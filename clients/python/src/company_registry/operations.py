@@ -1,10 +1,10 @@
 """The operations of the service: each function builds a request and the reader of its answer."""
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, get_args
 from urllib.parse import quote
 
 from pydantic import ValidationError
@@ -13,6 +13,7 @@ from company_registry.errors import InvalidResponse, error_of
 from company_registry.group_models import Group
 from company_registry.http import Request, Steps
 from company_registry.models import (
+    AccountsPage,
     Code,
     CodeList,
     Codes,
@@ -85,9 +86,30 @@ def lookup(
     alternatives. `as_of` requests the company, its owners and roles at the end of a day. Raises
     CompanyNotFound, and InvalidParameter for a day before the company is known.
     """
+    _check_lookup(by, as_of)
     day = "" if as_of is None else as_of.isoformat()
-    query = {"country": country, "q": term, "include": ",".join(include), "as_of": day}
+    query = {"country": country, "q": term, "include": _joined(include), "as_of": day}
     return Operation(get(f"/api/{by}", query), Company.model_validate_json)
+
+
+def _joined(include: Iterable[str]) -> str:
+    """Returns the parts with commas; one text is a part, or several with commas."""
+    return include if isinstance(include, str) else ",".join(include)
+
+
+#: Names of the registers for types of terms that have another name here.
+_TYPES_MEANT: Final = {"cvr": "vat", "orgnr": "vat", "p": "produ", "pnr": "produ", "gln": "ean"}
+
+
+def _check_lookup(by: str, as_of: object) -> None:
+    """Raises ValueError for natural mistakes, in a sentence, before a request is made."""
+    known = get_args(SearchType)
+    if by not in known:
+        meant = _TYPES_MEANT.get(by.casefold())
+        hint = f"; did you mean {meant}?" if meant else ""
+        raise ValueError(f"by must be one of {', '.join(known)}, not {by!r}{hint}")
+    if as_of is not None and not isinstance(as_of, date):
+        raise ValueError(f"as_of must be a datetime.date: date.fromisoformat({as_of!r})")
 
 
 def lookup_document(
@@ -99,7 +121,8 @@ def lookup_document(
     format: Format = "json",
 ) -> Operation[bytes]:
     """Returns the answer of `lookup` as sent, in JSON or XML. Raises CompanyNotFound."""
-    query = {"country": country, "q": term, "include": ",".join(include), "format": format}
+    _check_lookup(by, None)
+    query = {"country": country, "q": term, "include": _joined(include), "format": format}
     return Operation(get(f"/api/{by}", query), lambda body: body)
 
 
@@ -108,7 +131,7 @@ def search(country: Country, text: str, *, include: Iterable[Include] = ()) -> O
 
     `match.type` of the answer is the inferred type of the text. Raises CompanyNotFound.
     """
-    wanted = ",".join(dict.fromkeys([*include, "alternatives"]))
+    wanted = ",".join(dict.fromkeys([*_joined(include).split(","), "alternatives"])).strip(",")
     query = {"country": country, "search": text, "include": wanted}
     return Operation(get("/api", query), Company.model_validate_json)
 
@@ -154,10 +177,31 @@ def group(country: Country, vat: str, *, levels: int = 5) -> Operation[Group]:
 
 
 def history_page(
-    country: Country, vat: str, *, after: str | None = None, limit: int = 100
+    country: Country,
+    vat: str,
+    *,
+    after: str | None = None,
+    limit: int = 100,
+    since: date | datetime | None = None,
 ) -> Operation[HistoryPage]:
-    """A page of what a company did; `after` is a page's cursor. Raises CompanyNotFound."""
-    return _page_of("history", HistoryPage, country, vat, after, limit)
+    """A page of what a company did; `after` is a page's cursor. Raises CompanyNotFound.
+
+    `since` is a day or a time; what happened then or later follows.
+    """
+    if isinstance(since, datetime):
+        since_text = since.astimezone(UTC).isoformat()
+    else:
+        since_text = since.isoformat() if since else ""
+    page = _page_of("history", HistoryPage, country, vat, after, limit)
+    given = (*page.request.query, *((("since", since_text),) if since_text else ()))
+    return replace(page, request=replace(page.request, query=given))
+
+
+def accounts_page(
+    country: Country, vat: str, *, after: str | None = None, limit: int = 100
+) -> Operation[AccountsPage]:
+    """A page of a company's annual accounts; `after` is a page's cursor. Raises CompanyNotFound."""
+    return _page_of("accounts", AccountsPage, country, vat, after, limit)
 
 
 def _page_of(  # noqa: PLR0913 (the parts of a request)
@@ -206,21 +250,37 @@ def _text(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def suggest(country: Country, text: str, *, limit: int = 10) -> Operation[tuple[Suggestion, ...]]:
-    """Returns the companies that a partly typed name may mean, best first; at most 20."""
-    page = suggestion_page(country, text, limit=limit)
+def suggest(
+    country: Country | Sequence[Country],
+    text: str,
+    *,
+    limit: int = 10,
+    status: Sequence[str] = (),
+) -> Operation[tuple[Suggestion, ...]]:
+    """Returns the companies that a partly typed name may mean, best first; at most 20.
+
+    They are of one register or of both, and of any status unless some are given.
+    """
+    page = suggestion_page(country, text, limit=limit, status=status)
     return Operation(page.request, lambda body: page.read(body).suggestions)
 
 
 def suggestion_page(
-    country: Country, text: str, after: str | None = None, *, limit: int = 10
+    country: Country | Sequence[Country],
+    text: str,
+    after: str | None = None,
+    *,
+    limit: int = 10,
+    status: Sequence[str] = (),
 ) -> Operation[SuggestionPage]:
     """Returns a page of the companies that a partly typed name may mean; at most 20.
 
     `after` is the cursor of the page before, None for the first page. Pages may be shorter than
-    `limit`; the last one has no cursor.
+    `limit`; the last one has no cursor. Pages of both registers have none.
     """
-    query = {"country": country, "q": text, "limit": str(limit), "after": after or ""}
+    countries = country if isinstance(country, str) else ",".join(country)
+    query = {"country": countries, "q": text, "limit": str(limit), "after": after or ""}
+    query |= {"status": ",".join(status)} if status else {}
     return Operation(get("/api/suggest", query), SuggestionPage.model_validate_json)
 
 

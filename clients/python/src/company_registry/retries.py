@@ -1,6 +1,6 @@
 """Retries of failed requests, and their delays."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -45,13 +45,18 @@ class Retries:
         return _RANDOM.uniform(ceiling / 2, ceiling)
 
 
-def exchange(request: Request, retries: Retries) -> Steps[Response]:
-    """Sends a request until it is answered for good; raises NoResponse."""
+def exchange(request: Request, retries: Retries, final: Sequence[int] = ()) -> Steps[Response]:
+    """Sends a request until it is answered for good; raises NoResponse.
+
+    A response with a status of `final` is one for good: the caller sends less.
+    """
     attempt = 0
     while True:
         attempt += 1
         outcome = yield request
         assert isinstance(outcome, Response | Unanswered), "of a request"  # noqa: S101 (not an input)
+        if isinstance(outcome, Response) and outcome.status in final:
+            return outcome
         delay = retries.delay(request, outcome, attempt)
         if delay is not None:
             yield Sleep(delay)

@@ -28,6 +28,7 @@ def verify(
     string from the webhook's creation, including `whsec_`. Header names may be in any case. `now`
     is Unix time in seconds and defaults to the current time. During a rotation both secrets verify.
     """
+    _check_types(headers, body, secret)
     given = {name.lower(): value for name, value in headers.items()}
     timestamp, delivery_id = given.get("x-timestamp", ""), given.get("x-delivery-id", "")
     # The signature joins its three parts without separators. The fixed widths of the first two
@@ -47,6 +48,27 @@ def verify(
     ]
     if not any(matches):
         raise InvalidSignature("no signature was made with this secret over this body")
+
+
+def _check_types(headers: object, body: object, secret: object) -> None:
+    """Raises TypeError or ValueError for a mistake of the receiver, which no delivery can mend."""
+    # Several frameworks have headers that are no Mapping, but have its methods.
+    if not hasattr(headers, "items"):
+        raise TypeError(
+            "headers must be a mapping of names to values; give dict(headers) of a list of pairs"
+        )
+    if not isinstance(body, bytes | bytearray | memoryview):
+        raise TypeError(
+            "body must be the raw bytes of the request, such as request.get_data() or "
+            "await request.body(); a decoded or parsed body has other bytes"
+        )
+    if not isinstance(secret, str):
+        raise TypeError("secret must be the text of the webhook's creation, whsec_…")
+    if secret != secret.strip() or not secret:
+        raise ValueError(
+            "the secret is empty, or begins or ends with a blank or line break, as one that was "
+            "read from a file: give secret.strip()"
+        )
 
 
 def signed_headers(secret: str, *, delivery_id: str, body: bytes, timestamp: int) -> dict[str, str]:

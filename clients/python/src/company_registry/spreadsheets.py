@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
+from company_registry.cells import without_error
 from company_registry.errors import InvalidParameter
 from company_registry.headers import kind_of, meaning_of, type_of
 from company_registry.workbooks import is_workbook, read_workbook, refuse_others
@@ -103,6 +104,8 @@ class Sheet:
     names: tuple[str, ...] = ()
     #: Of a text.
     encoding: str = ""
+    #: Of a workbook, the first cell that is left out, since it is far from the table.
+    far: str = ""
 
     def places(self, type_: str) -> list[int]:
         """Returns the columns whose header is of this type, the best first."""
@@ -123,7 +126,8 @@ class Sheet:
         text = "" if self.encoding in _USUAL else f"text in {self.encoding}"
         place = " of ".join(filter(None, (header, sheet)))
         more = f" (others: {', '.join(others)})" if others else ""
-        return ", ".join(filter(None, (f"{place}{more}", text)))
+        far = f"without cell {self.far}, far from the others" if self.far else ""
+        return ", ".join(filter(None, (f"{place}{more}", text, far)))
 
 
 def invalid_row(detail: str) -> InvalidParameter:
@@ -178,11 +182,10 @@ def read_sheet(data: bytes, *, sheet: str | None = None, header_row: int | None 
     """
     if is_workbook(data):
         grid = read_workbook(data, sheet)
-        rows = [(at, cells) for at, cells in enumerate(grid.rows, start=1) if any(cells)]
-        found = _with_header(rows, header_row)
+        found = _with_header(grid.rows, header_row)
         # A cell of a workbook has its column: a note beside the table moves no other cell.
-        found = replace(found, rows=[replace(row, is_longer=False) for row in found.rows])
-        return replace(found, name=grid.name, names=grid.names)
+        rows = [replace(row, is_longer=False) for row in found.rows if any(row.cells)]
+        return replace(found, rows=rows, name=grid.name, names=grid.names, far=grid.far)
     refuse_others(data)
     if sheet is not None:
         raise ValueError(f"is a text, and has no sheet {sheet}")
@@ -334,4 +337,5 @@ def _unique(names: list[str]) -> list[str]:
 
 def _row(cells: list[str], length: int, number: int) -> Row:
     is_longer = any(cell.strip() for cell in cells[length:])
-    return Row(_padded(cells, length)[:length], is_longer, number)
+    kept = [without_error(cell) for cell in _padded(cells, length)[:length]]
+    return Row(kept, is_longer, number)

@@ -3,9 +3,10 @@
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -28,6 +29,7 @@ from company_registry.http import (
     Stream,
 )
 from company_registry.models import (
+    AnnualAccounts,
     Company,
     CompanyFilter,
     Country,
@@ -43,6 +45,7 @@ from company_registry.models import (
 )
 from company_registry.operations import (
     Operation,
+    accounts_page,
     einvoicing_page,
     event_page,
     find_page,
@@ -61,10 +64,12 @@ T = TypeVar("T")
 MAX_LOOKUPS: Final = 100
 
 #: Errors after which a lookup is repeated.
-TRANSIENT: Final = ("service_unavailable", "lookup_timeout", "batch_too_large")
+_TIMEOUT: Final = "lookup_timeout"
+TRANSIENT: Final = ("service_unavailable", _TIMEOUT, "batch_too_large", "rate_limited")
 
-#: The status of a request whose terms together are too long.
+#: The status of a request whose terms together are too long, and of one that a proxy gave up.
 _BODY_TOO_LARGE: Final = 413
+_TIMED_OUT: Final = 504
 
 #: Companies of a list in one request.
 _FOUND: Final = 100
@@ -205,6 +210,19 @@ class FileCursor:
         written.replace(self.path)
 
 
+_NO_END: Final = "a page of the service leads to itself"
+
+
+def following(cursor: str | None, before: str | None) -> str | None:
+    """Returns the cursor of a page, behind that of the page before; raises InvalidResponse.
+
+    A page that leads to itself would be read for ever.
+    """
+    if cursor is not None and cursor == before:
+        raise InvalidResponse(_NO_END)
+    return cursor
+
+
 class _Page(Protocol):
     """A page of a list."""
 
@@ -224,7 +242,7 @@ def _entries(
     while True:
         page = yield from perform(page_after(cursor), retries)
         yield from map(Item, listed(page) or ())
-        cursor = page.cursor
+        cursor = following(page.cursor, cursor)
         if cursor is None:
             return
 
@@ -270,10 +288,26 @@ def roles(retries: Retries, country: Country, vat: str) -> Stream[Role]:
     )
 
 
-def history(retries: Retries, country: Country, vat: str) -> Stream[HistoryEntry]:
-    """Yields what a company did, newest first, page by page. Raises CompanyNotFound."""
+def history(
+    retries: Retries, country: Country, vat: str, *, since: date | datetime | None = None
+) -> Stream[HistoryEntry]:
+    """Yields what a company did, newest first, page by page. Raises CompanyNotFound.
+
+    `since` is a day or a time; what happened then or later is yielded.
+    """
     return _entries(
-        retries, lambda after: history_page(country, vat, after=after), lambda page: page.history
+        retries,
+        lambda after: history_page(country, vat, after=after, since=since),
+        lambda page: page.history,
+    )
+
+
+def accounts(retries: Retries, country: Country, vat: str) -> Stream[AnnualAccounts]:
+    """Yields a company's annual accounts, newest first, page by page. Raises CompanyNotFound."""
+    return _entries(
+        retries,
+        lambda after: accounts_page(country, vat, after=after),
+        lambda page: page.annual_accounts,
     )
 
 
@@ -286,7 +320,7 @@ def find(
         operation = find_page(filter or CompanyFilter(), sort=sort, limit=_FOUND, after=cursor)
         page = yield from perform(operation, retries)
         yield from map(Item, page.companies)
-        cursor = page.cursor
+        cursor = following(page.cursor, cursor)
         if cursor is None:
             return
 
@@ -298,7 +332,7 @@ def watched(retries: Retries, watchlist_id: str) -> Stream[str]:
         operation = watched_page(watchlist_id, after=cursor, limit=_WATCHED)
         page = yield from perform(operation, retries)
         yield from map(Item, page.companies)
-        cursor = page.cursor
+        cursor = following(page.cursor, cursor)
         if cursor is None:
             return
 
@@ -363,6 +397,8 @@ def events(  # noqa: PLR0913 (named options)
         for event in page.events:
             yield Item(event)
         count = None if count is None else count - len(page.events)
+        if page.cursor == place and (page.events or page.has_more):
+            raise InvalidResponse(_NO_END)
         if page.cursor != place:
             place = page.cursor
             if cursor is not None:
@@ -383,6 +419,10 @@ def _pause(retries: Retries, failures: int, error: NoResponse | ApiError) -> flo
 
 class _Result(Protocol):
     @property
+    def error(self) -> ApiError | None:
+        """The reason why the item failed."""
+
+    @property
     def is_transient(self) -> bool:
         """True if the item failed, but may succeed when it is repeated."""
 
@@ -391,17 +431,23 @@ S = TypeVar("S")
 R = TypeVar("R", bound=_Result)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bulk(Generic[S, R]):
-    """Items in any number, sent in requests of up to 100 at the pace of the rate limit."""
+    """Items in any number, sent in requests of up to 100 at the pace of the rate limit.
+
+    A service that answers too late gets half as many in the next request, and twice as many after
+    a request that it answers in time.
+    """
 
     retries: Retries
     request: Callable[[Sequence[S]], Request]
     read: Callable[[Response, Sequence[S]], Iterator[R]]
-    #: The result of an item that no request can hold.
-    refused: Callable[[S, ApiError], R]
+    #: The result of an item that has failed.
+    failed: Callable[[S, ApiError], R]
     #: The part of the rate that may be used.
     share: float = 1
+    #: Items that the service answers in time.
+    _size: int = field(init=False, default=MAX_LOOKUPS)
 
     def results(self, items: Iterable[S]) -> Stream[R]:
         """Yields the result of each item, in order, as they arrive."""
@@ -415,31 +461,56 @@ class Bulk(Generic[S, R]):
                 yield Item(result)
 
     def _chunk(self, items: Sequence[S]) -> Steps[tuple[list[R], Pace]]:
-        results, pace = yield from self._posted(items)
-        # Items that failed during an outage are repeated alone.
-        for attempt in range(1, self.retries.attempts):
-            again = [place for place, result in enumerate(results) if result.is_transient]
-            if not again:
-                break
-            yield Sleep(max(pace.wait, self.retries.backoff(attempt)))
-            repeated, pace = yield from self._posted([items[place] for place in again])
-            for place, result in zip(again, repeated, strict=True):
-                results[place] = result
-        return results, pace
+        """Sends items until each has a result, again only those that failed.
+
+        An item is sent as often as a request, and all end after as many requests in a row of which
+        nothing was done: items that were not sent by then have the error of the last one.
+        """
+        results: dict[int, R] = {}
+        left, sent, failures = list(range(len(items))), Counter[int](), 0
+        while True:
+            part, left = left[: self._size], left[self._size :]
+            answers, pace = yield from self._posted([items[place] for place in part])
+            results.update(zip(part, answers, strict=True))
+            sent.update(part)
+            failed = [place for place in part if results[place].is_transient]
+            failures = failures + 1 if len(failed) == len(part) else 0
+            # Behind those that were not sent: one of them may be what takes too long.
+            left += [place for place in failed if sent[place] < self.retries.attempts]
+            if failures >= self.retries.attempts and (error := answers[-1].error):
+                results = {place: self.failed(items[place], error) for place in left} | results
+                left = []
+            if not left:
+                return [results[place] for place in range(len(items))], pace
+            wait = 0 if pace.available >= len(left[: self._size]) else pace.wait
+            if wait := max(wait, self.retries.backoff(max(1, failures)) if failed else 0):
+                yield Sleep(wait)
+
+    def _adapt(self, sent: int, results: Sequence[R]) -> None:
+        if any(each.error is not None and each.error.code == _TIMEOUT for each in results):
+            self._size = max(1, min(self._size, sent) // 2)
+        elif sent >= self._size:
+            self._size = min(MAX_LOOKUPS, 2 * self._size)
 
     def _posted(self, items: Sequence[S]) -> Steps[tuple[list[R], Pace]]:
-        response = yield from exchange(self.request(items), self.retries)
+        final = (_TIMED_OUT,) if len(items) > 1 else ()
+        response = yield from exchange(self.request(items), self.retries, final)
         pace = Pace.after(response, self.share)
         if response.status == REFUSED and len(items) > pace.size:
             # The whole quota is smaller than these: no waiting helps.
             return (yield from self._in_parts(items, pace.size, pace))
         if response.status == _BODY_TOO_LARGE:
             if len(items) == 1:
-                return [self.refused(items[0], error_of(response))], Pace()
+                return [self.failed(items[0], error_of(response))], Pace()
             return (yield from self._in_parts(items, -(-len(items) // 2), pace))
+        if response.status in final:
+            self._size = -(-len(items) // 2)
+            return (yield from self._in_parts(items, self._size, pace))
         if response.status >= 400:
             raise error_of(response, retry_after=retry_after(response.headers))
-        return list(self.read(response, items)), pace
+        results = list(self.read(response, items))
+        self._adapt(len(items), results)
+        return results, pace
 
     def _in_parts(self, items: Sequence[S], size: int, pace: Pace) -> Steps[tuple[list[R], Pace]]:
         results: list[R] = []

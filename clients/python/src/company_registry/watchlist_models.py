@@ -45,7 +45,8 @@ class Digest(Model):
     state: str
     created_at: str
     confirmed_at: str | None = None
-    #: When a mail server accepted the last message.
+    #: When a mail server accepted the request to confirm, and the last message with changes.
+    asked_at: str | None = None
     sent_at: str | None = None
     ended_at: str | None = None
     #: `unsubscribed`, or `refused` by the mail server.

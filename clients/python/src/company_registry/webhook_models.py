@@ -43,6 +43,9 @@ class WebhookHealth(Model):
     last_failure_at: str | None = None
     consecutive_failures: int = 0
     failing_since: str | None = None
+    #: While it fails: the next retry, and the one whose failure disables the webhook.
+    next_attempt_at: str | None = None
+    disables_at: str | None = None
     last_24h: LastDay = LastDay()
 
 
@@ -65,6 +68,12 @@ class Webhook(Model):
     disabled_reason: str | None = None
     created_at: str
     updated_at: str
+
+    @property
+    def condition(self) -> str:
+        """Returns how it is, in one word: `enabled`, `failing` or `disabled`."""
+        is_failing = self.health is not None and self.health.failing_since is not None
+        return "failing" if self.status == "enabled" and is_failing else self.status
 
 
 class NewWebhook(Webhook):

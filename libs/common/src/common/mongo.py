@@ -1,7 +1,6 @@
 """MongoDB: connecting, translating its errors, measuring its commands; reads, and its clock."""
 
 import asyncio
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -70,6 +69,9 @@ _AWAY = (
 #: NotPrimaryOrSecondary, WriteConcernTimeout.
 _NO_MAJORITY = frozenset({91, 189, 11600, 11602, 10107, 13435, 13436, 64})
 
+#: OutOfDiskSpace.
+_NO_ROOM = 14031
+
 #: AuthenticationFailed and Unauthorized: they also occur while a password or a role is being
 #: changed.
 _NOT_ALLOWED = frozenset({18, 13})
@@ -80,11 +82,11 @@ _PING_TIMEOUT = 1.3
 log = structlog.get_logger()
 
 
-if sys.version_info < (3, 12):
-    # The driver waits for a server or a connection with it. In Python 3.11 an operation that is
-    # cancelled in the moment in which that wait times out does not get its lock back, and releases
-    # that of another: `RuntimeError`, or a lock that stays held and stops the client for good.
-    setattr(pymongo.lock, "wait_for", wait_for)  # noqa: B010 (not exported)
+# The driver waits for a server or a connection with it. With `asyncio.wait_for` an operation that
+# is cancelled in the moment in which that wait times out does not get its lock back, and releases
+# that of another: `RuntimeError`, or a lock that stays held and stops the client for good. In
+# Python 3.11 with every timeout, from 3.12 on with one of 0, as at the end of an operation's own.
+setattr(pymongo.lock, "wait_for", wait_for)  # noqa: B010 (not exported)
 
 _COMMANDS = Histogram(
     "mongodb_command_duration_seconds",
@@ -213,6 +215,8 @@ def translated_errors() -> Iterator[None]:
         if isinstance(error, pymongo.errors.ConfigurationError) and "Sessions" in str(error):
             # A member that answers before its state in the replica set is known.
             raise Unavailable("a member of the database is starting") from error
+        if isinstance(error, pymongo.errors.OperationFailure) and error.code == _NO_ROOM:
+            raise Unavailable("the database has no room on its disk") from error
         if _lacks_majority(error):
             raise Unavailable("no majority of the database has acknowledged the write") from error
         raise

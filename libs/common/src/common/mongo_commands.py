@@ -1,4 +1,4 @@
-"""What commands of an operator do with MongoDB: they wait for a primary, and create indexes."""
+"""MongoDB for an operator's commands: they wait for a primary, and create indexes."""
 
 import asyncio
 import sys

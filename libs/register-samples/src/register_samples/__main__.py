@@ -1,6 +1,7 @@
 """The command: `python -m register_samples --out DIR --companies N`, `customers N`, `serve …`."""
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -58,4 +59,7 @@ def _company_count(text: str) -> int:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] != ["serve"]:
+        # `… | head` ends it in silence. A server must outlive a closed connection.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(run(sys.argv[1:]))

@@ -24,6 +24,8 @@ class Topic(IntEnum):
     CUSTOMER = 10
     FURTHER_DETAILS = 11
     DANISH_DETAILS = 12
+    ATTRIBUTES = 13
+    ACCOUNTS = 13
 
 
 class Draw:

@@ -13,10 +13,26 @@ _TEMPLATES = Templates("denmark")
 _DAY = timedelta(days=1)
 #: One of so many documents has no time of loading.
 _UNLOADED = 10
-#: The decree of a court, by the standing: its code and its text.
-_DECREES = {"BANKRUPT": (1, "Konkurs"), "RECONSTRUCTION": (3, "Tvangsakkord")}
+#: The notice of a court that opens a procedure, by the standing: its code and its text, and those
+#: of the procedure.
+_DECREES = {
+    "BANKRUPT": (1, "Dekret", 1, "Konkurs"),
+    "RECONSTRUCTION": (8, "Åbning af forhandling", 3, "Tvangsakkord"),
+}
+#: A notice that follows after so many days and changes nothing.
+_FOLLOWING = (6, "Skiftesamling", timedelta(days=90))
+#: The first numbers of participants, and those that parties of reorganisations share.
+_PARTICIPANTS, _SHARED = 4_000_000_000, 4_100_000_000
+#: One of so many companies has an owner whose share has changed, and a chair who has left.
+_CHANGED = 6
 #: From this day on industries have a code of each classification.
 _DB25 = date(2025, 1, 1)
+#: Attributes next to a share, and next to the function of a general partner.
+_REPORTED = {"EJERANDEL_KAPITALKLASSE": "A", "SÆRLIGE_EJERFORHOLD": "Har indirekte besiddelser"}
+_CONTRIBUTED = {"KOMPLEMENTAR_INDSKUDSKAPITAL": "7000.00", "KOMPLEMENTAR_INDSKUDSVALUTA": "DKK"}
+#: One of so many documents says that the register could not load all of it.
+_NOT_LOADED = 50
+_FAX = {"value": "33 44 55 66", "secret": False}
 _UNKNOWN = {"code": "980000", "text": "Uoplyst"}
 
 
@@ -44,7 +60,12 @@ def company_document(company: Variables) -> Document:
         "demergers": _reorganisations("Spaltning", company, further),
         "form": {**form, "form_code": int(form["code"])},
         **({} if not company["employees"] and draw.happens(0.6) else _employment(company, draw)),
-        "attributes": [*_attributes(company, draw), *_rules(company, further)],
+        "attributes": [
+            *_attributes(company, draw),
+            *_rules(company, further),
+            *_rare_attributes(company),
+        ],
+        "not_loaded": company["index"] >= SIZE and company["index"] % _NOT_LOADED == 0,
         "units": _units(company),
         "relations": _relations(company),
         "summary": _summary(company),
@@ -137,9 +158,17 @@ def _decrees(company: Variables) -> list[Variables]:
     known = _DECREES.get(company["standing"])
     if known is None or company["form"]["naming"] != "SOLE_TRADER":
         return []
-    code, text = known
-    decree = {"code": 1, "text": "Dekret", "credit_code": code, "credit_text": text}
-    return [{**decree, **_period(company["standing_since"], None)}]
+    code, text, credit_code, credit_text = known
+    about = {"credit_code": credit_code, "credit_text": credit_text}
+    since = company["standing_since"]
+    found = [{**about, "code": code, "text": text, **_period(since, None)}]
+    following, its_text, after = _FOLLOWING
+    if company["index"] >= SIZE and since + after <= AS_OF:
+        # Each notice ends the one before.
+        found[0]["until"] = since + after - _DAY
+        later = {"code": following, "text": its_text, **_period(since + after, None)}
+        found.append({**about, **later})
+    return found
 
 
 def _main_industries(main: Variables, company: Variables) -> list[Variables]:
@@ -161,13 +190,18 @@ def _phones(company: Variables, draw: Draw) -> Variables:
 def _reorganisations(name: str, company: Variables, draw: Draw) -> list[Variables]:
     """Returns the merger or demerger into which a company went, or out of which it came."""
     part = {"type": "FUNKTION", "value": name}
+    shared = {"name": name, "shared_number": _SHARED + company["index"] // 2}
     if company["status"].upper().endswith(name.upper()):
         day = company["ended"]
-        return [{"name": name, "incoming": {**part, **_period(day, day)}, **_period(day, day)}]
+        return [{**shared, "incoming": {**part, **_period(day, day)}, **_period(day, day)}]
     if company["capital"] is None or not draw.happens(0.03):
         return []
     day = draw.day(company["founded"], company["ended"] or AS_OF)
-    return [{"name": name, "outgoing": {**part, **_period(day, day)}, **_period(day, day)}]
+    sides = {"outgoing": {**part, **_period(day, day)}}
+    if company["index"] % 2:
+        # A company that continues is on both sides.
+        sides["incoming"] = sides["outgoing"]
+    return [{**shared, **sides, **_period(day, day)}]
 
 
 def _rules(company: Variables, draw: Draw) -> list[Variables]:
@@ -188,6 +222,26 @@ def _rules(company: Variables, draw: Draw) -> list[Variables]:
     return found if is_listable else found[:-1]
 
 
+def _rare_attributes(company: Variables) -> list[Variables]:
+    """Returns attributes that few companies have; those of the showcase have none of them."""
+    if company["capital"] is None or company["index"] < SIZE:
+        return []
+    draw = Draw(DENMARK.ordinal, Topic.ATTRIBUTES, company["index"])
+    day = str(company["founded"])
+    shares = (
+        ("EJERREGISTRERING_UNDER_5_PROCENT", 0.1, "true"),
+        ("KAPITALKLASSER", 0.1, "true"),
+        ("KAPITAL_DELVIST", 0.1, f"{company['capital'] // 2}.00"),
+        ("STATSLIG_VIRK", 0.02, "true"),
+        ("OMFATTET_AF_LOV_OM_HVIDVASK_OG_TERRORFINANSIERING", 0.2, "true"),
+        ("SOCIAL_ØKONOMISK_VIRKSOMHED", 0.02, "true"),
+        ("FØRSTE_REGNSKABSPERIODE_START", 0.8, day),
+        ("OPLØSNINGSTRUSSEL_SENESTE", 0.05, day),
+        ("GENOPTAGELSE_TVANGSOPLØSNING", 0.02, day),
+    )
+    return [{"type": name, "value": value} for name, share, value in shares if draw.happens(share)]
+
+
 def _further_unit(unit: Variables, owner: Variables, draw: Draw) -> Variables:
     """Returns the names, the postal address, the second industry and the protection of a unit."""
     since, ended, name = unit["started"], unit["ended"], {"name": unit["name"]}
@@ -203,6 +257,7 @@ def _further_unit(unit: Variables, owner: Variables, draw: Draw) -> Variables:
         "postal_address": postal,
         "industry_2": draw.pick(others) if draw.happens(0.08) else None,
         "protected": draw.happens(0.4),
+        "unit_fax": _FAX if owner["index"] >= SIZE and draw.happens(0.05) else None,
     }
 
 
@@ -299,7 +354,19 @@ def _relations(company: Variables) -> list[Variables]:
         if draw.happens(0.3):
             auditor = _firm(earlier_company(DENMARK, company, draw))
             found.append(_member(auditor, "REVISION", "Revision", "REVISION", company["founded"]))
-    return found
+        if company["index"] >= SIZE and company["index"] % _CHANGED == 0:
+            found.append(_former_chair(company, further))
+    numbered = enumerate(found, _PARTICIPANTS + (company["index"] << 8))
+    return [{**each, "participant_number": number} for number, each in numbered]
+
+
+def _former_chair(company: Variables, draw: Draw) -> Variables:
+    """Returns a person who led the board for a time that is over."""
+    since = company["founded"]
+    chair = _person(person(draw, DENMARK), draw)
+    member = _member(chair, "LEDELSESORGAN", "Bestyrelse", "FORMAND", since)
+    last = draw.day(since, company["ended"] or AS_OF)
+    return {**member, "attributes": [{**each, "until": last} for each in member["attributes"]]}
 
 
 def shareholder(firm: Variables, share: str, since: date) -> Document:
@@ -311,11 +378,27 @@ def shareholder(firm: Variables, share: str, since: date) -> Document:
 def _owner(owner: Variables, company: Variables, draw: Draw) -> Variables:
     holder = owner["holder"]
     found = _person(holder, draw) if "born" in holder else _firm(holder)
+    is_shown = company["index"] < SIZE
+    if "born" not in holder and not is_shown:
+        found = {**found, "home": address(company["address"], company["founded"])}
     ownership = DENMARK.habits["ownership"][company["form"]["short"]]
     if ownership == "SHAREHOLDERS":
-        return _shareholder(found, owner)
+        relation = _shareholder(found, owner)
+        if not is_shown:
+            relation = _with(relation, _REPORTED | {"EJERANDEL_MEDDELELSE_DATO": owner["since"]})
+        is_changed = company["index"] >= SIZE and company["index"] % _CHANGED == 0
+        return _with_earlier_share(relation) if is_changed else relation
     name, function = DENMARK.habits["liable"][ownership]
-    return _member(found, "FULDT_ANSVARLIG_DELTAGERE", name, function, owner["since"])
+    partner = _member(found, "FULDT_ANSVARLIG_DELTAGERE", name, function, owner["since"])
+    is_general = function.startswith("KOMPLEMENTAR")
+    return _with(partner, _CONTRIBUTED) if is_general and not is_shown else partner
+
+
+def _with(relation: Variables, values: Variables) -> Variables:
+    """Returns the relation with more attributes, which hold as long as its last one."""
+    last = relation["attributes"][-1]
+    further = [{**last, "type": each, "value": str(value)} for each, value in values.items()]
+    return {**relation, "attributes": [*relation["attributes"], *further]}
 
 
 def _shareholder(holder: Variables, owner: Variables) -> Variables:
@@ -326,10 +409,20 @@ def _shareholder(holder: Variables, owner: Variables) -> Variables:
     return {**holder, "body_type": "REGISTER", "body": "EJERREGISTER", "attributes": attributes}
 
 
+def _with_earlier_share(relation: Variables) -> Variables:
+    """Returns the relation with another share before the present one, without a day between."""
+    share, *others = relation["attributes"]
+    last = share["since"] - _DAY
+    before = {**share, "value": "0.05", **_period(last - timedelta(days=365), last)}
+    return {**relation, "attributes": [before, share, *others]}
+
+
 def _officer(name: str, function: str, company: Variables, draw: Draw) -> Variables:
     since = draw.day(company["founded"], company["ended"] or AS_OF)
     officer = _person(person(draw, DENMARK), draw)
-    return _member(officer, "LEDELSESORGAN", name, function, since)
+    member = _member(officer, "LEDELSESORGAN", name, function, since)
+    is_elected = name == "Bestyrelse" and company["index"] >= SIZE
+    return _with(member, {"VALGFORM": "generalforsamling"}) if is_elected else member
 
 
 def _member(holder: Variables, body_type: str, body: str, function: str, since: date) -> Variables:

@@ -1,6 +1,5 @@
 """The documents of Enhetsregisteret (data.brreg.no), and other formats of its files."""
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import cache
@@ -20,6 +19,9 @@ _COUNTED = "2026-06-12"
 _TRADED = ("TRADING", "PARTNERS", "FOREIGN")
 #: The first registrations of voluntary organisations, and waivers of the audit.
 _VOLUNTARY_SINCE, _WAIVED_SINCE = date(2009, 6, 2), date(2011, 5, 1)
+#: One in so many companies quotes a name in its activity; one board in so many has two members
+#: with one name.
+_QUOTED, _NAMESAKES = 60, 40
 #: Fewer employees than this are withheld.
 _WITHHELD_BELOW = 5
 
@@ -34,6 +36,12 @@ _Seats = Sequence[tuple[str, Variables]]
 
 #: The groups of roles that are not called as the role in them.
 _GROUPS = {"DTPR": "DELT", "DTSO": "DELT", "SIFE": "SIGN", "POHV": "PROK"}
+#: The words on the approval of those who have it, and when every group of roles last changed.
+_APPROVALS = {"REVI": "Godkjent revisjonsforetak", "REGN": "Autorisert regnskapsforetak"}
+_CHANGED = "2026-05-04"
+#: The last seat on a board of so many is the employees'.
+_WITH_EMPLOYEES = 4
+_EMPLOYEES = {"code": "AREP", "text": "Representant for de ansatte"}
 #: How the register has the share of each of so many partners.
 _PARTS = {1: "100%", 2: "50%", 3: "1/3", 4: "25,00"}
 
@@ -72,8 +80,17 @@ def entity(company: Variables) -> Document:
     variables["in_group"] = False
     if capital := company["capital"]:
         variables["shares"] = {"amount": float(capital), "count": capital // 10} | _SHARE_CAPITAL
-        variables["in_group"] = draw.happens(0.2)
-    return _TEMPLATES.fill("entity", variables | _further_details(company))
+        drawn = draw.happens(0.2)
+        variables["in_group"] = company.get("in_group", drawn)
+    details = _further_details(company) | _voluntary(variables["vat_since"], company["index"])
+    return _TEMPLATES.fill("entity", variables | details)
+
+
+def _voluntary(since: date | None, index: int) -> Variables:
+    """Returns the voluntary registration of few of those that are registered for VAT."""
+    if since is None or not Draw(NORWAY.ordinal, Topic.ATTRIBUTES, index).happens(0.1):
+        return {}
+    return {"voluntary": ["Utleier av bygg eller anlegg"], "voluntary_since": since}
 
 
 def _further_details(company: Variables) -> Variables:
@@ -83,7 +100,10 @@ def _further_details(company: Variables) -> Variables:
     naming = company["form"]["naming"]
     details: Variables = {"remarks": company.get("remarks", []), "party": False}
     text = company.get("purpose") or (company["industries"] or [{"text": "Forening"}])[0]["text"]
-    details["activity_lines"] = list(_in_lines(company.get("activity", text)))
+    text = str(company.get("activity", text))
+    if naming == "TRADING" and company["index"] % _QUOTED == 0:
+        text += f' Drives som "{company["name"]}", og under "navn" av andre.'
+    details["activity_lines"] = list(_in_lines(text))
     if naming == "ASSOCIATION":
         details["association_since"] = draw.day(max(registered, _VOLUNTARY_SINCE), AS_OF)
         details["party"] = draw.happens(0.02)
@@ -129,6 +149,7 @@ def unit(unit: Variables, owner: Variables) -> Document:
             "registered": max(unit["started"], owner["registered"]),
             "trading": trading,
             **_further_unit_details(unit),
+            **_voluntary(unit["started"] if trading else None, int(unit["number"])),
             "owner": owner["number"],
             "moved_on": unit["moved"]["on"] if "moved" in unit else None,
         },
@@ -198,12 +219,15 @@ def roles(company: Variables) -> Document | None:
         part = {"part": _PARTS.get(len(known))} if code == "DTPR" else {}
         seats.append((_GROUPS.get(code, code), [(code, owner["holder"] | part) for owner in known]))
     if naming == "ESTATE":
-        seats.append(("BOBE", [("BOBE", person(draw, NORWAY))]))
+        seats.append(("BOBE", [("BOBE", trustee(draw))]))
     if naming in ("TRADING", "FOREIGN", "PUBLIC") and draw.happens(0.8):
         seats.append(("DAGL", [("DAGL", person(draw, NORWAY))]))
     if naming in ("TRADING", "ASSOCIATION", "PROPERTY"):
         members = ["LEDE", *["MEDL"] * draw.below(4), *(["VARA"] if draw.happens(0.2) else [])]
-        seats.append(("STYR", [(code, person(draw, NORWAY)) for code in members]))
+        held = [(code, person(draw, NORWAY)) for code in members]
+        if company["index"] % _NAMESAKES == 0 and members[1:3] == ["MEDL", "MEDL"]:
+            held[2] = "MEDL", {**held[1][1], "born": held[2][1]["born"]}
+        seats.append(("STYR", held))
     for code in ("REVI", "REGN"):
         if naming == "TRADING" and draw.happens(0.4):
             seats.append((code, [(code, earlier_company(NORWAY, company, draw))]))
@@ -216,7 +240,7 @@ def _further_seats(company: Variables, draw: Draw) -> Iterator[tuple[str, _Seats
     """Yields the roles that few companies have, by group."""
     naming = company["form"]["naming"]
     if company["standing"] == "BANKRUPT":
-        yield "BOBE", [("BOBE", person(draw, NORWAY))]
+        yield "BOBE", [("BOBE", trustee(draw))]
     if naming == "FOREIGN":
         yield "REPR", [("REPR", person(draw, NORWAY))]
     for code in ("SIFE", "POHV"):
@@ -224,17 +248,31 @@ def _further_seats(company: Variables, draw: Draw) -> Iterator[tuple[str, _Seats
             yield _GROUPS[code], [(code, person(draw, NORWAY)) for _ in range(2)]
 
 
+def trustee(draw: Draw) -> Variables:
+    """Returns a lawyer who administers an estate, with a name as it is written."""
+    return {"advocate": f"Adv. {person(draw, NORWAY)['name']}"}
+
+
 def group(code: str, seats: _Seats) -> Document:
     """Returns the roles of one group, such as a board: the code of each and its holder."""
+    approval = _APPROVALS.get(code)
     held = [
         {
             "type": _coded("roles", role),
-            "person" if "born" in holder else "firm": holder,
+            _kind(holder): holder | {"approval": approval} if approval else holder,
             "part": holder.get("part"),
         }
         for role, holder in seats
     ]
-    return _TEMPLATES.fill("group", {"type": _coded("groups", code), "roles": held})
+    if code == "STYR" and len(seats) >= _WITH_EMPLOYEES:
+        held[-1]["elected"] = _EMPLOYEES
+    return _TEMPLATES.fill(
+        "group", {"type": _coded("groups", code), "changed": _CHANGED, "roles": held}
+    )
+
+
+def _kind(holder: Variables) -> str:
+    return "trustee" if "advocate" in holder else "person" if "born" in holder else "firm"
 
 
 def _coded(of: str, code: str) -> Variables:
@@ -249,11 +287,17 @@ _OTHERWISE = {"registreringsdatoienhetsregisteret": "registreringsdatoenhetsregi
 
 
 def write_table(file: IO[str], table: str, found: Iterable[Document]) -> None:
-    """Writes a CSV file with the columns of a table, such as `entities_2026`."""
+    """Writes a CSV file with the columns of a table, such as `entities_2026`.
+
+    Like the register's, it quotes every cell and doubles no quotation mark in it.
+    """
     columns = _TABLES[table].split()
-    rows = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    rows.writerow(columns)
-    rows.writerows([_cell(document, column) for column in columns] for document in found)
+    file.write(_row(columns))
+    file.writelines(_row([_cell(document, column) for column in columns]) for document in found)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return '"' + '","'.join(cells) + '"\n'
 
 
 def _cell(document: Document, column: str) -> str:

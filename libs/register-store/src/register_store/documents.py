@@ -1,13 +1,15 @@
 """The collections of the register, their documents and the order of companies."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from common.contracts.company import Company, Status
+from common.contracts.company import Company, CompanyKey, Country, Status
 from common.contracts.contract import Contract
+from common.domain.countries import FORMATS
+from common.domain.written import InvalidIdentifier, NumberType, read_number
 
 
 def dump(model: Contract) -> bytes:
@@ -23,6 +25,11 @@ def dump_all(models: Iterable[Contract]) -> bytes:
     return b"[" + b",".join(dump(model) for model in models) + b"]"
 
 
+def dump_value(value: object) -> bytes:
+    """Returns a JSON value in which models may be."""
+    return orjson.dumps(value, default=_fields)
+
+
 def _fields(model: Contract) -> object:
     if model.model_config.get("serialize_by_alias"):
         return model.model_dump(mode="json")
@@ -32,6 +39,10 @@ def _fields(model: Contract) -> object:
 COMPANIES = "companies"
 #: A field of companies: the names that a company had here before a rename.
 HELD_NAMES = "held_names"
+#: A field of companies: their parts in mergers and demergers, with the numbers that parties share.
+REORGANISATIONS = "reorganisations"
+#: A field of companies: their owners by the register of groups, of those that were in one.
+LINKS = "links"
 UNITS = "production_units"
 PARTICIPANTS = "participants"
 TOMBSTONES = "tombstones"
@@ -39,6 +50,8 @@ TOMBSTONES = "tombstones"
 LIMITED = "limited"
 #: Changes of companies and units that are to come, until their day (ADR 0068).
 UPCOMING = "upcoming"
+#: Groups of companies by their top company, and companies that are in none (ADR 0124).
+GROUPS = "groups"
 LOADS = "loads"
 CURSORS = "cursors"
 OUTBOX = "outbox"
@@ -58,7 +71,22 @@ EXPIRY_MARGIN = timedelta(minutes=10)
 
 Document = dict[str, Any]
 
-_FIELDS: Final = tuple(f'"{name}":'.encode() for name in Company.model_fields)
+_FIELDS: Final = frozenset(Company.model_fields)
+
+
+#: Persons who no longer own a company or have a role in it are shown for so many years after their
+#: last day (docs/privacy.md).
+FORMER_PERSONS_YEARS: Final = 10
+
+
+def former_persons_since(today: str) -> str:
+    """Returns the day before which a person must not have left to be shown still."""
+    return f"{int(today[:4]) - FORMER_PERSONS_YEARS:04}{today[4:]}"
+
+
+#: A day, a field, and the value that it had from then on: of owners and roles the entries that went
+#: and those that came.
+Past = tuple[str, str, Any]
 
 
 class CompanyRow(NamedTuple):
@@ -74,12 +102,9 @@ class CompanyRow(NamedTuple):
 
 def is_outdated(core: bytes) -> bool:
     """Returns True if an earlier release stored the company: a field of this release is missing."""
-    found = 0
-    for field in _FIELDS:  # In their order, so that the text is read once.
-        found = core.find(field, found)
-        if found < 0:
-            return True
-    return False
+    # Parsed, which costs half of a search for each name, because parts of a company have fields of
+    # the same names.
+    return not orjson.loads(core).keys() >= _FIELDS
 
 
 def completed(core: bytes) -> bytes:
@@ -87,12 +112,23 @@ def completed(core: bytes) -> bytes:
     return dump(Company.model_validate_json(core)) if is_outdated(core) else core
 
 
+def completed_entries(entries: list[dict[str, Any]], model: type[Contract]) -> list[dict[str, Any]]:
+    """Returns owners, roles or units with every field of this release; missing ones are null."""
+    fields = model.model_fields.keys()
+    if not entries or entries[0].keys() >= fields:
+        return entries
+    missing = dict.fromkeys(fields)
+    return [{**missing, **entry} for entry in entries]
+
+
 #: The fields of a company that `row_of` reads.
 ROW_FIELDS = {"revision": 1, "core": 1, "owners": 1, "roles": 1, "updated_at": 1}
+#: The fields among them that a group is made of.
+OWNED_FIELDS = {"revision": 1, "core": 1, "owners": 1}
 
 
 def row_of(document: Document) -> CompanyRow:
-    """Returns the parts of a response from a document with `ROW_FIELDS`."""
+    """Returns the parts of a response from a document with `ROW_FIELDS`, or some of them."""
     return CompanyRow(
         document["revision"],
         document["core"],
@@ -120,6 +156,33 @@ class Rank(NamedTuple):
 
 #: The Norwegian form of a foreign company's own record.
 FOREIGN_FORM = "UTLA"
+
+#: The countries with a register here, by ISO 3166 code.
+_ABROAD: Final = {country.upper(): country for country in Country} | {
+    # Denmark's register has Greenland's companies since 2018 (Inatsisartut's act 33 of 2016).
+    "GL": Country.DK,
+}
+
+
+def home_key(company: Mapping[str, Any]) -> CompanyKey | None:
+    """Returns the company of the other register that this one is, by its number at home.
+
+    None without a number that has the form of the numbers there; names say nothing.
+    """
+    home = company.get("home_register") or {}
+    country = _ABROAD.get(home.get("country") or "")
+    if country is None or country == company.get("country") or not home.get("number"):
+        return None
+    try:
+        written = read_number(home["number"])
+    except InvalidIdentifier:
+        return None
+    is_of_form = len(written.digits) == FORMATS[country].vat_digits
+    is_other = written.country not in (None, country) or written.type not in (
+        None,
+        NumberType.REGISTRATION,
+    )
+    return CompanyKey(country, written.digits) if is_of_form and not is_other else None
 
 
 def rank_of(company: Company) -> Rank:

@@ -23,6 +23,8 @@ class PendingEvent:
     unit: Mapping[str, Any] | None = None
     #: Its place among the events of one change to a long list.
     number: int = 0
+    #: The annual accounts that were published, as stored JSON.
+    accounts: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,9 @@ def events_of_change(
         data = {
             "company": orjson.Fragment(company),
             "changes": [change.public() for change in pending.changes],
-            **({} if pending.unit is None else {"production_unit": pending.unit}),
+            # Which unit is the main one depends on the others, so an event says nothing of it.
+            **({} if pending.unit is None else {"production_unit": {**pending.unit, "main": None}}),
+            **({} if pending.accounts is None else {"accounts": orjson.Fragment(pending.accounts)}),
         }
         identity = event_id(
             key.country, key.vat, revision, pending.type, unit, number=pending.number

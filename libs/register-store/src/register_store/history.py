@@ -17,7 +17,14 @@ from common.contracts.company import CompanyKey
 from common.contracts.events import Change, rfc3339
 from common.domain.countries import day_of
 from common.mongo import Database, Reads, translated_errors
-from register_store.documents import COMPANIES, HISTORY, REVISIONS, CompanyRow, Document
+from register_store.documents import (
+    COMPANIES,
+    HISTORY,
+    REVISIONS,
+    CompanyRow,
+    Document,
+    Past,
+)
 from register_store.events import OutboxEvent
 
 #: The lists of a company that are stored beside its own record.
@@ -43,8 +50,8 @@ class Knowledge(NamedTuple):
 
     #: The time from which each change is known; None if none is.
     known_from: datetime | None
-    #: Days, fields and the values they had from then on, the days of each field in order.
-    past: Sequence[tuple[str, str, str]] = ()
+    #: The days of each field in order; None if the register dates nothing of the past.
+    past: Sequence[Past] | None = None
 
 
 def history_documents(events: Iterable[OutboxEvent]) -> list[Document]:
@@ -114,7 +121,11 @@ def _undo(company: dict[str, Any], stored: Sequence[Any]) -> None:
             entries.insert(place, entry)
         company[name] = entries
     elif kind == [_UNPLACED]:
-        company[name] = [entry for entry in company[name] or () if entry not in new] + old
+        left = list(company[name] or ())
+        for entry in new:  # Each once, since two equal entries are two.
+            if entry in left:
+                left.remove(entry)
+        company[name] = left + old
     else:
         company[name] = old
 
@@ -122,9 +133,11 @@ def _undo(company: dict[str, Any], stored: Sequence[Any]) -> None:
 class NotKnown(Exception):
     """The service did not know the company on that day, or kept no history yet."""
 
-    def __init__(self, known_from: datetime | None) -> None:
+    def __init__(self, known_from: datetime | None, past: Sequence[Past] | None = None) -> None:
         super().__init__()
         self.known_from = known_from
+        #: Earlier changes, by the register's dates.
+        self.past = past
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +167,28 @@ class StoredHistory:
             ),
             self._companies.find_one({"_id": company}, {"added_at": 1, "past": 1}),
         )
-        past = orjson.loads((stored or {}).get("past") or b"[]")
+        listed = (stored or {}).get("past")
+        past = None if listed is None else orjson.loads(listed)
         if began is None:
             return Knowledge(None, past)
         added: datetime | None = (stored or {}).get("added_at")
         start: datetime = began["began"]
         return Knowledge(start if added is None else max(start, added), past)
 
-    async def page(self, company: CompanyKey, *, limit: int, before: str = "") -> HistoryPage:
-        """Returns the changes before a cursor; the newest without one."""
+    async def page(
+        self,
+        company: CompanyKey,
+        *,
+        limit: int,
+        before: str = "",
+        since: datetime | None = None,
+    ) -> HistoryPage:
+        """Returns the changes before a cursor, the newest without one, and since a time."""
         query = history_of(company)
         if before:
             query["_id"]["$lt"] = f"{company}/{before}"
+        if since is not None:
+            query["at"] = {"$gte": since}
         found = await self._history.find(
             query,
             {"at": 1, "type": 1, "unit": 1, "changes": 1},
@@ -182,9 +205,9 @@ class StoredHistory:
 
         Raises NotKnown.
         """
-        known_from = (await self.knowledge(company)).known_from
+        known_from, past = await self.knowledge(company)
         if known_from is None or day < day_of(known_from):
-            raise NotKnown(known_from)
+            raise NotKnown(known_from, past)
         record = orjson.loads(row.core)
         lists = {name: orjson.loads(getattr(row, name)) for name in _LISTS}
         revision, updated_at = row.revision, row.updated_at

@@ -9,12 +9,15 @@ from pymongo.errors import CollectionInvalid
 
 from common.mongo import Database, translated_errors
 from common.mongo_commands import create_indexes, drop_indexes
+from register_store.accounts import ACCOUNTS, ACCOUNTS_STATES
 from register_store.documents import (
     COMPANIES,
     EVENT_BATCHES,
+    GROUPS,
     HISTORY,
     OUTBOX,
     PARTICIPANTS,
+    REORGANISATIONS,
     REVISIONS,
     UNITS,
     UPCOMING,
@@ -27,6 +30,12 @@ INDEXES = {
         # The best company of a number is the first entry of the index.
         IndexModel([("phones", ASCENDING), ("rank", ASCENDING)], name="phones_rank"),
         IndexModel([("units", ASCENDING)], name="units"),
+        # The parties of a merger or demerger; few companies take part in one.
+        IndexModel(
+            [(f"{REORGANISATIONS}.number", ASCENDING)],
+            name="reorganisations",
+            partialFilterExpression={REORGANISATIONS: {"$exists": True}},
+        ),
     ],
     UNITS: [
         # The order of a company's units, without a read of any unit.
@@ -38,6 +47,11 @@ INDEXES = {
     ],
     # The identifiers of a holder, in order.
     PARTICIPANTS: [IndexModel([("holder", ASCENDING), ("_id", ASCENDING)], name="holder_id")],
+    GROUPS: [
+        IndexModel([("members", ASCENDING)], name="members"),
+        # The ones that are to be read next.
+        IndexModel([("asked_at", ASCENDING)], name="asked_at"),
+    ],
     UPCOMING: [IndexModel([("day", ASCENDING)], name="day")],
     OUTBOX: [
         # Unpublished events, in order per company; it is nearly empty while the publisher runs.
@@ -62,6 +76,8 @@ INDEXES = {
         IndexModel([("expires_at", ASCENDING)], name="expiry", expireAfterSeconds=0),
     ],
     EVENT_BATCHES: [IndexModel([("at", ASCENDING)], name="at")],
+    # The companies whose register is to be asked, the longest due first.
+    ACCOUNTS_STATES: [IndexModel([("next_at", ASCENDING)], name="next_at")],
 }
 
 
@@ -79,19 +95,20 @@ async def make_indexes(
 ) -> list[str]:
     """Creates missing indexes, with the fields they need, and drops none (`create_indexes`)."""
     await _add_order(database[UNITS])
-    await _prepare_history(database)
+    await _prepare(database, HISTORY, ACCOUNTS)
     await _keep_history(database, history_retention)
     seconds = round(history_retention.total_seconds())
     expiry = IndexModel([("at", ASCENDING)], name=_EXPIRY, expireAfterSeconds=seconds)
     return await create_indexes(database, {**INDEXES, HISTORY: [expiry]})
 
 
-async def _prepare_history(database: Database) -> None:
-    """Creates the collection of the history, in which zstd halves texts that are much alike."""
-    with translated_errors(), suppress(CollectionInvalid):
-        await database.create_collection(
-            HISTORY, storageEngine={"wiredTiger": {"configString": "block_compressor=zstd"}}
-        )
+async def _prepare(database: Database, *names: str) -> None:
+    """Creates collections in which zstd halves texts that are much alike."""
+    for name in names:
+        with translated_errors(), suppress(CollectionInvalid):
+            await database.create_collection(
+                name, storageEngine={"wiredTiger": {"configString": "block_compressor=zstd"}}
+            )
 
 
 async def _keep_history(database: Database, retention: timedelta) -> None:

@@ -36,8 +36,11 @@ MEMBERS = "watchlist_members"
 LOCKS = "watchlist_locks"
 
 DIGESTS = "digests"
-#: Hashes of addresses that were asked to confirm a digest lately.
+#: Hashes of mailboxes that were asked to confirm a digest within a day, and what each owner, as a
+#: hash, has used of the day's budgets.
 ASKED_ADDRESSES = "asked_addresses"
+#: Hashes of an owner with a mailbox that does not want their mail.
+REFUSALS = "digest_refusals"
 
 
 async def insert_new(

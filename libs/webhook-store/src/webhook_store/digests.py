@@ -19,35 +19,23 @@ from pymongo.errors import DuplicateKeyError
 from common.contracts.watchlists import Digest, DigestEnd, DigestId, DigestState, Period
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database, translated_errors
-from webhook_store.collections import ASKED_ADDRESSES, DIGESTS, Document
+from webhook_store.collections import DIGESTS, Document
+from webhook_store.recipients import AFTER_REFUSAL, address_key
 from webhook_store.secrets import CannotUnseal, SealedSecret, SecretKeys, sealed_of
 
 #: Time in which an address may confirm, after the request to do so was sent.
 CONFIRMABLE: Final = timedelta(days=7)
 #: Time for which an ended digest is shown to its owner.
 SHOWN_ENDED: Final = timedelta(days=30)
-#: Time between two requests to an address to confirm, over all owners.
-BETWEEN_REQUESTS: Final = timedelta(days=1)
+
+#: More than the time until a daily message is due, and than that of a claim.
+_MAX_DUE, _MAX_CLAIM = timedelta(hours=26), timedelta(minutes=30)
 
 _LIVE: Final = {"$in": [DigestState.UNCONFIRMED.value, DigestState.CONFIRMED.value]}
 #: Fields about the message that is being sent.
 _TRYING: Final = ("claim", "sending", "failures", "refusals", "failing_since")
 _UNCONFIRMED: Final = DigestState.UNCONFIRMED.value
 _CONFIRMED: Final = DigestState.CONFIRMED.value
-
-
-def address_key(address: str) -> str:
-    """Returns the hash of an address without its case: each confirms for itself alone."""
-    return sha256(address.lower().encode()).hexdigest()
-
-
-def mailbox_key(address: str) -> str:
-    """Returns the hash of the mailbox that is likely an address's: without a tag such as `+news`.
-
-    A mail server may give such an address to somebody else, so it only bounds how much is sent.
-    """
-    local, _, domain = address.partition("@")
-    return address_key(f"{local.partition('+')[0] or local}@{domain}")
 
 
 def token_hash(token: str) -> str:
@@ -110,16 +98,6 @@ class Digests:
         """Returns the digests of an owner that have not ended."""
         return await self._found({"owner": owner, "state": _LIVE})
 
-    async def to_confirm(self, digest: Digest) -> list[Digest]:
-        """Returns the digests that a confirmation of this one confirms: all at its address."""
-        return await self._found(
-            {
-                "owner": digest.owner,
-                "address_key": address_key(digest.address),
-                "state": _UNCONFIRMED,
-            }
-        )
-
     async def _found(self, query: Document) -> list[Digest]:
         with translated_errors():
             found = self._digests.find(query).sort([("created_at", ASCENDING), ("_id", ASCENDING)])
@@ -175,12 +153,36 @@ class Digests:
                 },
             )
 
-    async def unsubscribe(self, digest: Digest, *, at: datetime) -> None:
-        """Ends a digest at the request of its recipient; ending it again changes nothing."""
+    async def same(self, digest: Digest, *, in_list: bool) -> list[Digest]:
+        """Returns the owner's digests to an address that have not ended, of its list or of all."""
+        return await self._found(_same(digest, in_list=in_list))
+
+    async def unsubscribe(self, digest: Digest, *, in_list: bool, at: datetime) -> None:
+        """Ends the owner's digests to an address, of its list or of all, at its recipient's wish.
+
+        Also one that was added after the message with the link.
+        """
+        with translated_errors():
+            await self._digests.update_many(
+                _same(digest, in_list=in_list), _ended(DigestEnd.UNSUBSCRIBED, at)
+            )
+
+    async def unconfirm(self, digest: Digest) -> None:
+        """Takes the confirmation from a digest that was just added."""
+        update = {"state": _UNCONFIRMED, "confirmed_at": None}
         with translated_errors():
             await self._digests.update_one(
-                {"_id": digest.id, "state": _LIVE}, _ended(DigestEnd.UNSUBSCRIBED, at)
+                {"_id": digest.id, "state": _CONFIRMED, "sent_at": None}, {"$set": update}
             )
+
+
+def _same(digest: Digest, *, in_list: bool) -> Document:
+    query: Document = {
+        "owner": digest.owner,
+        "address_key": address_key(digest.address),
+        "state": _LIVE,
+    }
+    return {**query, "watchlist_id": digest.watchlist_id} if in_list else query
 
 
 def _ended(reason: DigestEnd, at: datetime, error: str | None = None) -> Document:
@@ -226,27 +228,27 @@ class Claimed:
 class DueDigests:
     """Digests for which there is something to do. Every method may raise `Unavailable`.
 
-    Each write is conditional on the claim, and every write except `offer` releases it.
+    Each write is conditional on the claim, and every write but `renew` and `offer` releases it.
     A digest that has ended, or was deleted, has no claim: such a write has no effect.
     """
 
     def __init__(self, database: Database) -> None:
         self._digests = database[DIGESTS]
-        self._asked = database[ASKED_ADDRESSES]
 
     async def claim(self, claim: str, *, at: datetime, until: datetime) -> Claimed | None:
         """Claims the digest that has been due for longest; None if there is none."""
         with translated_errors():
             found = await self._digests.find_one_and_update(
-                {
-                    "due_at": {"$lte": at},
-                    "$or": [{"claim": {"$exists": False}}, {"claim.until": {"$lte": at}}],
-                },
+                {"$and": [{"$or": _due(at)}, {"$or": _unclaimed(at)}]},
                 {"$set": {"claim": {"id": claim, "until": until}}},
                 sort=[("due_at", ASCENDING)],
                 return_document=ReturnDocument.AFTER,
             )
         return None if found is None else _claimed(found, claim)
+
+    async def renew(self, claimed: Claimed, *, until: datetime) -> bool:
+        """Extends a claim; False if it is lost, or the digest has ended."""
+        return await self._write(claimed, {"$max": {"claim.until": until}})
 
     async def offer(self, claimed: Claimed, sending: Range, *, until: datetime) -> bool:
         """Notes that a mail server is about to accept a message; False if the claim is lost.
@@ -325,29 +327,6 @@ class DueDigests:
         with translated_errors():
             await self._digests.delete_one({"_id": claimed.digest.id, "claim.id": claimed.claim})
 
-    async def may_ask(self, digest: Digest, *, at: datetime) -> datetime | None:
-        """Reserves the mailbox for this digest's request to confirm.
-
-        Returns None if it may be sent, or the time from which on. A mailbox receives one a day,
-        over all owners.
-        """
-        key = mailbox_key(digest.address)
-        with translated_errors():
-            try:
-                await self._asked.update_one(
-                    {"_id": key, "until": {"$lte": at}},
-                    {"$set": {"digest": digest.id, "until": at + BETWEEN_REQUESTS}},
-                    upsert=True,
-                )
-            except DuplicateKeyError:
-                held = await self._asked.find_one({"_id": key})
-                # The reservation is this digest's own after a failed try or a crash.
-                if held is None or held["digest"] == digest.id:
-                    return None
-                until: datetime = held["until"]
-                return until
-        return None
-
     async def asked(self, claimed: Claimed, *, at: datetime) -> None:
         """Notes an accepted request to confirm, which is for all of the owner's to the address."""
         digest = claimed.digest
@@ -359,7 +338,7 @@ class DueDigests:
                     "state": _UNCONFIRMED,
                 },
                 {
-                    "$set": {"expires_at": at + CONFIRMABLE, "sent_at": at, "last_error": None},
+                    "$set": {"expires_at": at + CONFIRMABLE, "asked_at": at, "last_error": None},
                     "$unset": dict.fromkeys(("due_at", *_TRYING), ""),
                 },
             )
@@ -383,6 +362,26 @@ class DueDigests:
         }
         with translated_errors():
             return bool((await self._digests.update_one(query, update)).matched_count)
+
+
+def _due(at: datetime) -> list[Document]:
+    """Returns the alternatives of digests that are due.
+
+    Later times than any that is set were set by a clock that was wrong meanwhile.
+    """
+    return [
+        {"due_at": {"$lte": at}},
+        {"due_at": {"$gt": at + _MAX_DUE}, "state": _CONFIRMED},
+        {"due_at": {"$gt": at + AFTER_REFUSAL}},
+    ]
+
+
+def _unclaimed(at: datetime) -> list[Document]:
+    return [
+        {"claim": {"$exists": False}},
+        {"claim.until": {"$lte": at}},
+        {"claim.until": {"$gt": at + _MAX_CLAIM}},
+    ]
 
 
 def _claimed(document: Document, claim: str) -> Claimed:

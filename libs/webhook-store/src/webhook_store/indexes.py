@@ -17,6 +17,7 @@ from webhook_store.collections import (
     MEMBERS,
     NOTICE_DUE,
     RECOVERIES,
+    REFUSALS,
     WATCHLISTS,
     WEBHOOKS,
 )
@@ -142,6 +143,7 @@ INDEXES = {
     ASKED_ADDRESSES: [
         IndexModel([("until", ASCENDING)], name="until", expireAfterSeconds=0),
     ],
+    REFUSALS: [IndexModel([("owner", ASCENDING)], name="owner")],
     EVENTS: [
         IndexModel([("company", ASCENDING), ("type", ASCENDING)], name="company_type"),
         IndexModel([("review_at", ASCENDING)], name="review_at"),

@@ -22,6 +22,7 @@ from common.contracts.webhooks import (
     Webhook,
     WebhookHealth,
     WebhookId,
+    WebhookStatus,
 )
 from common.mongo import Database, translated_errors
 from webhook_store.collections import ATTEMPTS, BY_ID, DELIVERIES, EVENTS, Document
@@ -236,6 +237,7 @@ class Health:
 
     def __init__(self, database: Database) -> None:
         self._attempts = database[ATTEMPTS]
+        self._rows = database[DELIVERIES]
         self._reads = asyncio.Semaphore(MAX_AT_ONCE)
         #: The last reads with their times, the latest last.
         self._kept: dict[WebhookId, tuple[datetime, WebhookHealth]] = {}
@@ -281,6 +283,35 @@ class Health:
             consecutive_failures=(await self._count(failing, MAX_CONSECUTIVE) if is_failing else 0),
             failing_since=await self._edge(failing, ASCENDING) if is_failing else None,
             last_24h=AttemptCounts(succeeded=succeeded, failed=failed),
+        )
+
+    async def with_retries(self, webhook: Webhook, health: WebhookHealth) -> WebhookHealth:
+        """Returns the health with what is to come while the webhook fails."""
+        if health.failing_since is None or webhook.status is not WebhookStatus.ENABLED:
+            return health
+        first: list[Document] = []
+        wanted = {
+            "webhook_id": webhook.id,
+            "state": WAITING,
+            "generation": webhook.generation,
+            "by_hand": False,
+        }
+        fields = {"_id": 0, "retries": 1, "due_at": 1, "disables_at": 1}
+        order, retries = [("retries", ASCENDING), ("due_at", ASCENDING)], 0
+        # A read of the index for each retry of the schedule: of those that have made as many, the
+        # earliest is also the first to make the last one.
+        with translated_errors():
+            while row := await self._rows.find_one(
+                {**wanted, "retries": {"$gt": retries}}, fields, sort=order
+            ):
+                first.append(row)
+                retries = row["retries"]
+        disabling = [at for row in first if (at := row.get("disables_at"))]
+        return health.model_copy(
+            update={
+                "next_attempt_at": min((row["due_at"] for row in first), default=None),
+                "disables_at": min(disabling, default=None),
+            }
         )
 
     async def _edge(self, query: Document, order: int) -> datetime | None:

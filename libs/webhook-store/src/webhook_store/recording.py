@@ -69,6 +69,8 @@ class AttemptResult:
     next_attempt_at: datetime | None
     #: Reason to disable the webhook, if any.
     disable: DisabledReason | None
+    #: The time of the last retry, whose failure disables the webhook; with a further attempt.
+    disables_at: datetime | None = None
 
     @property
     def number(self) -> int:
@@ -106,7 +108,9 @@ class WriteEffect:
 
 #: Fields of the schedule, which a delivery that succeeded has no more: nobody reads them, and there
 #: are billions of such rows.
-_SCHEDULE = ("generation", "retries", "by_hand", "due_at", "wake_at", "lease_until")
+_SCHEDULE = (
+    "generation", "retries", "by_hand", "due_at", "wake_at", "lease_until", "disables_at",
+)  # fmt: skip
 
 
 class Change(NamedTuple):
@@ -128,6 +132,7 @@ def after(result: Result, *, at: datetime, grace: timedelta, retention: timedelt
                 "retries": delivery.retries + 1,
                 "due_at": due_at,
                 "wake_at": due_at + grace,
+                "disables_at": result.disables_at,
             }
             return Change({**released, "attempts": result.number, **schedule})
         case AttemptResult():

@@ -27,6 +27,7 @@ from webhook_store.collections import (
     Document,
 )
 from webhook_store.deliveries import WAITING, DeliveryState
+from webhook_store.recipients import forget_owner
 from webhook_store.watchlists import BATCH, Members, Watchlists
 
 #: Retention of the ids of a removed owner: until then the removal continues, or is repeated for
@@ -94,6 +95,7 @@ class OwnerRemoval:
             )
             digests = await self._database[DIGESTS].delete_many({"owner": self._owner})
             companies = [await self._remove_watchlist(one) for one in watchlists]
+            await forget_owner(self._database, self._owner)
             await self._database[LOCKS].delete_one({"_id": self._owner})
         return OwnerCounts(
             removed, lists.modified_count, sum(companies), sum(attempts), digests.deleted_count

@@ -127,6 +127,7 @@ class Attempt:
             result.outcome, retries=delivery.retries, by_hand=delivery.by_hand, delays=self.delays
         )
         retry = decision if isinstance(decision, RetryAfter) else None
+        rest = sum(self.delays[delivery.retries :], timedelta())
         attempted = AttemptResult(
             delivery=delivery,
             at=result.at,
@@ -136,6 +137,7 @@ class Attempt:
             error=cause,
             next_attempt_at=None if retry is None else result.ended_at + retry.delay,
             disable=decision.disable if isinstance(decision, GiveUp) else None,
+            disables_at=None if retry is None else result.ended_at + rest,
         )
         written = await self.store.record(attempted)
         self.telemetry.attempted(attempted, result.webhook.host, decision, written)

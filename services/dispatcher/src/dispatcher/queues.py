@@ -13,7 +13,7 @@ from common.contracts.topology import (
     DEAD_LETTERS_QUEUE,
     DELIVERIES_QUEUE,
     EVENTS_EXCHANGE,
-    EVENTS_QUEUE,
+    FAN_OUT_QUEUE,
     RETRIES_QUEUE,
     WORK_ARGUMENTS,
     DeliveryTask,
@@ -37,7 +37,7 @@ def delivery_topology(delays: Sequence[timedelta] = ()) -> Topology:
         topic_exchanges=(EVENTS_EXCHANGE,),
         queues=(
             Queue(DEAD_LETTERS_QUEUE, DEAD_LETTERS_ARGUMENTS),
-            Queue(EVENTS_QUEUE, WORK_ARGUMENTS, EVENTS_EXCHANGE),
+            Queue(FAN_OUT_QUEUE, WORK_ARGUMENTS, EVENTS_EXCHANGE),
             Queue(DELIVERIES_QUEUE, WORK_ARGUMENTS),
             Queue(RETRIES_QUEUE, WORK_ARGUMENTS),
             *(Queue(delay_queue(delay), delay_arguments(delay)) for delay in dict.fromkeys(delays)),
@@ -131,7 +131,7 @@ async def consumers(  # noqa: PLR0913 (the handlers and their dependencies)
     `drain` does so for posts, within a timeout in seconds.
     """
     queues = (
-        (EVENTS_QUEUE, fan_out, EVENTS_PREFETCH),
+        (FAN_OUT_QUEUE, fan_out, EVENTS_PREFETCH),
         (DELIVERIES_QUEUE, deliver, DELIVERIES_PREFETCH),
         (RETRIES_QUEUE, deliver, RETRIES_PREFETCH),
     )

@@ -11,7 +11,7 @@ from common.contracts.failures import Unavailable
 from common.contracts.topology import (
     DEAD_LETTERS_QUEUE,
     DELIVERIES_QUEUE,
-    EVENTS_QUEUE,
+    FAN_OUT_QUEUE,
     RETRIES_QUEUE,
 )
 from common.contracts.webhooks import WebhookId
@@ -177,6 +177,6 @@ class Survey:
         for status, webhooks in (await self.store.webhooks.count_by_status()).items():
             WEBHOOKS.labels(status).set(webhooks)
         RECOVERIES.set(len(await self.recoveries.unfinished()))
-        for queue in (EVENTS_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE):
+        for queue in (FAN_OUT_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE):
             QUEUED.labels(queue).set(await self.depths.ready(queue))
         DEAD_LETTERS.set(await self.depths.ready(DEAD_LETTERS_QUEUE))

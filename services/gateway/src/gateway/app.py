@@ -22,8 +22,9 @@ from common.runtime.public_port.connections import (
 from common.runtime.public_port.server import public_port
 from common.runtime.tasks import background
 from common.runtime.tracing import request_ids
-from gateway.access.keys import CachedApiKeys, MongoKeys
+from gateway.access.keys import CachedApiKeys, MongoKeys, utc_now
 from gateway.access.quotas import SharedQuotas
+from gateway.access.usage import DailyNames, KeyUsage
 from gateway.events.notices import FeedNotices
 from gateway.http.responses import refusals
 from gateway.http.xml_processes import XmlRenderer
@@ -66,6 +67,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     instance = new_id()
     quotas = SharedQuotas(access, instance=instance)
     await stack.enter_async_context(background(quotas.run()))
+    usage, names = KeyUsage(access, now=utc_now), DailyNames(access, now=utc_now)
+    await stack.enter_async_context(background(usage.run()))
+    await stack.enter_async_context(background(names.run()))
     readiness = LookupReadiness(access, client, instance=instance)
     await stack.enter_async_context(background(readiness.run()))
     health.add("lookups", readiness.check)
@@ -75,7 +79,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         parts=services,
         finds=services,
         matches=services,
-        sources=services,
+        register_sources=services,
         webhooks=services,
         events=services,
         exports=services,
@@ -84,6 +88,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         digest_links=services,
         signals=notices,
         quotas=quotas,
+        key_usage=usage,
+        client_names=names,
         keys=CachedApiKeys(keys, clock=time.monotonic),
         renderer=XmlRenderer(processes),
         clock=time.monotonic,

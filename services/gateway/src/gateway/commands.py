@@ -4,14 +4,16 @@ import argparse
 import asyncio
 import secrets
 import sys
+from collections import defaultdict
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from common.contracts.events import rfc3339
 from common.contracts.failures import Unavailable
 from common.domain.sentences import counted
 from common.mongo import database, translated_errors
 from common.mongo_commands import IndexConflict, connected_for_command, create_indexes
+from common.runtime.public_port.rates import Rate, parse_rate
 from common.runtime.service import chosen_command, run
 from common.runtime.settings import load
 from gateway.access.keys import (
@@ -19,14 +21,13 @@ from gateway.access.keys import (
     ApiKey,
     MongoKeys,
     PresentedKey,
-    Rate,
     Scope,
     hash_of,
-    parse_rate,
     utc_now,
     write_key,
 )
 from gateway.access.quotas import QUOTA_INDEXES
+from gateway.access.usage import KEPT_DAYS, USAGE_INDEXES, KeyUsage
 from gateway.app import build
 from gateway.settings import KeySettings, Settings
 
@@ -51,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     commands.add_parser("serve", help="run the service until SIGTERM or SIGINT")
     commands.add_parser("indexes", help="create the indexes of the gateway's collections")
-    keys = commands.add_parser("keys", help="issue, list and revoke API keys")
+    keys = commands.add_parser("keys", help="issue, list, count and revoke API keys")
     actions = keys.add_subparsers(dest="action", metavar="action", required=True)
     issue = actions.add_parser("issue", help="create a key and print it once")
     issue.add_argument(
@@ -80,6 +81,18 @@ def _parser() -> argparse.ArgumentParser:
         "none",
     )
     actions.add_parser("list", help="list all keys, newest first, without secrets")
+    usage = actions.add_parser(
+        "usage",
+        help="list owners by their requests, the most first: keys, requests, refused, heavy, last "
+        "day, rates",
+    )
+    usage.add_argument(
+        "--days",
+        type=_days,
+        default=30,
+        help=f"of the last days, at most {KEPT_DAYS - 1}; by default 30",
+    )
+    usage.add_argument("--owner", help="only of this owner")
     revoke = actions.add_parser("revoke", help="revoke a key; takes effect within 10 s")
     revoke.add_argument("id", help="the part of the key before the dot")
     owners = commands.add_parser("owners", help="remove what is kept of a customer")
@@ -96,6 +109,12 @@ def _one_line(text: str) -> str:
     if not text.strip() or not text.isprintable():
         raise argparse.ArgumentTypeError("must be one line and not empty")
     return text.strip()
+
+
+def _days(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) < KEPT_DAYS:
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {KEPT_DAYS - 1}")
+    return int(text)
 
 
 def _rate(text: str) -> Rate:
@@ -124,12 +143,17 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
         keys = MongoKeys(access)
         match chosen.command, getattr(chosen, "action", None):
             case "indexes", _:
-                await create_indexes(access, {**KEY_INDEXES, **QUOTA_INDEXES})
+                await create_indexes(access, {**KEY_INDEXES, **QUOTA_INDEXES, **USAGE_INDEXES})
             case "keys", "issue":
                 await _issue(keys, chosen)
             case "keys", "list":
                 sys.stdout.writelines(_line(key) for key in await keys.all())
+            case "keys", "usage":
+                await _list_usage(keys, KeyUsage(access, now=utc_now), chosen)
             case "owners", _:
+                await KeyUsage(access, now=utc_now).remove_owner(
+                    chosen.owner, dry_run=chosen.dry_run
+                )
                 count = await keys.remove_owner(chosen.owner, dry_run=chosen.dry_run)
                 found = "found" if chosen.dry_run else "deleted"
                 sys.stdout.write(f"{counted(count, 'key')} {found}\n")
@@ -156,6 +180,20 @@ async def _issue(keys: MongoKeys, chosen: argparse.Namespace) -> None:
     # Only the key goes to standard output, for scripts.
     sys.stdout.write(write_key(key) + "\n")
     sys.stderr.write("Store it now: it is not shown again.\n")
+
+
+async def _list_usage(keys: MongoKeys, usage: KeyUsage, chosen: argparse.Namespace) -> None:
+    since = utc_now().date() - timedelta(days=chosen.days - 1)
+    now, valid = utc_now(), defaultdict[str, list[ApiKey]](list)
+    for key in await keys.all():
+        if key.is_valid(now):
+            valid[key.owner].append(key)
+    sys.stdout.write("owner\tkeys\trequests\trefused\theavy\tlast day\trates\n")
+    for row in await usage.by_owner(since=since, owner=chosen.owner):
+        of_owner = valid[row.owner]
+        rates = sorted({"default rate" if key.rate is None else str(key.rate) for key in of_owner})
+        cells = (row.owner, len(of_owner), *row.use, row.last_day, ", ".join(rates) or "no key")
+        sys.stdout.write("\t".join(map(str, cells)) + "\n")
 
 
 def _line(key: ApiKey) -> str:

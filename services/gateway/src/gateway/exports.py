@@ -30,10 +30,11 @@ from gateway.access.keys import ApiKey, ApiKeys, export_job
 from gateway.events.feed import write_cursor
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import REQUIRED, Invalid, Parameters, one_country, single
-from gateway.http.responses import NO_STORE
+from gateway.http.responses import LEFT_OUT, NO_STORE
 from gateway.lookups.codes import Stored, StoredCodes
 from gateway.lookups.find import Filters, countries_of
 from gateway.lookups.lookup import included_parts
+from gateway.lookups.protected import ProtectedCompanies
 from gateway.lookups.terms import InvalidTerm, normalise
 from gateway.problems import InvalidParameter, LookupTimeout, RateLimited, ServiceUnavailable
 
@@ -234,15 +235,17 @@ JSON_LINES: Final = "application/x-ndjson"
 #: Logarithms of the window (16 more selects gzip) and of the memory.
 _GZIP: Final = (15 + 16, 8)
 
-#: Parts of a company; alternatives are of a search, and subsidiaries have lines of their own.
-INCLUDES: Final = tuple(
-    part for part in Include if part not in (Include.ALTERNATIVES, Include.SUBSIDIARIES)
-)
+#: Alternatives are of a search, subsidiaries have lines of their own.
+_NOT_EXPORTED: Final = (Include.ALTERNATIVES, Include.SUBSIDIARIES)
+#: Parts of a company in a copy.
+INCLUDES: Final = tuple(part for part in Include if part not in _NOT_EXPORTED)
 
 log = structlog.get_logger()
 
 
-def export_handler(companies: ExportCompanies, codes: StoredCodes) -> Handler:
+def export_handler(
+    companies: ExportCompanies, codes: StoredCodes, protected: ProtectedCompanies
+) -> Handler:
     """Returns the handler of exports; problems before the first row are ordinary responses."""
 
     async def export(request: web.Request) -> web.StreamResponse:
@@ -253,9 +256,15 @@ def export_handler(companies: ExportCompanies, codes: StoredCodes) -> Handler:
         if request.version < HttpVersion11:
             # HTTP/1.0 ends a response by closing the connection, as a failure does.
             raise InvalidParameter("an export needs HTTP/1.1, which marks its end")
-        key = context.required_key
+        key, left_out = context.required_key, None
+        if protected.are_left_out(context):
+            shown, left_out = await protected.export(asked.country, asked.filter, context.caller)
+            asked = asked.model_copy(update={"filter": shown})
         begun = await companies.begin(asked, key, context.caller)
-        return ExportResponse(begun, is_compressed=takes_gzip(request))
+        response = ExportResponse(begun, is_compressed=takes_gzip(request))
+        if left_out is not None:
+            response.headers[LEFT_OUT] = str(left_out)
+        return response
 
     return export
 

@@ -13,9 +13,12 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from common.contracts.find import CodeList
 from common.contracts.lookup import TYPED_SEARCHES, SearchType
 from common.contracts.watchlists import ATOM_PATH, CONFIRM_PATH, UNSUBSCRIBE_PATH
+from common.runtime.public_port.rates import Rate, RateLimiter
 from gateway.access.authentication import Access, Authenticator
-from gateway.access.keys import ApiKeys, Rate, Scope, utc_now
-from gateway.access.quotas import RateLimiter, SharedQuotas
+from gateway.access.keys import ApiKeys, Scope, utc_now
+from gateway.access.protected import Protection
+from gateway.access.quotas import SharedQuotas
+from gateway.access.usage import DailyNames, KeyUsage, OwnerMetrics, Usage
 from gateway.events.atom import AtomFeeds
 from gateway.events.digest_pages import DigestLinks, DigestPages
 from gateway.events.feed import Events, ReadEvents, WatchedEvents, Watchlists
@@ -60,8 +63,9 @@ from gateway.lookups.batch import BATCH_PATH, LookUpAll, batch_handler
 from gateway.lookups.codes import (
     CODES_PATH,
     REGISTERS_PATH,
+    ExplainFilters,
     Finds,
-    Sources,
+    RegisterSources,
     StoredCodes,
     codes_handler,
     registers_handler,
@@ -79,6 +83,7 @@ from gateway.lookups.lists import (
 )
 from gateway.lookups.lookup import COMPANY_PATH, SEARCH_PARAMETERS, Lookups, lookup_handler
 from gateway.lookups.match import MATCH_PATH, MatchAll, Matches, match_handler
+from gateway.lookups.protected import ProtectedCompanies
 from gateway.lookups.watched import FindWatched
 from gateway.reconcile.service import (
     ENTITIES_PATH,
@@ -95,10 +100,10 @@ from gateway.settings import Policy
 from gateway.webhooks import (
     ENDPOINTS,
     EVENT_TYPES_PATH,
-    SOURCES_PATH,
+    WEBHOOK_SOURCES_PATH,
     Webhooks,
-    sources_handler,
     webhook_handler,
+    webhook_sources_handler,
 )
 
 LOOKUP_PATHS: dict[str, SearchType | None] = {
@@ -117,7 +122,7 @@ class Dependencies:
     parts: Parts
     finds: Finds
     matches: Matches
-    sources: Sources
+    register_sources: RegisterSources
     webhooks: Webhooks
     events: Events
     exports: Exports
@@ -129,6 +134,9 @@ class Dependencies:
     keys: ApiKeys
     #: None: rates are counted in this process alone.
     quotas: SharedQuotas | None = None
+    #: None: use is counted in metrics alone.
+    key_usage: KeyUsage | None = None
+    client_names: DailyNames | None = None
     renderer: XmlRenderer
     #: Monotonic, in seconds.
     clock: Callable[[], float]
@@ -173,7 +181,8 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     companies = ExportCompanies(
         dependencies.exports, dependencies.new_lease, dependencies.keys, dependencies.now
     )
-    routes = list(_routes(dependencies, policy, authenticator, companies))
+    codes = StoredCodes(dependencies.finds, dependencies.clock)
+    routes = list(_routes(dependencies, policy, authenticator, companies, codes))
     private = varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=private)
     facts = {endpoint.operation.path: webhooks for endpoint in ENDPOINTS}
@@ -184,6 +193,9 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
         others=RouteFacts(Access(), headers=private),
         parameters=query_parameters(),
         metrics=HttpMetrics(dependencies.registry),
+        usage=Usage(
+            OwnerMetrics(dependencies.registry), dependencies.key_usage, dependencies.client_names
+        ),
         clock=dependencies.clock,
         new_id=dependencies.new_id,
     )
@@ -192,7 +204,11 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
         route.add_to(app.router, policy.cors_origin)
     for endpoint in ENDPOINTS:
         handler = webhook_handler(
-            dependencies.webhooks, endpoint, dependencies.new_call_id, policy.public_url
+            dependencies.webhooks,
+            endpoint,
+            ExplainFilters(codes),
+            dependencies.new_call_id,
+            policy.public_url,
         )
         # A route of GET also serves HEAD.
         app.add_routes([web.route(endpoint.operation.method, endpoint.operation.path, handler)])
@@ -210,13 +226,15 @@ def _routes(
     policy: Policy,
     authenticator: Authenticator,
     companies: ExportCompanies,
+    codes: StoredCodes,
 ) -> Iterator[Route]:
     private = varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
     common = varying(CONSTANT_HEADERS | cors_headers(policy.cors_origin), hdrs.ACCEPT_ENCODING)
     lookups, charge = dependencies.lookups, authenticator.charge
     look_up_all, match_all = LookUpAll(lookups), MatchAll(dependencies.matches)
-    codes = StoredCodes(dependencies.finds, dependencies.clock)
     finds = FindWatched(dependencies.finds, dependencies.watchlists)
+    protection = Protection(policy.protected_companies)
+    protected = ProtectedCompanies(dependencies.finds, protection)
 
     access = Access(Scope.LOOKUP, anonymous=policy.anonymous_lookups)
     lookup = RouteFacts(access, has_formats=True, headers=varying(common, hdrs.ACCEPT))
@@ -226,19 +244,21 @@ def _routes(
         handler = lookup_handler(lookups, dependencies.renderer, search_type)
         yield Route(path, typed if search_type else lookup, handler, has_options=True)
     page = RouteFacts(access, headers=common)
+    searched = replace(page, is_heavy=True)
     add_page = partial(Route, facts=page, has_options=True)
-    yield add_page(SUGGEST_PATH, get=suggest_handler(dependencies.suggestions))
-    yield add_page(FIND_PATH, get=find_handler(finds, codes))
+    add_search = partial(Route, facts=searched, has_options=True)
+    yield add_search(SUGGEST_PATH, get=suggest_handler(dependencies.suggestions, protected))
+    yield add_search(FIND_PATH, get=find_handler(finds, codes, protected))
     for part, path in PART_PATHS.items():
         yield add_page(path, get=part_handler(dependencies.parts, part))
-    yield add_page(GROUP_PATH, get=group_handler(lookups))
+    yield add_search(GROUP_PATH, get=group_handler(lookups))
     lists = CODES_PATH.replace("{list}", f"{{list:{'|'.join(CodeList)}}}")
     yield add_page(CODES_PATH, get=codes_handler(codes), pattern=lists)
     # No company is in it, so it is for every key.
     every = RouteFacts(Access(), headers=common)
-    fresh = registers_handler(dependencies.sources)
-    yield Route(REGISTERS_PATH, every, fresh, has_options=True)
-    with_key = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)
+    registers = registers_handler(dependencies.register_sources)
+    yield Route(REGISTERS_PATH, every, registers, has_options=True)
+    with_key = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private, is_heavy=True)
     yield Route(BATCH_PATH, with_key, post=batch_handler(look_up_all, charge))
     yield Route(MATCH_PATH, with_key, post=match_handler(match_all, charge))
 
@@ -247,15 +267,16 @@ def _routes(
         match_all,
         look_up_all,
         charge,
+        protected,
         public_url=policy.public_url,
         portal_url=policy.portal_url,
         anonymous=policy.anonymous_lookups,
     )
-    completions = Completions(lookups, dependencies.suggestions)
+    completions = Completions(lookups, dependencies.suggestions, protected)
     in_address = replace(access, key_parameter=KEY_PARAMETER)
     keyed = RouteFacts(in_address, headers=common, is_open=True)
     # The manifest needs no key; for batches, the handler requires one.
-    batches = replace(keyed, access=replace(in_address, anonymous=True))
+    batches = replace(keyed, access=replace(in_address, anonymous=True), is_heavy=True)
     free = RouteFacts(Access(), headers=common, is_open=True)
     for path, facts, handler in (
         (RECONCILE_PATH, batches, service.get),
@@ -281,8 +302,8 @@ def _routes(
         dependencies.now,
         policy.max_event_readers,
     )
-    yield Route(EVENTS_PATH, events, events_handler(read))
-    yield Route(STREAM_PATH, events, stream_handler(read), has_head=False)
+    yield Route(EVENTS_PATH, events, events_handler(read, protection))
+    yield Route(STREAM_PATH, events, stream_handler(read, protection), has_head=False)
     yield Route(EVENT_PATH, events, event_handler(dependencies.events))
     atom = AtomFeeds(
         watched,
@@ -297,12 +318,12 @@ def _routes(
     pages = DigestPages(dependencies.digest_links, authenticator)
     yield Route(CONFIRM_PATH, tokens, pages.show_confirmation, pages.confirm)
     yield Route(UNSUBSCRIBE_PATH, tokens, pages.show_end, pages.end)
-    exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private)
-    yield Route(EXPORT_PATH, exports, export_handler(companies, codes), has_head=False)
+    exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private, is_heavy=True)
+    yield Route(EXPORT_PATH, exports, export_handler(companies, codes, protected), has_head=False)
 
     yield Route(ME_PATH, RouteFacts(Access(anonymous=False), headers=private), show_key)
-    sources = sources_handler(policy.webhook_sources)
-    yield Route(SOURCES_PATH, RouteFacts(Access(), headers=private), sources)
+    addresses = webhook_sources_handler(policy.webhook_sources)
+    yield Route(WEBHOOK_SOURCES_PATH, RouteFacts(Access(), headers=private), addresses)
     # Readers of the documentation keep their rate for what it describes.
     document = RouteFacts(UNCOUNTED, headers=common)
     show_guide = guides().show

@@ -21,8 +21,8 @@ from common.contracts.lookup import (
 from common.contracts.match import MatchReply, MatchRequest
 from common.contracts.topology import (
     DIGEST_LINKS_QUEUE,
-    EVENT_QUEUE,
-    FEED_QUEUE,
+    FEED_EVENT_QUEUE,
+    FEED_PAGE_QUEUE,
     SOURCES_QUEUE,
     WATCHED_QUEUE,
     WATCHLISTS_QUEUE,
@@ -31,9 +31,9 @@ from common.contracts.topology import (
     find_queue,
     lookup_queue,
     match_queue,
+    parts_queue,
     search_queue,
     suggest_queue,
-    units_queue,
 )
 from common.contracts.watchlists import LinkReply, LinkRequest, WatchedReply, WatchedRequest
 from common.contracts.webhook_api import (
@@ -82,15 +82,20 @@ def _in_turns(queue: str) -> Route:
 _SEARCHES = {country: _in_turns(search_queue(country)) for country in Country}
 _SUGGESTIONS = {country: _in_turns(suggest_queue(country)) for country in Country}
 _FINDS = {country: _in_turns(find_queue(country)) for country in Country}
-_MATCHES = {country: _in_turns(match_queue(country)) for country in Country}
-_PARTS = {country: _in_turns(units_queue(country)) for country in Country}
+#: A request has eight records, and few are under way: a record without a country needs the answers
+#: of both registers, and of a batch that is late the first ones have both.
+_MATCHES = {
+    country: replace(_in_turns(match_queue(country)), max_batch_size=1, client_in_flight=2)
+    for country in Country
+}
+_PARTS = {country: _in_turns(parts_queue(country)) for country in Country}
 #: A page of an export has a message of its own: others would wait until it is sent.
 _EXPORTS = {
     country: Route(export_queue(country), in_flight=4, max_batch_size=1) for country in Country
 }
 #: Pages are large, so a message carries few of them.
-_PAGES = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
-_EVENTS = Route(EVENT_QUEUE, in_flight=4, max_batch_size=16)
+_PAGES = Route(FEED_PAGE_QUEUE, in_flight=4, max_batch_size=8)
+_EVENTS = Route(FEED_EVENT_QUEUE, in_flight=4, max_batch_size=16)
 _SOURCES = Route(SOURCES_QUEUE, in_flight=4, max_batch_size=16)
 #: One request per message: one that resolves a slow name delays no other.
 _WEBHOOKS = Route(WEBHOOKS_QUEUE, in_flight=64, max_batch_size=1)
@@ -110,17 +115,21 @@ class RpcServices:
 
     client: RpcClient
 
-    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
+    async def look_up(
+        self, request: LookupRequest, *, caller: Caller, timeout: float | None = None
+    ) -> LookupReply:
         """Returns the lookup service's reply; a lookup that takes long waits for its client's turn.
 
         A company too large for its shared message is requested again in a smaller one.
         """
-        country = request.country
+        country, timeout = request.country, TIMEOUT if timeout is None else timeout
         if not takes_long(request):
             # With others' large companies in its message, it is asked in a small one.
             with suppress(BatchTooLarge):
-                return await self._call(READS[country], request, LookupReply, caller)
-        return await self._in_turn(_SEARCHES[country], request, LookupReply, caller)
+                route = READS[country]
+                return await self._call(route, request, LookupReply, caller, timeout=timeout)
+        route = _SEARCHES[country]
+        return await self._in_turn(route, request, LookupReply, caller, timeout=timeout)
 
     async def part(self, request: PartRequest, *, caller: Caller) -> PartReply:
         """Returns a page of a list; raises RateLimited if too many of the client's calls wait."""
@@ -188,10 +197,12 @@ class RpcServices:
         request: LookupRequest | SuggestRequest | PartRequest | FindRequest | MatchRequest,
         reply: type[R],
         caller: Caller,
+        *,
+        timeout: float = TIMEOUT,
     ) -> R:
         client = short_name(caller.client)
         named = request.model_copy(update={"client": client})
-        return await self._call(route, named, reply, caller, client=client)
+        return await self._call(route, named, reply, caller, client=client, timeout=timeout)
 
     async def _call(  # noqa: PLR0913 (the options of a call)
         self,

@@ -3,9 +3,9 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_settings import NoDecode
+from pydantic import AfterValidator, Field
 
+from common.runtime.public_port.rates import RateSetting, parse_rate
 from common.runtime.settings import (
     DatabaseSettings,
     Duration,
@@ -15,11 +15,7 @@ from common.runtime.settings import (
     ServiceSettings,
     duration,
 )
-from gateway.access.keys import Rate, parse_rate
-
-
-def _rate(value: object) -> object:
-    return parse_rate(value) if isinstance(value, str) else value
+from gateway.access.protected import ProtectedPolicy
 
 
 def _address(url: str) -> str:
@@ -29,7 +25,6 @@ def _address(url: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_address)]
-RateSetting = Annotated[Rate, NoDecode, BeforeValidator(_rate)]
 
 
 class KeySettings(DatabaseSettings):
@@ -55,6 +50,12 @@ class Policy(EnvironmentSettings):
     )
     cors_origin: str = Field(
         default="*", description="CORS origin allowed to look up; `*` any, empty none"
+    )
+    protected_companies: ProtectedPolicy = Field(
+        default=ProtectedPolicy.LISTED,
+        description="`single` leaves companies that are protected from advertising out of lists, "
+        "copies, suggestions, feeds of all companies and reconciliation, for keys without the "
+        "scope `protected`",
     )
     public_url: Address = Field(
         default="",

@@ -20,13 +20,15 @@ from common.contracts.webhook_api import (
     LISTED,
     MAX_LISTED,
     DeliveryQuery,
+    FilterWords,
     ListPosition,
     Operation,
     WebhookReply,
     WebhookRequest,
 )
 from common.contracts.webhooks import AttemptStatus
-from gateway.access.clients import Caller, Network
+from common.domain.clients import Network
+from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import (
     JSON,
@@ -62,6 +64,13 @@ class Webhooks(Protocol):
         Raises the Problem that the registry reports, ServiceUnavailable (broker, database or
         registry, or no answer in time) or InternalError; bounded by a timeout.
         """
+
+
+class Explains(Protocol):
+    """Says which codes the words in a webhook's filter mean."""
+
+    async def __call__(self, body: bytes, *, caller: Caller) -> tuple[FilterWords, ...]:
+        """Returns the words of a request's body; raises as `Finds.companies`."""
 
 
 def _moment(value: str) -> datetime:
@@ -131,6 +140,8 @@ class Endpoint:
     is_optional: bool = False
     #: True if the operation supports `Idempotency-Key`.
     takes_key: bool = False
+    #: True if that body has a filter, whose words are explained.
+    has_filter: bool = False
     #: Parses the query string, of an operation that has one.
     query: Callable[[Parameters], DeliveryQuery] | None = None
     #: Parses the query string that selects companies of a watchlist.
@@ -143,13 +154,13 @@ class Endpoint:
 
 
 EVENT_TYPES_PATH = Operation.EVENT_TYPES.path
-SOURCES_PATH = "/api/webhook-sources"
+WEBHOOK_SOURCES_PATH = "/api/webhook-sources"
 
 ENDPOINTS = (
-    Endpoint(Operation.CREATE, takes_json=True, takes_key=True),
+    Endpoint(Operation.CREATE, takes_json=True, takes_key=True, has_filter=True),
     Endpoint(Operation.LIST),
     Endpoint(Operation.GET),
-    Endpoint(Operation.CHANGE, takes_json=True),
+    Endpoint(Operation.CHANGE, takes_json=True, has_filter=True),
     Endpoint(Operation.DELETE),
     Endpoint(Operation.ROTATE_SECRET),
     Endpoint(Operation.TEST, takes_json=True, is_optional=True, takes_key=True),
@@ -177,12 +188,18 @@ ENDPOINTS = (
 
 
 def webhook_handler(
-    webhooks: Webhooks, endpoint: Endpoint, new_call_id: Callable[[], UUID], public_url: str = ""
+    webhooks: Webhooks,
+    endpoint: Endpoint,
+    explain: Explains,
+    new_call_id: Callable[[], UUID],
+    public_url: str = "",
 ) -> Handler:
     """Returns the handler of one operation; `public_url` is as for `public_address`."""
 
     async def handle(request: web.Request) -> web.Response:
         context = request[REQUEST_CONTEXT]
+        body = await _body(request, endpoint)
+        words = await explain(body, caller=context.caller) if endpoint.has_filter else ()
         webhook_request = WebhookRequest(
             operation=endpoint.operation,
             call_id=new_call_id(),
@@ -191,7 +208,8 @@ def webhook_handler(
             delivery_id=request.match_info.get("delivery_id", ""),
             watchlist_id=request.match_info.get("watchlist_id", ""),
             digest_id=request.match_info.get("digest_id", ""),
-            body=await _body(request, endpoint),
+            body=body,
+            words=words,
             idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
             query=endpoint.query(parameters_of(request)) if endpoint.query else DeliveryQuery(),
             watched=endpoint.watched(parameters_of(request))
@@ -233,11 +251,11 @@ def _idempotency_key(request: web.Request) -> str | None:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def sources_handler(networks: Sequence[Network]) -> Handler:
-    """Returns the handler of the list, which only changes with the settings."""
+def webhook_sources_handler(networks: Sequence[Network]) -> Handler:
+    """Returns the handler of the addresses of posts, which only change with the settings."""
     body = orjson.dumps({"addresses": [str(network) for network in networks]})
 
-    async def sources(_: web.Request) -> web.Response:
+    async def addresses(_: web.Request) -> web.Response:
         return json_response(body, cache_control=PUBLIC)
 
-    return sources
+    return addresses

@@ -28,8 +28,10 @@ from ingest.import_commands import (
     SOUND,
     UNAVAILABLE,
     add_import,
+    add_ledger,
     moment,
     run_import,
+    run_ledger,
     say,
 )
 from ingest.loading.stores import Stores, utc_now
@@ -155,6 +157,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(run_serve(chosen))
     if chosen.command == "sync":
         sys.exit(run_sync(chosen))
+    if chosen.command == "ledger":
+        sys.exit(run_ledger(chosen))
     try:
         with translated_errors():
             status = asyncio.run(_command(chosen, load(CommandSettings)))
@@ -236,6 +240,7 @@ def _parser() -> argparse.ArgumentParser:
         "(default: %(default)s)",
     )
     add_sync(commands)
+    add_ledger(commands)
     return parser
 
 
@@ -274,7 +279,9 @@ async def _command(chosen: argparse.Namespace, settings: CommandSettings) -> int
             case "restored":
                 return await _restored(register, chosen.skip, settings.outbox_retention)
             case _:
-                return await run_import(register, chosen)
+                return await run_import(
+                    register, chosen, sole_proprietors=settings.sole_proprietors_accounts
+                )
 
 
 async def _indexes(register: Database, retention: timedelta, *, drop: bool) -> int:

@@ -1,4 +1,4 @@
-"""`python -m ingest import`: loads files of a register."""
+"""`python -m ingest import` and `ledger`: loads files of a register, and says what is read."""
 
 import argparse
 import errno
@@ -14,9 +14,12 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from common.mongo import Database
+from ingest.changes.accounts import ApplyAccounts
+from ingest.loading.accounts import LoadAccounts
 from ingest.loading.load import (
     LoadFile,
     NotWhole,
+    OddValues,
     ReadDocuments,
     Tally,
     WrongSource,
@@ -24,9 +27,18 @@ from ingest.loading.load import (
     reading_processes,
 )
 from ingest.loading.stores import FileOrigin, Stores
-from ingest.records.records import Rejected, SourceVersion, to_milliseconds
-from ingest.records.source import documents, likely_source
-from ingest.registers.table import sources
+from ingest.records.files import decode, raw_records
+from ingest.records.ledger import Ledger
+from ingest.records.records import (
+    FileBroken,
+    RawDocument,
+    RecordRejected,
+    Rejected,
+    SourceVersion,
+    to_milliseconds,
+)
+from ingest.records.source import RegisterSource, documents, likely_source
+from ingest.registers.table import accounts_reader, sources
 
 #: Exit status of `import`: success, refused records, wrong usage, truncated file, no database.
 SOUND, REFUSED, MISUSED, BROKEN, UNAVAILABLE = 0, 1, 2, 3, 4
@@ -46,6 +58,12 @@ def add_import(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     names = list(sources())
     load_files.add_argument("source", choices=names, metavar="source", help=", ".join(names))
     load_files.add_argument("files", type=Path, nargs="+", metavar="file")
+    load_files.add_argument(
+        "--documents",
+        type=Path,
+        metavar="FOLDER",
+        help="the documents of filings, each named as the last part of its address (dk-regnskab)",
+    )
     load_files.add_argument(
         "--last-modified",
         type=moment,
@@ -124,9 +142,20 @@ def _files(chosen: argparse.Namespace) -> list[File]:
         sys.exit(MISUSED)
 
 
-async def run_import(register: Database, chosen: argparse.Namespace) -> int:
+async def run_import(
+    register: Database, chosen: argparse.Namespace, *, sole_proprietors: bool
+) -> int:
     """Loads the chosen files one after another; returns the highest exit status."""
     files, stores = _files(chosen), Stores.of(register)
+    try:
+        read_accounts = accounts_reader(sources()[chosen.source], chosen.documents)
+    except ValueError as misused:
+        say(str(misused))
+        return MISUSED
+    if read_accounts is not None:
+        apply = ApplyAccounts(stores.writer, stores.now, sole_proprietors)
+        load = LoadAccounts(read_accounts, apply)
+        return max([await _load_accounts(stores, load, file, chosen) for file in files])
     async with reading_processes() as reader:
         read = ReadDocuments(stores.parts, reader)
         return max([await _load(stores, read, file, chosen) for file in files])
@@ -167,6 +196,23 @@ async def _load(stores: Stores, read: ReadDocuments, file: File, chosen: argpars
     return REFUSED if tally.results["refused"] else SOUND
 
 
+async def _load_accounts(
+    stores: Stores, load: LoadAccounts, file: File, chosen: argparse.Namespace
+) -> int:
+    """Loads a file of filings; events are published once all filings were synchronised."""
+    name, publish_events = file.path.name, chosen.publish_events
+    if publish_events is None:
+        publish_events = await stores.states.is_loaded(chosen.source)
+    with tqdm(total=file.size, unit="B", unit_scale=True, desc=name, disable=None) as bar:
+        report = _Report(name, bar, limit=None if chosen.verbose else MAX_NAMED)
+        records = raw_records(file.path, on_bytes=bar.update)
+        tally = await load(records, publish_events=publish_events, refuse=report.refuse)
+    report.end(tally)
+    if tally.broken is not None:
+        return BROKEN
+    return REFUSED if tally.results["refused"] else SOUND
+
+
 class _Report:
     """Reports refused and stale records and the counts of a file on standard error."""
 
@@ -191,7 +237,9 @@ class _Report:
             self._bar.write(f"{self._name}: {what}", file=sys.stderr)
 
     def end(self, tally: Tally) -> None:
-        counts = ", ".join(f"{count:,} {word}" for word, count in tally.of_file().items())
+        counts = ", ".join(
+            f"{count:,} {word.replace('_', ' ')}" for word, count in tally.of_file().items()
+        )
         say(f"{self._name}: {counts}")
         for reason, count in tally.elsewhere.most_common():
             say(f"  not stored, {count:,}: {reason}")
@@ -203,6 +251,59 @@ class _Report:
             say(f"  only the first {self._limit} of each are listed; --verbose lists all")
         if tally.broken is not None:
             say(f"  TRUNCATED: {tally.broken}")
+
+
+def add_ledger(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Adds `ledger` to the commands."""
+    parser = commands.add_parser(
+        "ledger",
+        help="say what is done with each part of a register's documents",
+        description="Lists each member and code as read or left out, with the numbers of both. "
+        "Exit status with a file: 0 all of it is in the ledger, 1 some is not.",
+    )
+    with_ledger = [name for name, one in sources().items() if one.ledger is not None]
+    parser.add_argument(
+        "source", choices=with_ledger, metavar="source", help=", ".join(with_ledger)
+    )
+    parser.add_argument("file", nargs="*", type=Path, help="compare all its documents as well")
+
+
+def run_ledger(chosen: argparse.Namespace) -> int:
+    """Lists the ledger of a source, and what of files is not in it; returns the exit status."""
+    source = sources()[chosen.source]
+    ledger = source.ledger
+    if ledger is None:
+        return MISUSED
+    for row in ledger.rows():
+        sys.stdout.write("\t".join(row) + "\n")
+    for kind, count in (("members", ledger.paths), ("codes", ledger.codes)):
+        say(f"{source}: {count.read:,} {kind} read, {count.left_out:,} left out")
+    odd = OddValues()
+    try:
+        for path in chosen.file:
+            _compare(ledger, source, path, odd)
+    except (FileBroken, OSError) as fault:
+        say(f"{source}: {fault}")
+        return REFUSED
+    if chosen.file:
+        say(f"{source}: {len(odd.counts):,} unknown")
+    for told, count_and_example in odd.most_common().items():
+        say(f"  {told}: {count_and_example}")
+    return REFUSED if odd.counts else SOUND
+
+
+def _compare(ledger: Ledger, source: RegisterSource, path: Path, odd: OddValues) -> None:
+    """Counts what of a file is not in the ledger; raises FileBroken and OSError."""
+    for one in documents(path, source):
+        raw = decode(one.text) if isinstance(one, RawDocument) else None
+        if not isinstance(one, RawDocument) or not isinstance(raw, dict):
+            continue
+        try:
+            found = ledger.unknown(raw)
+        except RecordRejected as refusal:
+            found = (str(refusal),)
+        for told in found:
+            odd.count(told, one.key or one.place)
 
 
 def say(sentence: str) -> None:

@@ -54,7 +54,16 @@ def _hosts(value: object) -> object:
     return tuple(hosts) if isinstance(hosts, list) else hosts
 
 
-class SyncSettings(ProcessSettings, RegisterDatabaseSettings):
+class AccountsSettings(EnvironmentSettings):
+    """Which annual accounts are stored."""
+
+    sole_proprietors_accounts: bool = Field(
+        default=False,
+        description="store the annual accounts of sole proprietors, which are a person's",
+    )
+
+
+class SyncSettings(AccountsSettings, ProcessSettings, RegisterDatabaseSettings):
     """The settings of a process that follows registers."""
 
     admin_port: Port = Field(default=9105, description="operational port")
@@ -102,7 +111,7 @@ class SyncSettings(ProcessSettings, RegisterDatabaseSettings):
     )
 
 
-class CommandSettings(StoreSettings):
+class CommandSettings(AccountsSettings, StoreSettings):
     """The settings of the commands that are not `import`, `serve` or `sync`."""
 
     history_retention: Duration = duration(

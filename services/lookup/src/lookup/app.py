@@ -15,17 +15,17 @@ from common.contracts.find import ExportRequest, FindRequest
 from common.contracts.lookup import LookupRequest, PartRequest, SourcesRequest, SuggestRequest
 from common.contracts.match import MatchRequest
 from common.contracts.topology import (
-    EVENT_QUEUE,
-    FEED_QUEUE,
+    FEED_EVENT_QUEUE,
+    FEED_PAGE_QUEUE,
     SOURCES_QUEUE,
     export_queue,
     find_queue,
     known_queue,
     lookup_queue,
     match_queue,
+    parts_queue,
     search_queue,
     suggest_queue,
-    units_queue,
 )
 from common.contracts.watchlists import KnownRequest
 from common.messaging.connection import (
@@ -38,12 +38,14 @@ from common.mongo import Database, Reads, connected, database, database_clock, p
 from common.runtime.health import Health, Required
 from common.runtime.tasks import background
 from lookup.answers.exports import AnswerExports
+from lookup.answers.group import GroupLimits
 from lookup.answers.lookups import AnswerLookups, report
 from lookup.answers.parts import AnswerPages
 from lookup.answers.searches import (
     AnswerFinds,
     AnswerMatches,
     AnswerSuggestions,
+    LateAccounts,
     check_numbers,
 )
 from lookup.search.searcher import IndexSearches, followed_indexes
@@ -79,17 +81,24 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         for country in settings.countries
     }
     health.add("index", partial(_indexes_built, built))
-    serving = partial(RpcServer[Any], connections, report=report, dependencies=(rows,))
+    reporting = partial(report, slow=settings.slow_request.total_seconds())
+    serving = partial(RpcServer[Any], connections, report=reporting, dependencies=(rows,))
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
-    lookups = AnswerLookups(stored, indexes, now=now)
+    group_limits = GroupLimits(
+        settings.group_max_links,
+        settings.group_max_steps,
+        settings.group_processor_time.total_seconds(),
+    )
+    lookups = AnswerLookups(stored, indexes, now=now, group_limits=group_limits)
+    late = LateAccounts(StoredSources(Reads(register)), now)
     for country, index in built.items():
         searching = partial(serving, concurrency=IN_TURNS, dependencies=(rows, index))
-        servers = _country_servers(country, serving, searching, lookups)
+        servers = _country_servers(country, serving, searching, lookups, late)
         await _serve(settings, stack, *servers)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
     reading = partial(RpcServer[Any], connections, report=partial(_report, "feed.done"))
-    events = reading(EVENT_QUEUE, EventRequest, feed.events)
+    events = reading(FEED_EVENT_QUEUE, EventRequest, feed.events)
     fresh = RpcServer(
         connections,
         SOURCES_QUEUE,
@@ -98,9 +107,9 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         together=True,
         report=partial(_report, "sources.done"),
     )
-    await _serve(settings, stack, reading(FEED_QUEUE, FeedRequest, feed.pages), events, fresh)
+    await _serve(settings, stack, reading(FEED_PAGE_QUEUE, FeedRequest, feed.pages), events, fresh)
     whole = StoredRegister(Reads(register, from_secondaries=False))
-    exports = AnswerExports(StoredCopies(register), feed, indexes, whole)
+    exports = AnswerExports(StoredCopies(register), feed, indexes, whole, late)
     for country in settings.countries:
         server = serving(export_queue(country), ExportRequest, exports, concurrency=IN_TURNS)
         await _serve(settings, stack, server)
@@ -123,15 +132,18 @@ def _country_servers(
     serving: Callable[..., RpcServer[Any]],
     searching: Callable[..., RpcServer[Any]],
     lookups: AnswerLookups,
+    late: LateAccounts,
 ) -> tuple[RpcServer[Any], ...]:
     stored, indexes = lookups.register, lookups.searches
+    pages = AnswerPages(stored, now=lookups.now)
+    finds = AnswerFinds(indexes, stored, late)
     return (
         serving(lookup_queue(country), LookupRequest, lookups, together=True),
         searching(search_queue(country), LookupRequest, lookups),
         searching(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
-        serving(units_queue(country), PartRequest, AnswerPages(stored), concurrency=IN_TURNS),
+        serving(parts_queue(country), PartRequest, pages, concurrency=IN_TURNS),
         serving(known_queue(country), KnownRequest, partial(check_numbers, stored)),
-        searching(find_queue(country), FindRequest, AnswerFinds(indexes, stored)),
+        searching(find_queue(country), FindRequest, finds),
         searching(match_queue(country), MatchRequest, AnswerMatches(indexes, stored)),
     )
 

@@ -14,10 +14,13 @@ from common.runtime.public_port.connections import (
     ConnectionMetrics,
     connections_within,
 )
+from common.runtime.public_port.rates import RateLimiter
 from common.runtime.public_port.server import public_port
 from portal.adapters.http.application import application, refusals
 from portal.adapters.http.context import (
+    Budgets,
     Dependencies,
+    FormLimits,
     HttpMetrics,
     Links,
     LiveReaders,
@@ -80,6 +83,17 @@ def _dependencies(settings: Settings, http: httpx.AsyncClient) -> Dependencies:
         sessions=sessions,
         ended=ended,
         replicas=Replicas(ended, http, settings.session_peers),
+        budgets=Budgets(
+            session=RateLimiter("session", settings.session_rate, clock=time.monotonic),
+            address=RateLimiter("address", settings.address_rate, clock=time.monotonic),
+            trusted_proxies=settings.trusted_proxies,
+            metrics=metrics,
+        ),
+        forms=FormLimits(
+            size=settings.max_form_size,
+            fields=settings.max_form_fields,
+            parts=settings.max_upload_parts,
+        ),
         live=LiveReaders(settings.max_live_readers, settings.max_live_readers_per_key, metrics),
         spreadsheets=Spreadsheets(),
         reader=Reader(time.monotonic),

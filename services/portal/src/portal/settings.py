@@ -8,7 +8,8 @@ from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, SecretStr
 
-from common.runtime.settings import Duration, Port, ProcessSettings
+from common.runtime.public_port.rates import RateSetting, parse_rate
+from common.runtime.settings import Duration, Networks, Port, ProcessSettings
 
 _KEY_BYTES: Final = 32
 
@@ -88,6 +89,26 @@ class Settings(ProcessSettings):
     )
     max_live_readers_per_key: int = Field(
         default=20, ge=1, description="those of them that one key may have open"
+    )
+    session_rate: RateSetting = Field(
+        default=parse_rate("600/minute"),
+        description="requests of a session, `<count>/<second|minute|hour>`",
+    )
+    address_rate: RateSetting = Field(
+        default=parse_rate("300/minute"),
+        description="requests of an address (IPv6: of a /64) without a session",
+    )
+    max_form_size: int = Field(
+        default=64 * 1024, ge=4096, description="maximum bytes of a form without a file"
+    )
+    max_form_fields: int = Field(
+        default=1000, ge=100, description="maximum fields of a form without a file"
+    )
+    max_upload_parts: int = Field(
+        default=4, ge=3, description="maximum parts of a form with a file"
+    )
+    trusted_proxies: Networks = Field(
+        default=(), description="networks whose X-Forwarded-For is trusted, comma-separated"
     )
     shutdown_grace: Duration = Field(
         default=timedelta(seconds=10), description="time that a shutdown waits for requests"

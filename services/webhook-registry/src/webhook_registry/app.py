@@ -11,7 +11,7 @@ from uuid import uuid4
 from common.contracts.company import Country
 from common.contracts.topology import (
     DIGEST_LINKS_QUEUE,
-    FEED_QUEUE,
+    FEED_PAGE_QUEUE,
     WATCHED_QUEUE,
     WATCHLISTS_QUEUE,
     WEBHOOKS_QUEUE,
@@ -34,15 +34,26 @@ from webhook_registry.deliveries import (
     RecoveryJob,
 )
 from webhook_registry.destinations import Destinations, system_resolver
-from webhook_registry.digest_messages import Messages
-from webhook_registry.digest_sender import ReadChanges, RpcFeed, Schedule, SendDigests, sending
-from webhook_registry.digests import AnswerLinks, DigestLimits, DigestOperations, report_links
 from webhook_registry.event_types import example_events
 from webhook_registry.idempotency import Idempotency
-from webhook_registry.mailer import Mailer, MailServer
 from webhook_registry.operations import Operations, report
 from webhook_registry.settings import DigestSettings, Settings
-from webhook_registry.watchlists import (
+from webhook_registry.watchlists.digest_messages import Messages
+from webhook_registry.watchlists.digest_operations import (
+    AnswerLinks,
+    DigestLimits,
+    DigestOperations,
+    report_links,
+)
+from webhook_registry.watchlists.digest_sender import (
+    ReadChanges,
+    RpcFeed,
+    Schedule,
+    SendDigests,
+    sending,
+)
+from webhook_registry.watchlists.mailer import Mailer, MailServer
+from webhook_registry.watchlists.watchlist_operations import (
     AnswerWatched,
     RemovalJob,
     RpcRegister,
@@ -51,11 +62,12 @@ from webhook_registry.watchlists import (
     WatchlistOperations,
     report_watched,
 )
-from webhook_registry.webhooks import FilterWatchlists, WebhookOperations
+from webhook_registry.webhooks import UsableFilters, WebhookOperations
 from webhook_store.digests import Digests, DueDigests
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.owned import Health as StoredHealth
 from webhook_store.owned import OwnedDeliveries
+from webhook_store.recipients import ConfirmationRequests, Recipients
 from webhook_store.recoveries import Recoveries
 from webhook_store.secrets import SecretKeys, new_secret
 from webhook_store.watchlists import Members, OwnerLocks, Watchlists
@@ -100,19 +112,21 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     delivery_queue = BrokerDeliveryQueue(publisher)
     recovering = RecoveryJob(Recoveries(webhooks), delivery_queue, now=now)
     lists, members = Watchlists(webhooks), Members(webhooks)
-    digests, locks = Digests(webhooks), OwnerLocks(webhooks, now)
+    digests, recipients = Digests(webhooks), Recipients(webhooks)
+    locks = OwnerLocks(webhooks, now)
     removing = RemovalJob(lists, members, digests)
     await stack.enter_async_context(background(recovering.run(), removing.run()))
     rpc = await stack.enter_async_context(
         RpcClient(publishing, queues=[known_queue(country) for country in Country])
     )
 
+    register = RpcRegister(rpc, lambda: uuid4().hex)
     registrations = Registrations(webhooks, keys, random)
     idempotency = Idempotency(IdempotencyKeys(webhooks), now, settings.idempotency_retention)
     operations = Operations(
         WebhookOperations(
             registrations,
-            FilterWatchlists(lists, locks),
+            UsableFilters(lists, locks, register),
             Destinations(resolver, settings.webhook_extra_allowed_networks),
             StoredHealth(webhooks),
             idempotency,
@@ -146,7 +160,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
             lists,
             members,
             locks,
-            RpcRegister(rpc, lambda: uuid4().hex),
+            register,
             idempotency,
             now,
             WatchedLimits(
@@ -157,6 +171,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         DigestOperations(
             lists,
             digests,
+            recipients,
             locks,
             keys,
             now,
@@ -165,6 +180,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
                 in_list=settings.max_digests_per_watchlist,
                 of_owner=settings.max_digests_per_owner,
                 unconfirmed=settings.max_unconfirmed_digests_per_owner,
+                new_in_day=settings.max_new_digest_addresses_per_day,
             ),
             is_enabled=settings.email_digests,
         ),
@@ -179,7 +195,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     servers.append(
         RpcServer(serving, WATCHED_QUEUE, WatchedRequest, watched, report=report_watched)
     )
-    links = AnswerLinks(lists, digests, now)
+    links = AnswerLinks(lists, digests, recipients, now)
     servers.append(RpcServer(serving, DIGEST_LINKS_QUEUE, LinkRequest, links, report=report_links))
     for server in servers:
         await stack.enter_async_context(
@@ -207,18 +223,25 @@ async def build_digests(settings: DigestSettings, stack: AsyncExitStack, health:
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
 
-    rpc = await stack.enter_async_context(RpcClient(broker, queues=[FEED_QUEUE]))
+    rpc = await stack.enter_async_context(RpcClient(broker, queues=[FEED_PAGE_QUEUE]))
     members = Members(webhooks)
     digests = SendDigests(
         DueDigests(webhooks),
+        ConfirmationRequests(webhooks),
         Watchlists(webhooks),
         ReadChanges(RpcFeed(rpc, lambda: uuid4().hex), members),
         keys,
         _mailer(settings),
-        Messages(settings.mail_from, settings.public_url, settings.portal_url),
+        Messages(
+            settings.mail_from,
+            settings.public_url,
+            settings.portal_url,
+            settings.digest_time_zone,
+        ),
         Schedule(settings.digest_time, settings.digest_time_zone, settings.digest_interval),
         now,
         new_claim=lambda: uuid4().hex,
+        max_requests=settings.max_confirmation_requests_per_day,
     )
     await stack.enter_async_context(
         sending(

@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 from pydantic.json_schema import models_json_schema
 
+from common.contracts.accounts import AnnualAccounts
 from common.contracts.company import Country, ProductionUnit
 from common.contracts.events import (
     Change,
@@ -30,6 +31,9 @@ DESCRIPTIONS: Final[Mapping[EventType, str]] = {
     ),
     EventType.COMPANY_REMOVED: (
         "The register ordered a company removed: it is no longer kept, and data.company is null."
+    ),
+    EventType.COMPANY_ACCOUNTS_PUBLISHED: (
+        "Annual accounts of a company were published or corrected; data.accounts has them."
     ),
     EventType.OWNERS_CHANGED: "The owners of a company changed; data.changes has both lists.",
     EventType.PRODUCTION_UNIT_CREATED: "A company has a new production unit.",
@@ -110,6 +114,8 @@ def _data_of_company(event_type: EventType) -> Schema:
     }
     if event_type.startswith("production_unit."):
         parts["production_unit"] = _reference("ProductionUnit")
+    if event_type is EventType.COMPANY_ACCOUNTS_PUBLISHED:
+        parts["accounts"] = _reference("AnnualAccounts")
     return _object(**parts)
 
 
@@ -134,6 +140,7 @@ def _definitions() -> Schema:
                 EventCompany,
                 Change,
                 ProductionUnit,
+                AnnualAccounts,
                 EventWebhook,
                 FailedDelivery,
             )

@@ -14,10 +14,10 @@ from common.contracts.webhook_api import (
 )
 from common.messaging.rpc import Result, RpcRequest
 from webhook_registry.deliveries import DeliveryOperations
-from webhook_registry.digests import DigestOperations
 from webhook_registry.event_types import event_types
 from webhook_registry.replies import OK, Rejected, reply
-from webhook_registry.watchlists import WatchedOperations, WatchlistOperations
+from webhook_registry.watchlists.digest_operations import DigestOperations
+from webhook_registry.watchlists.watchlist_operations import WatchedOperations, WatchlistOperations
 from webhook_registry.webhooks import WebhookOperations
 
 _OPERATIONS = Counter(

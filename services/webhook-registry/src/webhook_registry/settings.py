@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from common.runtime.settings import Duration, Port, ServiceSettings, duration
-from webhook_registry.mailer import TlsMode
+from webhook_registry.watchlists.mailer import TlsMode
 from webhook_store.settings import DestinationSettings, SealedStoreSettings
 
 
@@ -40,6 +40,12 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
     )
     max_unconfirmed_digests_per_owner: int = Field(
         default=20, ge=1, description="maximum of an owner's addresses that have yet to confirm"
+    )
+    max_new_digest_addresses_per_day: int = Field(
+        default=40,
+        ge=1,
+        description="maximum of addresses that an owner may add in a day, whether or not they are "
+        "removed again",
     )
     webhook_secret_overlap: Duration = duration(
         "PT24H", "time for which a replaced secret still signs, with the new one"
@@ -120,10 +126,17 @@ class DigestSettings(ServiceSettings, SealedStoreSettings):
         default=time(6), description="time of day of daily messages, `HH:MM`"
     )
     digest_time_zone: Annotated[ZoneInfo, BeforeValidator(_zone)] = Field(
-        default=ZoneInfo("Europe/Copenhagen"), description="time zone of `DIGEST_TIME`"
+        default=ZoneInfo("Europe/Copenhagen"),
+        description="time zone of `DIGEST_TIME` and of the times in messages",
     )
     digest_interval: Duration = duration(
         "PT30S", "time in which changes gather for an immediate message"
+    )
+    max_confirmation_requests_per_day: int = Field(
+        default=40,
+        ge=1,
+        description="maximum of requests to confirm that are sent for an owner in a day; others "
+        "wait",
     )
     digest_senders: int = Field(default=4, ge=1, le=50, description="messages sent at once")
     shutdown_grace: Duration = duration("PT10S", "time that a shutdown waits for work in flight")

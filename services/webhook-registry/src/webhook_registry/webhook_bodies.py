@@ -5,18 +5,29 @@ Each field is read by its validator. Every error is reported with a hint; no tex
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Final, NamedTuple, Self
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    ValidationError,
+    ValidationInfo,
+)
 
 from common.contracts.company import Company, CompanyKey, Country, ProductionUnit
 from common.contracts.events import EventType
 from common.contracts.failures import FieldError
+from common.contracts.webhook_api import FilterWords
 from common.contracts.webhooks import WebhookFilter, WebhookStatus
-from common.domain.known_values import is_known, nearest_values
+from common.domain.known_values import forms_named, is_known, nearest_values
+from common.domain.numbers import InvalidIdentifier, read_company
 from common.domain.sentences import did_you_mean, nearest, unknown_names
+from common.domain.times import read_time
+from common.domain.written import read_country
 from webhook_registry.replies import InvalidValue, Rejected, invalid_body
 from webhook_registry.urls import Destination, read_destination
 from webhook_store.headers import MAX_HEADERS, comparable, is_reserved
@@ -71,12 +82,12 @@ class Body(BaseModel):
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     @classmethod
-    def parse(cls, body: bytes) -> Self:
-        """Returns the body; raises Rejected with every error."""
+    def parse(cls, body: bytes, words: Sequence[FilterWords] = ()) -> Self:
+        """Returns the body; raises Rejected with every error. `words` are those of its filter."""
         required = [name for name, field in cls.model_fields.items() if field.is_required()]
         document = read_object(body, required=required, known=tuple(cls.model_fields))
         try:
-            return cls.model_validate(document)
+            return cls.model_validate(document, context=words)
         except ValidationError as invalid:
             errors = invalid.errors(include_url=False, include_input=False)
         wrong = [(str(error["loc"][0]), error["ctx"]["error"]) for error in errors]
@@ -105,26 +116,58 @@ class _Entries(NamedTuple):
     #: The hint for what is no list, or a longer one.
     shape: str
     most: float
-    #: Returns the value of a text; None if it has none.
-    read: Callable[[str], Any]
+    #: Returns the values of a text, given those of other parts; none if it has no meaning.
+    read: Callable[[str, "_Given"], Sequence[Any]]
     #: The hint for an invalid entry, and values that it may mean.
     hint: str
-    nearest: Callable[[str], Sequence[str]] = lambda _: ()
+    nearest: Callable[[str, "_Given"], Sequence[str]] = lambda _text, _given: ()
 
 
-def _country(text: str) -> Country | None:
-    return Country(text.lower()) if text.lower() in tuple(Country) else None
+class _Given(NamedTuple):
+    """The context that decides how a part is read."""
+
+    countries: tuple[Country, ...]
+    words: Sequence[FilterWords]
+
+    def explained(self, part: str, text: str) -> FilterWords | None:
+        """Returns the words of a part."""
+        return next((one for one in self.words if (one.part, one.words) == (part, text)), None)
+
+
+def _country(text: str, _given: _Given) -> Sequence[Country]:
+    country = read_country(text)
+    return () if country is None else (country,)
+
+
+def _company(text: str, given: _Given) -> Sequence[CompanyKey]:
+    only = given.countries[0] if len(given.countries) == 1 else None
+    try:
+        return (read_company(text, only),)
+    except InvalidIdentifier as invalid:
+        raise InvalidValue(f"{_COMPANY_HINT} ({invalid})") from None
 
 
 def _texts(part: str, pattern: str, hint: str) -> _Entries:
     compiled = re.compile(pattern)
-    return _Entries(
-        f"give a list of at most {MAX_TEXTS} texts",
-        MAX_TEXTS,
-        lambda text: text if compiled.fullmatch(text) and is_known(part, text) else None,
-        hint,
-        lambda text: nearest(text, FIELDS) if part == "fields" else nearest_values(part, text),
-    )
+
+    def read(text: str, given: _Given) -> Sequence[str]:
+        if part == "forms" and (forms := forms_named(text, given.countries)):
+            return forms
+        if compiled.fullmatch(text) and is_known(part, text):
+            return (text,)
+        explained = given.explained(part, text)
+        return () if explained is None else explained.codes
+
+    def near(text: str, given: _Given) -> Sequence[str]:
+        if part == "fields":
+            return nearest(text, FIELDS)
+        explained = given.explained(part, text)
+        return (explained and explained.near) or nearest_values(part, text, given.countries)
+
+    return _Entries(f"give a list of at most {MAX_TEXTS} texts", MAX_TEXTS, read, hint, near)
+
+
+_COMPANY_HINT: Final = "give country and registration number, such as dk:12345674 or no:123456785"
 
 
 _WATCHLIST = re.compile("wl_[0-9a-f]{32}")
@@ -135,24 +178,24 @@ _PARTS: Final = {
     "companies": _Entries(
         f"give a list of at most {MAX_COMPANIES} companies",
         MAX_COMPANIES,
-        CompanyKey.read,
-        "give country and registration number, such as dk:12345674 or no:123456785",
+        _company,
+        _COMPANY_HINT,
     ),
     "watchlists": _Entries(
         f"give a list of at most {MAX_TEXTS} ids of watchlists",
         MAX_TEXTS,
-        lambda text: text if _WATCHLIST.fullmatch(text) else None,
+        lambda text, _given: (text,) if _WATCHLIST.fullmatch(text) else (),
         "give the id of a watchlist; GET /api/watchlists lists yours",
     ),
     "forms": _texts(
         "forms",
         r"\S{1,10}",
-        "give the code of a legal form as companies have it, such as 80 or AS",
+        "give the code or the name of a legal form, such as 80, AS or ApS",
     ),
     "industries": _texts(
         "industries",
         r"[0-9]{1,2}|[0-9]{2}\.?[0-9]{1,4}",
-        "give an industry code or its beginning, such as 62 or 62.010",
+        "give an industry code or its beginning, such as 62 or 62.010, or words such as software",
     ),
     "municipalities": _texts(
         "municipalities",
@@ -167,24 +210,36 @@ _PARTS: Final = {
 }
 
 
-def _read_part(name: str, value: object) -> tuple[Any, ...]:
+def _read_part(name: str, value: object, other: _Given) -> tuple[Any, ...]:
     part = _PARTS[name]
     if value is None:
         return ()
     if not isinstance(value, list) or len(value) > part.most:
         raise InvalidValue(part.shape, at=f".{name}")
-    read = []
+    read: dict[Any, None] = {}
     for number, given in enumerate(value):
-        entry = part.read(given) if isinstance(given, str) else None
-        if entry is None:
-            found = part.nearest(given) if isinstance(given, str) else ()
-            meant = f"; did you mean {' or '.join(found)}?" if found else ""
-            raise InvalidValue(part.hint + meant, at=f".{name}[{number}]")
-        read.append(entry)
-    return tuple(dict.fromkeys(read))
+        at = f".{name}[{number}]"
+        try:
+            read |= dict.fromkeys(_read_entry(part, given, other))
+        except InvalidValue as invalid:
+            raise InvalidValue(str(invalid), at=at) from None
+        if len(read) > part.most:
+            message = f"its words mean too many codes; a list has at most {part.most}"
+            raise InvalidValue(message, at=at)
+    return tuple(read)
 
 
-def _read_filter(value: object) -> WebhookFilter | None:
+def _read_entry(part: _Entries, given: object, other: _Given) -> Sequence[Any]:
+    if not isinstance(given, str):
+        raise InvalidValue(part.hint)
+    entries = part.read(given, other)
+    if not entries:
+        found = part.nearest(given, other)
+        raise InvalidValue(part.hint + (f"; did you mean {' or '.join(found)}?" if found else ""))
+    return entries
+
+
+def _read_filter(value: object, info: ValidationInfo) -> WebhookFilter | None:
     if value is None:
         return None
     names = tuple(WebhookFilter.model_fields)
@@ -192,7 +247,10 @@ def _read_filter(value: object) -> WebhookFilter | None:
         raise InvalidValue(f"give null or an object with any of {', '.join(names)}")
     for name, message in unknown_names("field", value, names):
         raise InvalidValue(message, at=f".{name}")
-    return WebhookFilter(**{name: _read_part(name, given) for name, given in value.items()})
+    other = _Given(tuple(Country), info.context or ())
+    read = {"countries": _read_part("countries", value.get("countries"), other)}
+    other = other._replace(countries=read["countries"] or tuple(Country))
+    return WebhookFilter(**{name: _read_part(name, given, other) for name, given in value.items()})
 
 
 def merged_filter(
@@ -291,12 +349,9 @@ def _read_event_type(value: object) -> EventType:
 
 
 def _read_time(value: object) -> datetime:
-    try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else None
-        if time is not None and time.tzinfo is not None:
-            return time.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
+    time = read_time(value) if isinstance(value, str) else None
+    if time is not None:
+        return time
     raise InvalidValue("give a time with its offset as in RFC 3339, such as 2026-03-02T05:00:00Z")
 
 
@@ -313,7 +368,8 @@ class NewWebhook(Body):
     events: Events
     #: None if it restricts nothing.
     filter: Annotated[
-        WebhookFilter | None, PlainValidator(lambda value: merged_filter(None, _read_filter(value)))
+        WebhookFilter | None,
+        PlainValidator(lambda value, info: merged_filter(None, _read_filter(value, info))),
     ] = None
     description: Description = None
     headers: Annotated[

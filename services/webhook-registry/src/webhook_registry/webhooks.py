@@ -1,23 +1,27 @@
 """Operations on webhooks: creation, changes, deletion and rotation of the secret."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Protocol
 from uuid import UUID
 
 from pydantic import SecretStr
 
+from common.contracts.company import CompanyKey
 from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
 from common.contracts.webhooks import (
     DisabledReason,
     Webhook,
     WebhookFilter,
+    WebhookHealth,
     WebhookId,
     WebhookList,
     WebhookStatus,
     WebhookWithSecret,
 )
+from common.domain.numbers import may_be_registered
 from webhook_registry.destinations import Destinations
 from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (
@@ -122,21 +126,32 @@ def stopped_by_operator(webhook: Webhook, *, at: datetime) -> Webhook:
     return stopped.model_copy(update={"disabled_reason": DisabledReason.OPERATOR})
 
 
+#: Invalid companies of a filter that a refusal names.
+_MAX_NAMED = 20
 #: Age of the health in a list: reading that of 50 webhooks takes hundreds of queries.
 MAX_LISTED_AGE = timedelta(seconds=5)
 
 
+class Register(Protocol):
+    """The registers, which the lookup service has."""
+
+    async def unknown(self, companies: Collection[CompanyKey]) -> set[CompanyKey]:
+        """Returns the companies that no register has; raises `Unavailable`."""
+
+
 @dataclass(frozen=True, slots=True)
-class FilterWatchlists:
+class UsableFilters:
     """Checks filters before a webhook is written; each method may raise `Unavailable`."""
 
     lists: Watchlists
     locks: OwnerLocks
+    register: Register
 
     @asynccontextmanager
     async def usable(self, owner: str, limits: WebhookFilter | None) -> AsyncIterator[None]:
         """Keeps the filter's lists from deletion in the body; raises Rejected if one is missing."""
         if limits is None or not limits.watchlists:
+            await self.check(owner, limits)
             yield
             return
         async with self.locks.held(owner):
@@ -144,7 +159,8 @@ class FilterWatchlists:
             yield
 
     async def check(self, owner: str, limits: WebhookFilter | None) -> None:
-        """Raises Rejected if the owner lacks a list of the filter."""
+        """Raises Rejected if the owner lacks a list of the filter, or no company has its number."""
+        await self._check_companies(limits)
         if limits is None or not limits.watchlists:
             return
         missing = await self.lists.missing(owner, limits.watchlists)
@@ -153,13 +169,23 @@ class FilterWatchlists:
             places = [number for number, one in enumerate(limits.watchlists) if one in missing]
             raise invalid_fields(*((f"filter.watchlists[{number}]", hint) for number in places))
 
+    async def _check_companies(self, limits: WebhookFilter | None) -> None:
+        # Both registers have numbers that break the rule of check digits: a register decides.
+        places = {} if limits is None else {one: at for at, one in enumerate(limits.companies)}
+        doubtful = [one for one in places if not may_be_registered(one.number, one.country)]
+        unknown = await self.register.unknown(doubtful) if doubtful else set()
+        if unknown:
+            hint = "no company has this number: its check digit is wrong, and no register knows it"
+            at = sorted(places[one] for one in unknown)[:_MAX_NAMED]
+            raise invalid_fields(*((f"filter.companies[{number}]", hint) for number in at))
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookOperations:
     """Operations on the webhooks of an owner; each raises Rejected or Unavailable."""
 
     registrations: Registrations
-    watchlists: FilterWatchlists
+    watchlists: UsableFilters
     destinations: Destinations
     health: Health
     idempotency: Idempotency
@@ -175,7 +201,7 @@ class WebhookOperations:
         stored = await self.idempotency.repeated(request)
         if stored is not None:
             return stored
-        draft = NewWebhook.parse(request.body)
+        draft = NewWebhook.parse(request.body, request.words)
         await self.destinations.check(draft.url)
         await self.watchlists.check(request.owner, draft.filter)
         # Stored after the body was validated: a refused body leaves the key unused.
@@ -213,8 +239,8 @@ class WebhookOperations:
         health = await self.health.of(
             [webhook.id for webhook in webhooks], at=self.now(), max_age=MAX_LISTED_AGE
         )
-        shown = tuple(one.model_copy(update={"health": health[one.id]}) for one in webhooks)
-        return reply(OK, WebhookList(webhooks=shown))
+        shown = [await self._showing(one, health[one.id]) for one in webhooks]
+        return reply(OK, WebhookList(webhooks=tuple(shown)))
 
     async def show(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with the webhook and its present health."""
@@ -223,7 +249,7 @@ class WebhookOperations:
     async def change(self, request: WebhookRequest) -> WebhookReply:
         """Returns 200 with the webhook after a merge patch, which may enable or disable it."""
         await owned_webhook(self.registrations, request)
-        changes = WebhookChanges.parse(request.body)
+        changes = WebhookChanges.parse(request.body, request.words)
         await self.destinations.check(changes.url)
         async with self.watchlists.usable(request.owner, changes.filter):
             now = self.now()
@@ -263,7 +289,11 @@ class WebhookOperations:
 
     async def _with_health(self, webhook: Webhook) -> Webhook:
         health = await self.health.of([webhook.id], at=self.now())
-        return webhook.model_copy(update={"health": health[webhook.id]})
+        return await self._showing(webhook, health[webhook.id])
+
+    async def _showing(self, webhook: Webhook, health: WebhookHealth) -> Webhook:
+        complete = await self.health.with_retries(webhook, health)
+        return webhook.model_copy(update={"health": complete})
 
 
 def _answer(made: Registration | ExistingRegistration, call_id: UUID) -> tuple[WebhookReply, bytes]:

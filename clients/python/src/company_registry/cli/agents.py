@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from ipaddress import ip_network
 from typing import Annotated
 
 import typer
@@ -9,8 +10,6 @@ import typer
 from company_registry.cli.session import Exit, Session
 
 _PORT = 8086
-#: Seconds that an idle connection is kept, longer than a load balancer keeps it (60 s).
-KEEP_ALIVE = 75
 
 
 def mcp(  # noqa: PLR0913 (the options)
@@ -28,6 +27,25 @@ def mcp(  # noqa: PLR0913 (the options)
     public_url: Annotated[
         str, typer.Option(help="URL of the service in answers, if --url is an internal one.")
     ] = "",
+    trusted_proxy: Annotated[
+        list[str],
+        typer.Option(help="Network whose X-Forwarded-For is trusted; may be repeated."),
+    ] = [],  # noqa: B006 (Typer copies it)
+    address_rate: Annotated[
+        str, typer.Option(help="Rate of an address without a valid key, such as 300/minute.")
+    ] = "300/minute",
+    key_rate: Annotated[str, typer.Option(help="Rate of a key.")] = "1200/minute",
+    max_connections: Annotated[int, typer.Option(min=1, help="Open connections.")] = 400,
+    max_calls: Annotated[int, typer.Option(min=1, help="Calls at the same time.")] = 128,
+    max_body: Annotated[int, typer.Option(min=1024, help="Bytes of a request.")] = 256 * 1024,
+    max_bodies: Annotated[
+        int, typer.Option(min=1, help="Requests that are being received at the same time.")
+    ] = 32,
+    head_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a head.")] = 15.0,
+    body_timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for a body.")] = 10.0,
+    metrics_port: Annotated[
+        int, typer.Option(min=0, max=65_535, help="Port of /metrics for Prometheus; 0: none.")
+    ] = 0,
 ) -> None:
     """Serve the tools of the MCP server to an AI agent.
 
@@ -35,35 +53,34 @@ def mcp(  # noqa: PLR0913 (the options)
     each request brings its own in Authorization; the server's is never used.
     """
     try:
-        from company_registry.mcp import Api, connections, http_app, mcp_server
+        from company_registry.mcp import Api, Limits, connections, mcp_server, parse_rate, serve
     except ImportError:
         session.fail("the extra mcp is needed: pip install 'company-registry[mcp]'", Exit.USAGE)
     with session.failing():
         service = session.service()
+        limits = Limits(
+            connections=max_connections,
+            calls=max_calls,
+            head_timeout=head_timeout,
+            body_timeout=body_timeout,
+            max_body=max_body,
+            bodies=max_bodies,
+            address_rate=parse_rate(address_rate),
+            key_rate=parse_rate(key_rate),
+            trusted_proxies=tuple(map(ip_network, trusted_proxy)),
+        )
 
-    async def serve() -> None:
+    async def run() -> None:
         async with connections(service.url) as shared:
             key = None if http else service.key
-            server = mcp_server(Api(service.url, shared, key=key, public_url=public_url))
-            if not http:
-                await server.run_stdio_async()
-                return
-            import uvicorn
-
-            config = uvicorn.Config(
-                http_app(server, allowed_host),
-                host=host,
-                port=port,
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                timeout_keep_alive=KEEP_ALIVE,
-            )
-            session.note(f"MCP server for {service.url}: http://{host}:{port}/mcp")
-            await uvicorn.Server(config).serve()
+            api = Api(service.url, shared, key=key, public_url=public_url)
+            if http:
+                await serve(api, host, port, allowed_host, limits, metrics_port)
+            else:
+                await mcp_server(api).run_stdio_async()
 
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(serve())
+        runner.run(run())
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

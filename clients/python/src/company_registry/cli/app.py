@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from company_registry.cli import (
+    accounts,
     agents,
     batches,
     companies,
@@ -45,6 +46,9 @@ app.add("einvoicing")(companies.einvoicing)
 app.add("owners")(companies.owners)
 app.add("roles")(companies.roles)
 app.add("history")(companies.history)
+app.add("group")(companies.group)
+app.add("registers")(companies.registers)
+app.add("accounts")(accounts.accounts)
 app.add("batch")(batches.batch)
 app.add("match")(matching.match)
 app.add("listen")(events.listen)

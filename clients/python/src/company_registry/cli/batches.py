@@ -13,12 +13,12 @@ from typing import Annotated, Any, Final, cast
 
 import typer
 
-from company_registry.cli.companies import Include, Included
+from company_registry.cli.companies import YES_OR_NO, Include, Included, with_owners
 from company_registry.cli.output import as_json, plain
 from company_registry.cli.session import Exit, Session
 from company_registry.cli.spreadsheets import HeaderRow, SheetName, Telling, read_file, telling
 from company_registry.client import Client
-from company_registry.columns import recognised, text_in
+from company_registry.columns import MOST, Results, percent, recognised, results_in, share, text_in
 from company_registry.errors import ApiError, CompanyRegistryError, InvalidParameter
 from company_registry.headers import COUNTRY, HEADERS, SEARCH, TYPES
 from company_registry.matching import counted
@@ -32,7 +32,7 @@ from company_registry.spreadsheets import (
     invalid_row,
     term_of,
 )
-from company_registry.streams import Lookup
+from company_registry.streams import Lookup, passes
 
 # How rows are looked up
 
@@ -40,12 +40,22 @@ from company_registry.streams import Lookup
 _SHARED: Final = ("name", "address", "phone", SEARCH)
 
 
+#: The type of a term that names its register itself, and the country of so many digits.
+_NUMBERED: Final = "vat"
+_NUMBER: Final = re.compile(r"(?<![0-9])(?:[0-9][ .-]?){7,}[0-9]")
+_DECIMALS: Final = re.compile(r"[.,]0+$")
+_BY_LENGTH: Final = {8: "dk", 9: "no"}
+#: Types of which a row has its value in one column or another.
+_ALTERNATIVES: Final = (_NUMBERED, "phone")
+_UNDECIDED: Final = "decision: only rows that are decided match are looked up"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """How the rows of a sheet are looked up."""
 
     type: str
-    #: The columns that make up the term.
+    #: The columns that make up the term; of numbers, the first of a row that says something.
     term: tuple[int, ...]
     #: The columns of the postal code and the town, which complete an address.
     place: tuple[int, ...]
@@ -53,18 +63,22 @@ class Plan:
     country: int | None
     default: str | None
     include: tuple[Include, ...]
+    #: Of a file that `match` wrote: its rows with a decision.
+    results: Results | None = None
 
     def lookup(self, row: Row) -> Lookup | InvalidParameter:
         """The lookup of a row, or why it has none."""
         if row.is_longer:
             return LONGER
+        if self.results and not self.results.is_decided(row.cells):
+            return invalid_row(_UNDECIDED)
         named = "" if self.country is None else term_of(row.cells[self.country])
-        country = country_of(named) if named else self.default
+        term = self._term(row)
+        country = country_of(named) if named else self.default or self._country_of(term)
         if country is None:
             return invalid_row(
                 f"country: give dk or no, not {named!r}" if named else "country: empty"
             )
-        term = self._term(row)
         if not term:
             return invalid_row(f"{self.type}: empty")
         shared = ("alternatives",) if self.type in _SHARED else ()
@@ -74,6 +88,16 @@ class Plan:
             by=None if self.type == SEARCH else cast(SearchType, self.type),
             include=tuple(dict.fromkeys([*(each.value for each in self.include), *shared])),
         )
+
+    def names_its_country(self, row: Row) -> bool:
+        """True if the number of a row is one of only one register."""
+        return self._country_of(self._term(row)) is not None
+
+    def _country_of(self, term: str) -> str | None:
+        # The numbers of the registers differ in length.
+        numbers = _NUMBER.findall(_DECIMALS.sub("", term)) if self.type == _NUMBERED else ()
+        found = {_BY_LENGTH.get(sum(map(str.isdigit, each))) for each in numbers}
+        return found.pop() if len(found) == 1 else None
 
     def _term(self, row: Row) -> str:
         term = text_in(row.cells, self.type, self.term)
@@ -101,25 +125,27 @@ def plan_of(
     default = None if country is None else country_of(country)
     if country is not None and default is None:
         raise ValueError("--country must be dk or no")
+    results = results_in(sheet.header)
+    if by is None and results and results.decision is not None:
+        stated = results.country
+        return Plan(_NUMBERED, (results.number,), (), stated, default, tuple(include), results)
     countries = sheet.places(COUNTRY)
-    if not countries and default is None:
-        raise ValueError("give --country dk or no: the header has no column country")
     known = known_columns(sheet)
     if by is not None:
-        type_, place = _chosen(sheet, by, known)
+        type_, terms = _chosen(sheet, by, known)
     elif known:
-        type_, place = known[0]
+        type_, terms = _usable(sheet, known)
     else:
         raise ValueError(
             f"the header must have one of the columns {', '.join(TYPES)}, in English, Danish or "
             f"Norwegian, or give --by TYPE=HEADER; it has {', '.join(sheet.header) or 'nothing'}"
         )
-    found = recognised(sheet.header).places
-    is_address = type_ == "address"
-    joined = found.get("address", ()) if is_address else ()
-    terms = joined if place in joined else (place,)
-    towns = (*found.get("postal_code", ()), *found.get("city", ())) if is_address else ()
-    return Plan(type_, terms, towns, countries[0] if countries else None, default, tuple(include))
+    place = countries[0] if countries else None
+    towns = _towns(sheet) if type_ == "address" else ()
+    plan = Plan(type_, terms, towns, place, default, tuple(include))
+    if not countries and default is None and not any(map(plan.names_its_country, sheet.rows)):
+        raise ValueError("give --country dk or no: the header has no column country")
+    return plan
 
 
 def known_columns(sheet: Sheet) -> list[tuple[str, int]]:
@@ -128,13 +154,41 @@ def known_columns(sheet: Sheet) -> list[tuple[str, int]]:
     return [(type_, place) for type_ in types for place in sheet.places(type_)]
 
 
-def _chosen(sheet: Sheet, by: str, known: Sequence[tuple[str, int]]) -> tuple[str, int]:
+def _usable(sheet: Sheet, known: Sequence[tuple[str, int]]) -> tuple[str, tuple[int, ...]]:
+    """Returns the first identifier that most rows can use, else what the most rows can."""
+    ways = [(type_, _terms(sheet, type_, place, known)) for type_, place in known]
+    shares = [share(sheet.rows, *way) for way in ways]
+    for way, part in zip(ways, shares, strict=True):
+        if way[0] not in _SHARED and part >= MOST:
+            return way
+    return ways[shares.index(max(shares))]
+
+
+def _terms(
+    sheet: Sheet, type_: str, place: int, known: Sequence[tuple[str, int]]
+) -> tuple[int, ...]:
+    if type_ in _ALTERNATIVES:
+        others = (at for each, at in known if each == type_ and at != place)
+        return (place, *others)
+    joined = recognised(sheet.header).places.get("address", ()) if type_ == "address" else ()
+    return joined if place in joined else (place,)
+
+
+def _towns(sheet: Sheet) -> tuple[int, ...]:
+    found = recognised(sheet.header).places
+    return (*found.get("postal_code", ()), *found.get("city", ()))
+
+
+def _chosen(sheet: Sheet, by: str, known: Sequence[tuple[str, int]]) -> tuple[str, tuple[int, ...]]:
     named, _, header = by.partition("=")
     for type_, place in known:
-        if by in (type_, sheet.header[place]):
-            return type_, place
+        if by == sheet.header[place]:
+            return type_, _terms(sheet, type_, place, [(type_, place)])
+        if by == type_:
+            return type_, _terms(sheet, type_, place, known)
     if named in TYPES and header in sheet.header:
-        return named, sheet.header.index(header)
+        place = sheet.header.index(header)
+        return named, _terms(sheet, named, place, [(named, place)])
     raise ValueError(
         f"--by must be a known column, or TYPE=HEADER for another; the types are "
         f"{', '.join(TYPES)}, and the header has {', '.join(sheet.header)}"
@@ -143,10 +197,11 @@ def _chosen(sheet: Sheet, by: str, known: Sequence[tuple[str, int]]) -> tuple[st
 
 # Results
 
-_Read = Callable[[Company], object]
+Read = Callable[[Company], object]
 
 #: Columns of each result, after those of the input.
-_COLUMNS: Final[dict[str, _Read]] = {
+_COLUMNS: Final[dict[str, Read]] = {
+    "company_country": lambda company: company.country,
     "company_vat": lambda company: company.vat,
     "company_name": lambda company: company.name,
     "company_status": lambda company: company.status,
@@ -168,10 +223,11 @@ _COLUMNS: Final[dict[str, _Read]] = {
     "alternatives": lambda company: _joined(
         f"{each.vat} {each.name} ({each.score:g})" for each in company.alternatives or ()
     ),
+    "company_advertising_protected": lambda company: YES_OR_NO.get(company.advertising_protected),
 }
 
 #: Columns of what --include adds; `alternatives` is always there.
-_INCLUDED: Final[dict[str, _Read]] = {
+_INCLUDED: Final[dict[str, Read]] = {
     "owners": lambda company: _first(
         company.owners_total,
         (
@@ -197,6 +253,10 @@ _INCLUDED: Final[dict[str, _Read]] = {
             for each in company.subsidiaries or ()
         ),
     ),
+    "annual_accounts": lambda company: _joined(
+        _words(f"{each.period.end}", each.scope, "revenue", each.figures.revenue or "not told")
+        for each in company.annual_accounts or ()
+    ),
 }
 _ERRORS: Final = ("error", "error_detail")
 
@@ -221,7 +281,7 @@ def is_ambiguous(company: Company) -> bool:
     return company.match.others > 0 or as_good
 
 
-def columns(include: Sequence[Include]) -> dict[str, _Read]:
+def columns(include: Sequence[Include]) -> dict[str, Read]:
     """The columns of a company."""
     return _COLUMNS | {name: read for name, read in _INCLUDED.items() if name in include}
 
@@ -257,7 +317,34 @@ FOUND: Final = {
     name.removeprefix("company_"): read
     for name, read in _COLUMNS.items()
     if name.startswith("company_")
+} | {
+    "postal_code": lambda company: company.address and company.address.postal_code,
+    "city": lambda company: company.address and company.address.city,
+    "municipality": lambda company: company.address and company.address.municipality,
+    "employees": lambda company: company.employees and company.employees.text,
+    "founded": lambda company: company.founded,
+    "ended": lambda company: company.ended,
+    "website": lambda company: company.website,
+    "fax": lambda company: company.fax,
+    "employees_with_owners": with_owners,
+    "capital": lambda company: company.capital and company.capital.amount,
+    "currency": lambda company: company.capital and company.capital.currency,
+    "capital_since": lambda company: company.capital and company.capital.since,
+    "capital_paid_in": lambda company: company.capital and company.capital.paid_in,
+    "dissolution": lambda company: company.dissolution and company.dissolution.text,
+    "minor_owners": lambda company: YES_OR_NO.get(company.minor_owners),
+    "state_owned": lambda company: YES_OR_NO.get(company.state_owned),
+    "aml_obliged": lambda company: YES_OR_NO.get(company.aml_obliged),
+    "social_enterprise": lambda company: YES_OR_NO.get(company.social_enterprise),
+    "voluntary_vat": lambda company: company.voluntary_vat and company.voluntary_vat.text,
+    "in_group": lambda company: YES_OR_NO.get(company.in_group),
+    "home_register": lambda company: company.home_register and company.home_register.text,
 }
+
+
+def included(include: Sequence[Include]) -> dict[str, Read]:
+    """Returns the columns of the parts that are requested beside the company."""
+    return {name: read for name, read in _INCLUDED.items() if name in include}
 
 
 def _first(total: int | None, parts: Iterable[str]) -> str:
@@ -312,8 +399,8 @@ def batch(  # noqa: PLR0913 (the command's options)
     The header names the columns in English, Danish or Norwegian: the country (or give --country),
     and a number, name, address or other term. XLSX, XLS, XLSB, ODS and CSV are read, with titles
     above the header, delimited and encoded in any usual way. The output has the rows in their
-    order, each with its company and what else matches, or its error. The exit status is 1 if a row
-    has no company.
+    order, each with its company and what else matches, or its error. The exit status is 5 if a row
+    was not searched, as the service failed, and 1 if another has no company.
     """
     found = read_file(session, file, sheet, header_row)
     try:
@@ -327,6 +414,8 @@ def batch(  # noqa: PLR0913 (the command's options)
     with _writing(session, out, found, include, is_json=is_json) as write:
         counts = _look_up(session, found, plan, write)
     session.note(str(counts))
+    if counts.unsearched:
+        raise typer.Exit(Exit.UNAVAILABLE)
     if counts.found < counts.done:
         raise typer.Exit(Exit.FAILED)
 
@@ -338,12 +427,16 @@ class _Counts:
     #: Of the companies found, those that are ambiguous or not active; of the others, their errors.
     noted: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
+    #: Errors of the service, after which nothing is known of a row's company.
+    unsearched: Counter[str] = field(default_factory=Counter)
 
     def add(self, result: Result) -> None:
         """Counts a result."""
         self.done += 1
+        if result.error is not None:
+            errors = self.unsearched if passes(result.error) else self.errors
+            errors[result.error.code] += 1
         if result.company is None:
-            self.errors[result.error.code if result.error else "error"] += 1
             return
         self.found += 1
         self.noted["ambiguous"] += result.is_ambiguous
@@ -353,7 +446,10 @@ class _Counts:
         noted, errors = counted(+self.noted), counted(self.errors)
         of_which = f", of which {noted}" if noted else ""
         why = f" ({errors})" if errors else ""
-        return f"{self.found} found{of_which}, {self.done - self.found} not{why}"
+        said = f"{self.found} found{of_which}, {self.errors.total()} not{why}"
+        if self.unsearched:
+            said += f", {self.unsearched.total()} not searched ({counted(self.unsearched)})"
+        return said
 
 
 def _look_up(
@@ -375,13 +471,19 @@ def _look_up(
 
 def _say_column(session: Session, sheet: Sheet, plan: Plan) -> None:
     names = " + ".join(sheet.header[at] for at in (*plan.term, *plan.place))
-    known = [at for _, at in known_columns(sheet) if at not in plan.used]
+    known = [
+        at
+        for type_, at in known_columns(sheet)
+        if at not in plan.used and share(sheet.rows, type_, (at,)) >= MOST
+    ]
     unused = [name for at, name in enumerate(sheet.header) if at not in {*plan.used, *known}]
-    if known or unused or names != plan.type:
+    part = share(sheet.rows, plan.type, plan.term)
+    if known or unused or names != plan.type or part < 1:
         others = ", ".join(sheet.header[at] for at in known)
         choice = f"; --by chooses another: {others}" if others else ""
         rest = f"; not used: {', '.join(unused)}" if unused else ""
-        session.note(f"Looking up by column {names} ({plan.type}){choice}{rest}")
+        read = f", {percent(part)} of the rows" if sheet.rows and part < 1 else ""
+        session.note(f"Looking up by column {names} ({plan.type}{read}){choice}{rest}")
 
 
 def _results(

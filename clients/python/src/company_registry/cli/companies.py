@@ -1,22 +1,24 @@
 """`lookup`, `search`, `suggest`, and the lists of a company."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from company_registry import models
-from company_registry.cli.output import Column
-from company_registry.cli.session import Exit, Session
+from company_registry.change_words import Line, heading_of, lines_of
+from company_registry.cli.accounts import show_accounts
+from company_registry.cli.output import Column, plain
+from company_registry.cli.session import TIMES, Exit, Session
+from company_registry.group_models import Group, GroupLink
 from company_registry.mirror_history import mirrored_history
 from company_registry.models import (
-    Change,
     Company,
     CompanySummary,
     EinvoicingEntry,
@@ -38,11 +40,38 @@ class Include(StrEnum):
     EINVOICING = "einvoicing"
     ALTERNATIVES = "alternatives"
     SUBSIDIARIES = "subsidiaries"
+    ANNUAL_ACCOUNTS = "annual_accounts"
+
+
+#: Other spellings of the registers.
+_COUNTRIES: Final[dict[str, models.Country]] = {
+    "dk": "dk",
+    "denmark": "dk",
+    "danmark": "dk",
+    "cvr": "dk",
+    "no": "no",
+    "norway": "no",
+    "norge": "no",
+    "noreg": "no",
+    "brreg": "no",
+}
+
+
+def _country(text: str) -> models.Country:
+    country = _COUNTRIES.get(text.strip().casefold())
+    if country is None:
+        raise typer.BadParameter(f"{text!r} is neither dk (Danmark) nor no (Norge).")
+    return country
 
 
 CountryArgument = Annotated[
     models.Country,
-    typer.Argument(help="The register.", show_choices=True, case_sensitive=False),
+    typer.Argument(
+        help="The register: dk or no.",
+        parser=_country,
+        autocompletion=lambda: ["dk", "no"],
+        metavar="COUNTRY",
+    ),
 ]
 
 
@@ -119,12 +148,15 @@ def _note_others(session: Session, company: Company) -> None:
         session.note(f"{several}; this is one of them.{rest}")
 
 
-def suggest(
+def suggest(  # noqa: PLR0913 (the command's options)
     session: Session,
     country: CountryArgument,
     text: Annotated[list[str], typer.Argument(help="A partly typed name.")],
     limit: Annotated[int, typer.Option(min=1, max=20)] = 10,
     *,
+    status: Annotated[
+        list[str], typer.Option(help="Of this status, such as active; may be repeated.")
+    ] = [],  # noqa: B006 (Typer copies it)
     all_: Annotated[bool, typer.Option("--all", help="List them all.")] = False,
 ) -> None:
     """List the companies that a partly typed name may mean."""
@@ -133,7 +165,7 @@ def suggest(
     with session.client() as client:
         while True:
             page = client.suggestion_page(
-                country, " ".join(text), after=after, limit=20 if all_ else limit
+                country, " ".join(text), after=after, limit=20 if all_ else limit, status=status
             )
             found += page.suggestions
             after = page.cursor
@@ -164,6 +196,13 @@ def einvoicing(
     session.show(found, lambda: _show_einvoicing(session, found))
 
 
+#: Where shareholders are that the open data of a register does not have.
+_KEPT: Final = {
+    "no": " Norway's open data has no shareholders outside groups: they are in the company's own "
+    "register (aksjeeierbok), and in the Tax Administration's (aksjonærregisteret).",
+}
+
+
 def owners(
     session: Session,
     country: CountryArgument,
@@ -172,7 +211,10 @@ def owners(
     """List all owners of a company."""
     with session.client() as client:
         found = list(client.owners(country, vat))
-    session.show(found, lambda: _show_owners(session, found))
+        is_unknown = not found and client.owner_page(country, vat, limit=1).owners is None
+    if is_unknown:
+        session.note(f"The register does not say who owns this company.{_KEPT.get(country, '')}")
+    session.show(None if is_unknown else found, lambda: _show_owners(session, found))
 
 
 def roles(
@@ -183,13 +225,91 @@ def roles(
     """List the direction, the board and the other roles of a company."""
     with session.client() as client:
         found = list(client.roles(country, vat))
-    session.show(found, lambda: _show_roles(session, found))
+        is_unknown = not found and client.role_page(country, vat, limit=1).roles is None
+    if is_unknown:
+        session.note("The register does not say who has roles in this company.")
+    session.show(None if is_unknown else found, lambda: _show_roles(session, found))
+
+
+def group(
+    session: Session,
+    country: CountryArgument,
+    vat: Annotated[str, typer.Argument(help="The registration number.")],
+    levels: Annotated[int, typer.Option(min=1, max=10, help="Upwards, and downwards.")] = 5,
+) -> None:
+    """Show the owners and subsidiaries of a company over several levels."""
+    with session.client() as client:
+        found = client.group(country, vat, levels=levels)
+    session.show(found, lambda: _show_group(session, found))
+    if found.truncated:
+        session.note("The group goes on beyond what is shown.")
+    if not found.shareholders_known:
+        session.note(f"Shareholders are unknown.{_KEPT.get(country, '')}")
+
+
+def _show_group(session: Session, found: Group) -> None:
+    owners: dict[str, list[GroupLink]] = {}
+    for link in found.links:
+        owners.setdefault(link.owned, []).append(link)
+    names = {each.vat: each.name for each in found.companies}
+    names |= {each.id: each.name for each in found.holders}
+    rows = [
+        (
+            each.level,
+            each.vat,
+            each.country or found.country,
+            ", ".join(f"{one.country} {one.vat}" for one in each.other_records),
+            each.name,
+            each.city,
+            each.status,
+            _held(owners, names, each.vat),
+        )
+        for each in sorted(found.companies, key=lambda one: (one.level, one.name))
+    ]
+    places = (Column("Country", rank=4), Column("Also", rank=5))
+    columns = ("Name", Column("City", rank=3), Column("Status", rank=2))
+    session.table("Level", _NUMBER, *places, *columns, Column("Owned by", rank=1), rows=rows)
+    if found.ultimate_owners is None:
+        session.note("Ultimate owners are unknown: not every owner could be followed.")
+        return
+    ultimate = [
+        (each.name, each.vat, each.share and each.share.text) for each in found.ultimate_owners
+    ]
+    if ultimate:
+        session.table("Name", _NUMBER, "Share", rows=ultimate, title="Ultimate owners")
+
+
+def _held(owners: Mapping[str, Sequence[GroupLink]], names: Mapping[str, str], vat: str) -> str:
+    held = (
+        f"{names.get(link.owner, link.owner)}" + (f" ({link.share.text})" if link.share else "")
+        for link in owners.get(vat, ())
+    )
+    return ", ".join(held)
+
+
+def registers(session: Session) -> None:
+    """Show how fresh each source of the registers is."""
+    with session.client() as client:
+        found = client.registers()
+    rows = [
+        (
+            each.source,
+            *(at and f"{at:%Y-%m-%d %H:%M} UTC" for at in (each.current_until, each.loaded_at)),
+        )
+        for each in found
+    ]
+    columns = (Column("Source", whole=True), "Current until", Column("Loaded", rank=1))
+    session.show(found, lambda: session.table(*columns, rows=rows))
 
 
 def history(
     session: Session,
     country: CountryArgument,
     vat: Annotated[str, typer.Argument(help="The registration number.")],
+    since: Annotated[
+        datetime | None,
+        typer.Option(formats=TIMES, help="Only what happened then or later."),
+    ] = None,
     mirror: Annotated[
         Path | None,
         typer.Option(help="Read it from a file of mirror instead.", exists=True, dir_okay=False),
@@ -201,7 +321,9 @@ def history(
     """
     if mirror is None:
         with session.client() as client:
-            found = list(client.history(country, vat))
+            found = list(client.history(country, vat, since=since))
+    elif since is not None:
+        session.fail("--since is of the service, not of a mirror", Exit.USAGE)
     else:
         found = _mirrored(session, mirror, country, vat)
     session.show(found, lambda: _show_history(session, found))
@@ -252,6 +374,8 @@ def _show(session: Session, company: Company) -> None:
         _show_summaries(session, company.alternatives, title="Other companies that match")
     if company.subsidiaries is not None:
         _show_subsidiaries(session, company, company.subsidiaries)
+    if company.annual_accounts is not None:
+        show_accounts(session, company.annual_accounts, company.accounts_state, title="Accounts")
 
 
 def _more(shown: Sequence[object], total: int | None, command: str) -> str:
@@ -314,40 +438,46 @@ def _show_owners(session: Session, owners: Sequence[Owner], *, title: str = "") 
             each.role_text,
             each.share and each.share.text,
             each.votes and each.votes.text,
+            each.country,
+            each.since,
+            each.source,
         )
         for each in owners
     ]
     columns = ("Name", _NUMBER, Column("Role", rank=2), "Share", Column("Votes", rank=1))
-    session.table(*columns, rows=rows, title=title)
+    more = (Column("Country", rank=5), Column("Since", rank=3), Column("Source", rank=4))
+    session.table(*columns, *more, rows=rows, title=title)
 
 
 def _show_roles(session: Session, roles: Sequence[Role], *, title: str = "") -> None:
-    rows = [(each.name, each.role_text or each.role, each.since) for each in roles]
-    session.table("Name", "Role", Column("Since", whole=True), rows=rows, title=title)
+    rows = [
+        (
+            each.name,
+            each.role_text or each.role,
+            each.since,
+            each.elected_by_text or each.elected_by,
+            each.approval,
+        )
+        for each in roles
+    ]
+    columns = ("Name", "Role", Column("Since", whole=True))
+    more = (Column("Elected by", rank=2), Column("Approval", rank=1))
+    session.table(*columns, *more, rows=rows, title=title)
 
 
 def _show_history(session: Session, entries: Sequence[HistoryEntry]) -> None:
     rows = [
-        (entry.time, entry.production_unit, change.field, _value(change.old), _value(change.new))
+        (entry.time, entry.production_unit, line.label, line.old, line.new)
         for entry in entries
-        for change in entry.changes or (Change(field=entry.type),)
+        for line in _lines(entry)
     ]
-    columns = (Column("Time", whole=True), Column("Unit", rank=2), "Field", "Old", "New")
+    columns = (Column("Time", whole=True), Column("Unit", rank=2), "Change", "Old", "New")
     session.table(*columns, rows=rows)
 
 
-def _value(value: object) -> str:
-    """Returns a value of a field on a line: of an object its text or name, of a list each."""
-    match value:
-        case None:
-            return ""
-        case list():
-            return "; ".join(map(_value, value))
-        case dict():
-            named = (value.get(name) for name in ("text", "name", "description", "code"))
-            return next((str(each) for each in named if each), str(value))
-        case _:
-            return str(value)
+def _lines(entry: HistoryEntry) -> Sequence[Line]:
+    lines = lines_of([plain(change) for change in entry.changes])
+    return lines or [Line("", heading_of(entry.type))]
 
 
 def _facts(company: Company) -> Iterator[tuple[str, object]]:
@@ -361,14 +491,54 @@ def _facts(company: Company) -> Iterator[tuple[str, object]]:
         ("Address", company.address and company.address.text),
         ("Postal address", company.postal_address and company.postal_address.text),
         ("Phone", company.phone),
+        ("Fax", company.fax),
         ("E-mail", company.email),
         ("Website", company.website),
         ("Industry", company.industry and company.industry.description),
         ("Employees", company.employees and company.employees.text),
+        ("With owners", with_owners(company)),
         ("Founded", company.founded),
         ("Ended", company.ended),
         ("Capital", company.capital and f"{company.capital.amount} {company.capital.currency}"),
+        *_facts_of_law(company),
         ("Match", f"{company.match.type}, {company.match.score:g}"),
         ("Updated", company.source.updated_at),
     ]
     return ((name, value) for name, value in facts if value)
+
+
+def _facts_of_law(company: Company) -> Iterator[tuple[str, object]]:
+    """Yields what the registers say about capital, financial year, dissolution and duties."""
+    if capital := company.capital:
+        yield "Kind of capital", capital.type
+        yield "Capital since", capital.since
+        yield "Paid in", capital.paid_in
+        yield "Fully paid", YES_OR_NO.get(capital.fully_paid)
+        yield "Classes of shares", YES_OR_NO.get(capital.has_classes)
+    if year := company.financial_year:
+        yield "Financial year", f"{year.start} to {year.end}"
+        yield "First period", year.first and year.first.text
+        yield "Adjusted period", year.adjusted and year.adjusted.text
+    if dissolution := company.dissolution:
+        yield "Dissolved for", dissolution.text
+        yield "Warned", dissolution.warned
+        yield "Resumed", dissolution.resumed
+    yield "Owners below 5 %", YES_OR_NO.get(company.minor_owners)
+    yield "State-owned", YES_OR_NO.get(company.state_owned)
+    yield "Money laundering act", "obliged" if company.aml_obliged else None
+    yield "Social enterprise", YES_OR_NO.get(company.social_enterprise)
+    if vat := company.voluntary_vat:
+        yield "Voluntary VAT", vat.text
+    yield "In a group", YES_OR_NO.get(company.in_group)
+    if home := company.home_register:
+        yield "Home register", home.text
+
+
+#: `show` and CSV have no empty word for what a register does not say.
+YES_OR_NO: Final[Mapping[bool | None, str]] = {True: "yes", False: "no"}
+
+
+def with_owners(company: Company) -> str | None:
+    """Returns the number of employees and owners who work in a company, or its bounds."""
+    counted = company.employees and company.employees.including_owners
+    return counted.text if counted else None

@@ -2,7 +2,9 @@
 
 import base64
 import json
+import os
 import secrets
+import ssl
 import time
 import uuid
 from collections.abc import Iterator
@@ -16,11 +18,13 @@ import httpx
 import typer
 from rich.markup import escape
 
+from company_registry.change_words import in_words
 from company_registry.cli.output import plain, printable
 from company_registry.cli.session import TIMES, App, Country, Exit, Session
 from company_registry.cli.spreadsheets import values
+from company_registry.cli.watchlists import watchlist_id
 from company_registry.errors import ApiError, NoResponse
-from company_registry.models import Change, Event
+from company_registry.models import Event
 from company_registry.sender import is_http_url
 from company_registry.signatures import SECRET_PREFIX, signed_headers
 from company_registry.streams import FileCursor
@@ -39,7 +43,8 @@ Companies = Annotated[
     ),
 ]
 Watchlists = Annotated[
-    list[str], typer.Option("--watchlist", help="Only companies of this list, wl_…; repeatable.")
+    list[str],
+    typer.Option("--watchlist", help="Only companies of this list, its id or name; repeatable."),
 ]
 After = Annotated[
     str | None,
@@ -91,7 +96,7 @@ def follow(  # noqa: PLR0913 (the command's options)
             types=types,
             countries=[each.value for each in countries],
             companies=values(session, companies),
-            watchlists=watchlists,
+            watchlists=[watchlist_id(client, each) for each in watchlists],
             cursor=None if cursor is None else FileCursor(cursor),
             since=since,
             count=count,
@@ -140,22 +145,9 @@ def heading(event: Event) -> str:
 
 def _print_event(session: Session, event: Event) -> None:
     session.out.print(heading(event), highlight=False, soft_wrap=True)
-    for change in event.data.changes:
-        words = escape(_words(change, is_short=session.out.is_terminal))
-        session.out.print(f"  {words}", highlight=False, soft_wrap=True)
-
-
-def _words(change: Change, *, is_short: bool) -> str:
-    old, new = (_value(value, is_short=is_short) for value in (change.old, change.new))
-    scope = " (only what differs)" if change.partial else ""
-    return printable(f"{change.field}{scope}: {old} → {new}")
-
-
-def _value(value: object, *, is_short: bool) -> str:
-    if value is None:
-        return "–"
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text[:59] + "…" if is_short and len(text) > 60 else text
+    words = in_words(plain(event))
+    for text in filter(None, (words.unit, *(line.text for line in words.lines))):
+        session.out.print(f"  {escape(printable(text))}", highlight=False, soft_wrap=True)
 
 
 #: Seconds that the developer's machine has to respond, as of the service.
@@ -174,13 +166,21 @@ def listen(  # noqa: PLR0913 (the command's options)
         str | None, typer.Option(help="Signing secret; by default a new one is made.")
     ] = None,
     count: Count = None,
+    ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of certificates that are trusted too, such as your own; else SSL_CERT_FILE.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
 ) -> None:
     """Post each event to your own machine, signed like a delivery, and show each response.
 
     Nothing needs to reach your machine: the events are pulled.
     """
     key = secret or SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
-    target = _Target(session, forward, key)
+    target = _Target(session, forward, key, ca)
     session.note(f"Forwarding to {forward}; Ctrl-C ends it.")
     if secret is None:
         session.note(f"Signing secret: {key}")
@@ -196,13 +196,40 @@ def listen(  # noqa: PLR0913 (the command's options)
             target.post(event)
 
 
+def _trusted(session: Session, ca: Path | None) -> ssl.SSLContext:
+    # Without a file, httpx's own choice; it reads no environment here, lest a proxy be used.
+    context = httpx.create_ssl_context(trust_env=False)
+    file = ca or os.environ.get("SSL_CERT_FILE")
+    if file:
+        try:
+            context.load_verify_locations(file)
+        except (OSError, ssl.SSLError):
+            session.fail(f"{file} has no certificates in PEM that can be read", Exit.USAGE)
+    return context
+
+
+def _cause(failed: httpx.RequestError) -> str:
+    """Returns why nothing was answered, in words of this command."""
+    cause: BaseException | None = failed
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return (
+                f"the certificate is not trusted: {cause.verify_message}; give its issuer with --ca"
+            )
+        if isinstance(cause, ssl.SSLError):
+            return "no TLS: does the port speak https?"
+        cause = cause.__cause__ or cause.__context__
+    return "no connection"
+
+
 class _Target:
     """The developer's endpoint."""
 
-    def __init__(self, session: Session, url: str, secret: str) -> None:
+    def __init__(self, session: Session, url: str, secret: str, ca: Path | None) -> None:
         if not is_http_url(url):
             session.fail("--forward must be a URL such as http://localhost:3000/hook", Exit.USAGE)
         self._session, self._url, self._secret = session, url, secret
+        self._verify = _trusted(session, ca) if url.startswith("https:") else True
 
     def post(self, event: Event) -> None:
         """Posts an event once and shows the response; a failure is shown, not repeated."""
@@ -217,8 +244,8 @@ class _Target:
             status = self._status(body, headers)
         except httpx.TimeoutException:
             error = f"no response within {_TIMEOUT:g} s"
-        except httpx.RequestError:
-            error = "no connection"
+        except httpx.RequestError as failed:
+            error = _cause(failed)
         milliseconds = round((time.monotonic() - begun) * 1000)
         self._show(event, delivery_id, status, error, milliseconds)
 
@@ -231,6 +258,7 @@ class _Target:
             headers={"Content-Type": "application/json", **headers},
             timeout=_TIMEOUT,
             trust_env=False,
+            verify=self._verify,
         ) as response:
             return response.status_code
 

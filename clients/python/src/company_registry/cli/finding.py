@@ -3,23 +3,25 @@
 import csv
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
+from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from company_registry import models
-from company_registry.cli.batches import FOUND
-from company_registry.cli.companies import Included, readable
+from company_registry.cli.batches import FOUND, Read, included
+from company_registry.cli.companies import Include, Included, readable
 from company_registry.cli.events import say_outage, until_interrupted
 from company_registry.cli.output import Column
 from company_registry.cli.session import Country, Exit, Session
+from company_registry.cli.watchlists import watchlist_id
 from company_registry.client import Client
 from company_registry.mirror_history import RETENTION
 from company_registry.mirror_store import MirrorStore
@@ -74,6 +76,16 @@ def find(  # noqa: PLR0913 (the filters)
     status: Annotated[Texts, _set("Status, active unless given, or any")] = [],  # noqa: B006
     employees_min: Annotated[int | None, typer.Option(min=0)] = None,
     employees_max: Annotated[int | None, typer.Option(min=0)] = None,
+    min_revenue: Annotated[
+        int | None, typer.Option(help="Of the newest accounts, in their currency.")
+    ] = None,
+    max_equity: Annotated[
+        int | None, typer.Option(help="Of the newest accounts; -1: lost.")
+    ] = None,
+    accounts_year: Annotated[Texts, _set("Year in which the newest accounts end")] = [],  # noqa: B006
+    accounts_late: Annotated[
+        bool | None, typer.Option(help="No accounts for a year longer than the law gives.")
+    ] = None,
     founded_from: Annotated[Day, typer.Option(help="A day, 2026-01-31.")] = None,
     founded_to: Day = None,
     ended_from: Day = None,
@@ -85,7 +97,7 @@ def find(  # noqa: PLR0913 (the filters)
     ] = None,
     owned_by: Annotated[str | None, typer.Option(help="The owner, dk:12345678.")] = None,
     watchlist: Annotated[
-        str | None, typer.Option(help="The id of a watchlist: its companies, of any status.")
+        str | None, typer.Option(help="A watchlist, its id or name: its companies, of any status.")
     ] = None,
     sort: Annotated[models.FindSort | None, typer.Option(help="The order of the list.")] = None,
     limit: Annotated[
@@ -100,6 +112,9 @@ def find(  # noqa: PLR0913 (the filters)
     if limit is None and not (as_csv or session.as_json):
         limit = _SHOWN
     with session.client() as client:
+        if filter_.watchlist is not None:
+            named = watchlist_id(client, filter_.watchlist)
+            filter_ = filter_.model_copy(update={"watchlist": named})
         first = client.find_page(filter_, sort=sort, limit=min(limit or _MAX_PAGE, _MAX_PAGE))
         companies = islice(_following(client, filter_, sort, first), limit)
         if session.as_json:
@@ -109,7 +124,8 @@ def find(  # noqa: PLR0913 (the filters)
             write_csv(companies)
         else:
             _show(session, list(companies))
-    session.note(f"{first.total} companies")
+    none = f", none in {' and '.join(first.none_in)}" if first.none_in else ""
+    session.note(f"{first.total} companies{none}")
     for name in first.ambiguous:
         codes = ", ".join(name.codes)
         session.note(f"Several municipalities have the name {name.value}; their codes are {codes}.")
@@ -124,17 +140,28 @@ def _following(
         yield from page.companies
 
 
-def write_csv(companies: Iterable[Company]) -> None:
+def write_csv(companies: Iterable[Company], columns: Mapping[str, Read] = FOUND) -> None:
     """Prints companies as CSV, a row each."""
     out = csv.writer(sys.stdout, lineterminator="\n")
-    rows = ([company.country, *_cells(company)] for company in companies)
-    out.writerows(chain([["country", *FOUND]], rows))
+    out.writerow(columns)
+    for company in companies:
+        values = (read(company) for read in columns.values())
+        out.writerow(harmless("" if value is None else str(value)) for value in values)
     sys.stdout.flush()
 
 
-def _cells(company: Company) -> Sequence[str]:
-    values = (read(company) for read in FOUND.values())
-    return [harmless("" if value is None else str(value)) for value in values]
+def _chosen(
+    session: Session, columns: str | None, include: Sequence[Include]
+) -> Mapping[str, Read]:
+    known = {**FOUND, **included(include)}
+    if columns is None:
+        return known
+    names = [name.strip().lower() for name in columns.split(",")]
+    if strange := [name for name in names if name not in known]:
+        near = get_close_matches(strange[0], known, n=1)
+        meant = f"; did you mean {near[0]}?" if near else f"; the columns are {', '.join(known)}"
+        session.fail(f"--columns: there is no {strange[0]}{meant}", Exit.USAGE)
+    return {name: known[name] for name in names}
 
 
 def _show(session: Session, companies: Sequence[Company]) -> None:
@@ -167,6 +194,13 @@ def codes(
         for code in found
         if all(word in f"{code.code} {code.text} {code.text_en}".casefold() for word in wanted)
     ]
+    if not listed and found:
+        texts = {
+            word for code in found for word in f"{code.text} {code.text_en}".casefold().split()
+        }
+        near = get_close_matches(" ".join(wanted), texts, n=3, cutoff=0.7)
+        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        session.note(f"No text has {' '.join(words)}{meant}")
     if session.as_json:
         for code in listed:
             session.print_json(code)
@@ -202,12 +236,19 @@ def export(  # noqa: PLR0913 (the command's options)
     ] = None,
     *,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Columns of the CSV and their order, with commas: vat,name,employees."),
+    ] = None,
     **filters: Any,
 ) -> None:
     """Print every company of a register that fits the filters, in the order of their numbers.
 
-    One JSON document on each line, unless --csv is given.
+    One JSON document on each line, unless --csv is given. What --include adds is a column too.
     """
+    chosen = _chosen(session, columns, include)
+    if columns is not None and not as_csv:
+        session.fail("--columns needs --csv", Exit.USAGE)
     filter_ = CompanyFilter.model_validate(filters)
     options: Any = {
         "include": [each.value for each in include],
@@ -217,7 +258,7 @@ def export(  # noqa: PLR0913 (the command's options)
     with session.client() as client:
         if as_csv:
             with closing(client.export(country.value, filter_, **options)) as companies:
-                write_csv(companies)
+                write_csv(companies, chosen)
             return
         with closing(client.export_lines(country.value, filter_, **options)) as lines:
             for line in lines:
@@ -225,11 +266,18 @@ def export(  # noqa: PLR0913 (the command's options)
         sys.stdout.buffer.flush()
 
 
+#: An export has every status, a list the active.
+_ANY_STATUS: Final = Annotated[Texts, _set("Status, any unless given")]
+
+
 def _with_filters(command: Any) -> None:
     own = inspect.signature(command, eval_str=True)
     theirs = inspect.signature(find, eval_str=True).parameters
     filters = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        each.replace(
+            kind=inspect.Parameter.KEYWORD_ONLY,
+            annotation=_ANY_STATUS if name == "status" else each.annotation,
+        )
         for name, each in theirs.items()
         if name in CompanyFilter.model_fields and name not in ("country", "watchlist")
     ]

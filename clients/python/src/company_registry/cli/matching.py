@@ -3,7 +3,7 @@
 import csv
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -13,21 +13,38 @@ import typer
 from company_registry.cli.output import as_json, plain
 from company_registry.cli.session import Exit, Session
 from company_registry.cli.spreadsheets import HeaderRow, Journal, SheetName, read_file, telling
-from company_registry.columns import FIELDS, SEARCHED, Columns, read_places, recognised
+from company_registry.columns import (
+    FIELDS,
+    SEARCHED,
+    Columns,
+    percent,
+    read_places,
+    recognised,
+    share,
+)
 from company_registry.errors import CompanyRegistryError
-from company_registry.matching import MatchRecord, MatchResult, counted
+from company_registry.matching import (
+    NOT_SEARCHED,
+    MatchConflict,
+    MatchRecord,
+    MatchResult,
+    counted,
+    same_company,
+)
 from company_registry.spreadsheets import LONGER, Row, Sheet, country_of, harmless
 
 #: Columns of each result, after those of the input.
 _ADDED: Final = (
     "decision", "company_country", "company_vat", "company_name", "company_city",
     "company_status", "score", "evidence", "alternatives", "reason", "unread", "assumed", "error",
-    "error_detail",
+    "error_detail", "conflict", "same_company_rows",
 )  # fmt: skip
 _MATCH, _NONE, _ERROR = "match", "none", "error"
+#: The number of a row that a later run has searched again, in the journal.
+_ROW: Final = "row"
 
 #: Fields of a result in addition to its decision and candidates.
-_MORE: Final = ("reason", "unread", "assumed")
+_MORE: Final = ("reason", "unread", "assumed", "conflict")
 
 #: A result as it is kept: what the service said of a row.
 _Kept = dict[str, Any]
@@ -62,9 +79,10 @@ def match(  # noqa: PLR0913 (the command's options)
     The header names the columns in English, Danish or Norwegian: name, number, address, postal
     code, town, phone, e-mail address, web site, country; those of a street, a house number and the
     like are joined. XLSX, XLS, XLSB, ODS and CSV are read, with titles above the header. The output
-    has the rows in their order, each with its decision (match, review or none), the likeliest
-    company, its probability, and what agrees. A run that was stopped goes on where it was, with the
-    same --out. The exit status is 1 if a row is for review or has an error.
+    has the rows in their order, each with its decision (match, review, none or not_searched), the
+    likeliest company, its probability, and what agrees. A run that was stopped goes on where it
+    was, with the same --out, and rows that an outage left not searched are searched again. The exit
+    status is 5 if a row was not searched, 1 if one is for review or has an error.
     """
     table = read_file(session, file, sheet, header_row)
     try:
@@ -85,24 +103,40 @@ def match(  # noqa: PLR0913 (the command's options)
         session.fail(f"{out}: {error.strerror}", Exit.USAGE)
     counts = Counter(each["decision"] or _ERROR for each in kept)
     session.note(_summary(kept, counts))
+    if counts[NOT_SEARCHED]:
+        same = "the same command" if out else "with --out, and then the same command"
+        session.note(f"Run {same} again to search the rows that were not searched.")
+        raise typer.Exit(Exit.UNAVAILABLE)
     if counts["review"] or counts[_ERROR]:
         raise typer.Exit(Exit.FAILED)
 
 
 def _summary(kept: Sequence[_Kept], counts: Mapping[str, int]) -> str:
     more: dict[str, Counter[str]] = {
-        _MATCH: Counter(
-            each["candidates"][0]["status"] for each in kept if each["decision"] == _MATCH
-        ),
-        _NONE: Counter(each["reason"] for each in kept if each.get("reason")),
-        _ERROR: Counter(each["problem"]["code"] for each in kept if each["problem"]),
+        name: Counter(map(told, (each for each in kept if (each["decision"] or _ERROR) == name)))
+        for name, told in _TOLD.items()
     }
     del more[_MATCH]["active"]
     parts = []
-    for name in (_MATCH, "review", _NONE, _ERROR):
+    for name in (_MATCH, "review", _NONE, _ERROR, NOT_SEARCHED):
         words = counted(more.get(name, Counter()))
-        parts.append(f"{counts[name]} {name}{f' ({words})' if words else ''}")
+        if counts[name] or name != NOT_SEARCHED:
+            title = name.replace("_", " ")
+            parts.append(f"{counts[name]} {title}{f' ({words})' if words else ''}")
     return ", ".join(parts)
+
+
+def _code(result: _Kept) -> str:
+    return str(result["problem"]["code"])
+
+
+#: The text for rows with a decision: the status of their company, or why they have none.
+_TOLD: Final[Mapping[str, Callable[[_Kept], str]]] = {
+    _MATCH: lambda result: result["candidates"][0]["status"],
+    _NONE: lambda result: result["reason"],
+    _ERROR: _code,
+    NOT_SEARCHED: _code,
+}
 
 
 def columns_of(sheet: Sheet, given: Sequence[str], country: str = "") -> Columns:
@@ -121,7 +155,7 @@ def columns_of(sheet: Sheet, given: Sequence[str], country: str = "") -> Columns
             )
         chosen[known[header]] = field
     places = read_places(sheet.header, chosen)
-    for field, found in recognised(sheet.header).places.items():
+    for field, found in recognised(sheet.header, rows=sheet.rows).places.items():
         free = tuple(place for place in found if place not in chosen)
         if field not in places and free:
             places[field] = free
@@ -141,6 +175,10 @@ def _say_columns(session: Session, sheet: Sheet, columns: Columns) -> None:
         for field, places in columns.places.items()
     )
     session.note(f"Columns: {named}")
+    shares = {field: share(sheet.rows, field, places) for field, places in columns.places.items()}
+    if sheet.rows and min(shares.values()) < 1:
+        read = ", ".join(f"{field} {percent(part)}" for field, part in shares.items())
+        session.note(f"Readable rows: {read}")
     if unused := columns.unused(sheet.header):
         session.note(f"Not used: {', '.join(unused)}")
 
@@ -158,30 +196,51 @@ def _matched(
     asked = as_json([limit, [each and each.fields for each in records]])
     with ExitStack() as stack:
         journal = None if out is None else stack.enter_context(Journal.of(out, asked))
-        kept = [] if journal is None else journal.done[: len(records)]
+        kept = [] if journal is None else _earlier(journal)[: len(records)]
+        left = [row for row, each in enumerate(kept) if each["decision"] == NOT_SEARCHED]
+        left += range(len(kept), len(records))
         if kept:
-            session.note(f"Going on after {len(kept)} of {len(records)} rows.")
-        left = list(records[len(kept) :])
+            session.note(f"Going on after {len(records) - len(left)} of {len(records)} rows.")
         if left:
             client = stack.enter_context(session.client())
-            told = stack.enter_context(telling(session, "Matching", len(records), len(kept)))
+            earlier = len(records) - len(left)
+            told = stack.enter_context(telling(session, "Matching", len(records), earlier))
             # A row that is longer than the header or has nothing to search for is not sent.
-            sent = (each for each in left if each and _is_searched(each))
+            sent = (each for row in left if (each := records[row]) and _is_searched(each))
             answers = client.match(sent, limit=limit, on_pace=told.take)
             try:
-                for record in left:
-                    if record is None:
-                        result = _LONGER
+                for row in left:
+                    result = _result(records[row], answers)
+                    if row < len(kept):
+                        kept[row] = result
+                        result = {_ROW: row, **result}
                     else:
-                        result = _kept(next(answers)) if _is_searched(record) else _NOTHING
-                    kept.append(result)
+                        kept.append(result)
                     if journal is not None:
                         journal.add(result)
                     told.advance()
             except CompanyRegistryError:
-                session.note(f"Stopped after {len(kept)} of {len(records)} rows.")
+                session.note(f"Stopped after {told.done} of {len(records)} rows.")
                 raise
         return kept
+
+
+def _earlier(journal: Journal) -> list[_Kept]:
+    """Returns the results of earlier runs, each row's last one."""
+    kept: list[_Kept] = []
+    for each in journal.done:
+        row = each.pop(_ROW, None)
+        if row is None:
+            kept.append(each)
+        else:
+            kept[row] = each
+    return kept
+
+
+def _result(record: MatchRecord | None, answers: Iterator[MatchResult]) -> _Kept:
+    if record is None:
+        return _LONGER
+    return _kept(next(answers)) if _is_searched(record) else _NOTHING
 
 
 _NOTHING: Final[_Kept] = {
@@ -211,25 +270,42 @@ def _write(session: Session, out: Path | None, sheet: Sheet, kept: Sequence[_Kep
     with written.open("w", encoding=encoding, newline="") as target:
         _write_rows(session, target, sheet, kept)
     written.replace(out)
-    Journal.forget(out)
+    if not any(each["decision"] == NOT_SEARCHED for each in kept):
+        Journal.forget(out)
 
 
 def _write_rows(session: Session, target: Any, sheet: Sheet, kept: Sequence[_Kept]) -> None:
+    same = same_company(
+        {row.number: _company(result) for row, result in zip(sheet.rows, kept, strict=True)}
+    )
     if session.as_json:
         for row, result in zip(sheet.rows, kept, strict=True):
-            print(as_json(_document(sheet, row, result)), file=target)
+            document = _document(sheet, row, result)
+            if row.number in same:
+                document["same_company_rows"] = same[row.number]
+            print(as_json(document), file=target)
         return
     own = [place for place, name in enumerate(sheet.header) if name not in _ADDED]
     writer = csv.writer(target, delimiter=sheet.delimiter)
     writer.writerow([*(harmless(sheet.header[place]) for place in own), *_ADDED])
     for row, result in zip(sheet.rows, kept, strict=True):
-        writer.writerow(map(harmless, [*(row.cells[place] for place in own), *_cells(result)]))
+        others = " ".join(map(str, same.get(row.number, ())))
+        found = [*(row.cells[place] for place in own), *_cells(result), others]
+        writer.writerow(map(harmless, found))
+
+
+def _company(result: _Kept) -> str:
+    """Returns the company of a result whose decision is `match`, or nothing."""
+    if result["decision"] != _MATCH:
+        return ""
+    return "{country}:{vat}".format_map(result["candidates"][0])
 
 
 def _document(sheet: Sheet, row: Row, result: _Kept) -> dict[str, Any]:
     document: dict[str, Any] = {"input": dict(zip(sheet.header, row.cells, strict=True))}
     if result["problem"] is not None:
-        return {**document, "problem": result["problem"]}
+        decided = {"decision": NOT_SEARCHED} if result["decision"] == NOT_SEARCHED else {}
+        return {**document, **decided, "problem": result["problem"]}
     more: dict[str, Any] = {name: result[name] for name in _MORE if name in result}
     decision, candidates = result["decision"], result["candidates"]
     return {**document, "decision": decision, **more, "candidates": candidates}
@@ -246,5 +322,7 @@ def _cells(result: _Kept) -> list[str]:
     score = f"{best['score']:g}" if best else ""
     assumed = " ".join(f"{name}={value}" for name, value in result.get("assumed", {}).items())
     said = [result.get("reason", ""), " ".join(result.get("unread", ())), assumed]
+    conflict = result.get("conflict")
     ending = [score, evidence, others, *said, problem.get("code", ""), problem.get("detail", "")]
+    ending.append(str(MatchConflict.model_validate(conflict)) if conflict else "")
     return [result["decision"] or _ERROR, *fields, *ending]

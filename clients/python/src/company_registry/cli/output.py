@@ -38,7 +38,7 @@ Row = Sequence[object]
 def plain(document: Any) -> Any:
     """Models, and lists of them, as the service sent them."""
     if isinstance(document, Model):
-        return document.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return document.model_dump(mode="json", exclude_unset=True)
     if isinstance(document, list | tuple):
         return [plain(each) for each in document]
     return document

@@ -163,6 +163,7 @@ _STATUS: dict[int, Exit] = {
     403: Exit.UNAUTHORIZED,
     404: Exit.NOT_FOUND,
     429: Exit.UNAVAILABLE,
+    502: Exit.UNAVAILABLE,
     503: Exit.UNAVAILABLE,
     504: Exit.UNAVAILABLE,
 }
@@ -261,7 +262,9 @@ class Session:
 def _exit_of(error: errors.ApiError) -> Exit:
     if isinstance(error, errors.CompanyRemoved):
         return Exit.NOT_FOUND
-    return _STATUS.get(error.status, Exit.FAILED)
+    found = _STATUS.get(error.status, Exit.FAILED)
+    # Without a code it is the page of a proxy, which knows nothing of companies.
+    return Exit.FAILED if found is Exit.NOT_FOUND and not error.code else found
 
 
 def _explained(error: errors.ApiError) -> str:

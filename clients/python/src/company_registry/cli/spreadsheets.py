@@ -137,6 +137,11 @@ class Telling:
         self._on_row = on_row
         self._is_told = False
 
+    @property
+    def done(self) -> int:
+        """The rows that are done."""
+        return self._progress.done
+
     def advance(self) -> None:
         """Counts a row."""
         self._progress.advance()

@@ -1,8 +1,10 @@
 """`watchlists`: keep lists of companies, which webhooks and `events follow` select by."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from enum import StrEnum
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Final, NamedTuple
@@ -13,16 +15,19 @@ from company_registry.cli.output import Column, as_json, plain, printable
 from company_registry.cli.session import App, Country, Exit, Session
 from company_registry.cli.spreadsheets import HeaderRow, SheetName, read_file
 from company_registry.client import Client
-from company_registry.columns import text_in
+from company_registry.columns import Results, results_in, text_in
 from company_registry.spreadsheets import Row, Sheet, term_of
 from company_registry.watchlist_models import Watchlist, WatchlistChange
 from company_registry.watchlist_operations import MAX_CHANGED
 
 app = App(help="Keep lists of companies, such as your customers.")
 
-WatchlistId = Annotated[str, typer.Argument(help="Id of the list, wl_…", metavar="WATCHLIST")]
+WatchlistId = Annotated[
+    str, typer.Argument(help="Id of the list, wl_…, or its name.", metavar="WATCHLIST")
+]
 Companies = Annotated[
-    list[str], typer.Argument(help="dk:12345674, no:123456785, …", metavar="[COMPANY]...")
+    list[str],
+    typer.Argument(help="dk:12345674, no:123456785, … or a file of them.", metavar="[COMPANY]..."),
 ]
 Files = Annotated[
     list[Path],
@@ -40,12 +45,27 @@ OfCountry = Annotated[
 Description = Annotated[str | None, typer.Option(help="A word for yourself.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
+_ID: Final = "wl_"
+
+
+def watchlist_id(client: Client, text: str) -> str:
+    """Returns the id of a list that is given by its id or name; raises ValueError."""
+    if text.startswith(_ID):
+        return text
+    lists = client.list_watchlists()
+    found = [each.id for each in lists if each.name.casefold() == text.strip().casefold()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ValueError(f"several watchlists have the name {text}: {', '.join(found)}")
+    near = get_close_matches(text, [each.name for each in lists], n=1)
+    meant = f"; did you mean {near[0]}?" if near else "; watchlists list shows yours"
+    raise ValueError(f"you have no watchlist with the id or name {text}{meant}")
+
+
 #: A column without a known header is recognised by these, an only column also by a bare number.
 _KEY: Final = re.compile(r"(?i)(dk|no):[0-9]{8,9}")
 _NUMBER: Final = re.compile(r"(?:[0-9][ .-]?){7,}")
-#: Columns that this package writes.
-_OWN: Final = ("company_vat", "vat")
-_OWN_COUNTRY: Final = ("company_country",)
 
 
 class Period(StrEnum):
@@ -103,10 +123,10 @@ def show(
     """Show a list, or its companies."""
     with session.client() as client:
         if companies:
-            for company in client.watched(watchlist):
+            for company in client.watched(watchlist_id(client, watchlist)):
                 typer.echo(company)
             return
-        found = client.get_watchlist(watchlist)
+        found = client.get_watchlist(watchlist_id(client, watchlist))
     session.show(found, lambda: _show(session, found))
 
 
@@ -121,17 +141,20 @@ def add(  # noqa: PLR0913 (the command's options)
     sheet: SheetName = None,
     header_row: HeaderRow = None,
 ) -> None:
-    """Add companies in any number, as people write them.
+    """Add companies in any number, as people write them, also those of a file.
 
     A row that names no company is printed, and the rest is added. The exit status is 1 for such a
     row, and if no register has some of the companies.
     """
 
-    def change(client: Client, part: Sequence[str]) -> WatchlistChange:
-        return client.change_watched(watchlist, add=part, country=country, skip_invalid=True)
+    place = cache(partial(_place, watchlist))
 
-    read = (_read(session, file, sheet, header_row) for file in files)
-    _change(session, companies, read, change)
+    def change(client: Client, part: Sequence[str]) -> WatchlistChange:
+        return client.change_watched(place(client), add=part, country=country, skip_invalid=True)
+
+    named, found = _without_files(companies, files)
+    read = (_read(session, file, sheet, header_row) for file in found)
+    _change(session, named, read, change)
 
 
 @app.add("remove")
@@ -147,18 +170,21 @@ def remove(  # noqa: PLR0913 (the command's options)
 ) -> None:
     """Remove companies in any number; those that the list does not have change nothing."""
 
-    def change(client: Client, part: Sequence[str]) -> WatchlistChange:
-        return client.change_watched(watchlist, remove=part, country=country, skip_invalid=True)
+    place = cache(partial(_place, watchlist))
 
-    read = (_read(session, file, sheet, header_row) for file in files)
-    _change(session, companies, read, change)
+    def change(client: Client, part: Sequence[str]) -> WatchlistChange:
+        return client.change_watched(place(client), remove=part, country=country, skip_invalid=True)
+
+    named, found = _without_files(companies, files)
+    read = (_read(session, file, sheet, header_row) for file in found)
+    _change(session, named, read, change)
 
 
 @app.add("digests")
 def list_digests(session: Session, watchlist: WatchlistId) -> None:
     """List the e-mail addresses that the list's changes are sent to."""
     with session.client() as client:
-        found = client.list_digests(watchlist)
+        found = client.list_digests(watchlist_id(client, watchlist))
     rows = [
         (each.id, each.address, each.period, each.ended_reason or each.state, each.sent_at)
         for each in found.digests
@@ -177,7 +203,7 @@ def send_to(
 ) -> None:
     """Send the list's changes to an e-mail address."""
     with session.client() as client:
-        digest = client.add_digest(watchlist, address, period=period.value)
+        digest = client.add_digest(watchlist_id(client, watchlist), address, period=period.value)
     session.show(digest, lambda: session.note(f"{digest.address}: {digest.state}, {digest.id}"))
 
 
@@ -189,8 +215,32 @@ def stop_sending(
 ) -> None:
     """Stop sending to an e-mail address, and delete it."""
     with session.client() as client:
-        client.delete_digest(watchlist, digest)
+        client.delete_digest(watchlist_id(client, watchlist), digest)
     session.note("Deleted.")
+
+
+@app.add("feed")
+def feed(
+    session: Session,
+    watchlist: WatchlistId,
+    *,
+    end: Annotated[bool, typer.Option("--end", help="End the feed: its address is gone.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Give the list an Atom feed with a private address, which is shown only this once.
+
+    An address that the feed had before is not valid any more.
+    """
+    with session.client() as client:
+        found = client.get_watchlist(watchlist_id(client, watchlist))
+        if end:
+            client.end_feed(found.id)
+            session.note("Ended.")
+            return
+        if found.has_feed:
+            session.confirm(f"End the present address of the feed of {found.name}?", yes=yes)
+        address = client.renew_feed(found.id)
+    session.show(address, lambda: typer.echo(address.url))
 
 
 @app.add("delete")
@@ -198,8 +248,20 @@ def delete(session: Session, watchlist: WatchlistId, *, yes: Yes = False) -> Non
     """Delete a list, unless a webhook uses it."""
     session.confirm(f"Delete {watchlist} with its companies?", yes=yes)
     with session.client() as client:
-        client.delete_watchlist(watchlist)
+        client.delete_watchlist(watchlist_id(client, watchlist))
     session.note("Deleted.")
+
+
+def _place(watchlist: str, client: Client) -> str:
+    return watchlist_id(client, watchlist)
+
+
+def _without_files(
+    companies: Sequence[str], files: Sequence[Path]
+) -> tuple[Sequence[str], Sequence[Path]]:
+    # No company is written like the name of a file that is there.
+    named = [text for text in companies if not Path(text).is_file()]
+    return named, [*files, *(Path(text) for text in companies if text not in named)]
 
 
 def _change(
@@ -284,17 +346,24 @@ def _show_change(session: Session, done: WatchlistChange, faults: Sequence[_Faul
 
 def _read(session: Session, file: Path, name: str | None, header_row: int | None) -> list[_Entry]:
     sheet = read_file(session, file, name, header_row)
-    own = {name: place for place, name in enumerate(sheet.header)}
-    numbers = [*(own[name] for name in _OWN if name in own), *sheet.places("vat")]
+    own = results_in(sheet.header)
+    # Its own columns come first; a header may name them in another way, too.
+    numbers = _once(() if own is None else (own.number,), sheet.places("vat"))
     if numbers:
-        _say_columns(session, sheet, numbers, own)
-        return list(_of_rows(file, sheet, numbers, own))
+        stated = None if own is None else own.country
+        countries = _once(() if stated is None else (stated,), sheet.places("country"))
+        _say_columns(session, sheet, numbers, countries, own)
+        return list(_of_rows(file, sheet, numbers, countries, own))
     lines = [Row(sheet.header, number=sheet.header_row), *sheet.rows]
     form = _NUMBER if len(sheet.header) == 1 else _KEY
     for place in range(len(sheet.header)):
         if any(form.search(line.cells[place]) for line in lines):
             return list(_of_lines(file, lines, place))
     return session.fail(f"{file} has no company and no column of registration numbers", Exit.USAGE)
+
+
+def _once(first: Iterable[int], others: Iterable[int]) -> list[int]:
+    return list(dict.fromkeys((*first, *others)))
 
 
 def _of_lines(file: Path, lines: Sequence[Row], place: int) -> Iterator[_Entry]:
@@ -304,18 +373,15 @@ def _of_lines(file: Path, lines: Sequence[Row], place: int) -> Iterator[_Entry]:
             yield _Entry(text, str(file), line.number)
 
 
-def _countries(sheet: Sheet, own: Mapping[str, int]) -> list[int]:
-    return [*(own[name] for name in _OWN_COUNTRY if name in own), *sheet.places("country")]
-
-
 def _say_columns(
-    session: Session, sheet: Sheet, numbers: Sequence[int], own: Mapping[str, int]
+    session: Session,
+    sheet: Sheet,
+    numbers: Sequence[int],
+    countries: Sequence[int],
+    own: Results | None,
 ) -> None:
-    used = [
-        *numbers,
-        *_countries(sheet, own),
-        *(own[name] for name in ("decision",) if name in own),
-    ]
+    decision = [] if own is None or own.decision is None else [own.decision]
+    used = [*numbers, *countries, *decision]
     unused = [name for place, name in enumerate(sheet.header) if place not in used]
     if unused:
         named = ", ".join(sheet.header[place] for place in used)
@@ -323,13 +389,15 @@ def _say_columns(
 
 
 def _of_rows(
-    file: Path, sheet: Sheet, numbers: Sequence[int], own: Mapping[str, int]
+    file: Path,
+    sheet: Sheet,
+    numbers: Sequence[int],
+    countries: Sequence[int],
+    own: Results | None,
 ) -> Iterator[_Entry]:
-    countries = _countries(sheet, own)
-    decision = own.get("decision")
     for row in sheet.rows:
         # A row that a person has yet to review is no customer.
-        if decision is not None and row.cells[decision] != "match":
+        if own and not own.is_decided(row.cells):
             continue
         number = text_in(row.cells, "number", numbers)
         country = text_in(row.cells, "country", countries)

@@ -116,7 +116,7 @@ def list_webhooks(session: Session) -> None:
     """List the webhooks, newest first."""
     with session.client() as client:
         found = client.list_webhooks()
-    rows = [(each.id, each.status, each.url, " ".join(each.events)) for each in found]
+    rows = [(each.id, each.condition, each.url, " ".join(each.events)) for each in found]
     columns = (Column("Id", whole=True), "Status", "URL", Column("Events", rank=1))
     session.show(found, lambda: session.table(*columns, rows=rows))
 
@@ -305,7 +305,7 @@ def _show(session: Session, webhook: Webhook, *more: tuple[str, str | None]) -> 
     rows = [
         ("Id", webhook.id),
         ("URL", webhook.url),
-        ("Status", " ".join(filter(None, (webhook.status, webhook.disabled_reason)))),
+        ("Status", " ".join(filter(None, (webhook.condition, webhook.disabled_reason)))),
         ("Events", " ".join(webhook.events)),
         *(
             (part.capitalize(), ", ".join(getattr(limits, part)) or "all")
@@ -325,7 +325,14 @@ def _health(health: WebhookHealth | None) -> str | None:
         return None
     day = health.last_24h
     counts = f"{day.succeeded} succeeded, {day.failed} failed in 24 h"
-    return f"failing since {health.failing_since}, {counts}" if health.failing_since else counts
+    if health.failing_since is None:
+        return counts
+    parts = [f"failing since {health.failing_since}", counts]
+    parts += [f"next attempt {health.next_attempt_at}"] if health.next_attempt_at else []
+    parts += (
+        [f"disabled {health.disables_at} unless an attempt succeeds"] if health.disables_at else []
+    )
+    return ", ".join(parts)
 
 
 # Deliveries

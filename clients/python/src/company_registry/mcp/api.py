@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import anyio
@@ -13,6 +13,9 @@ from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 
 from company_registry import errors
 from company_registry.client import AsyncClient
+from company_registry.mcp.arguments import shown
+from company_registry.mcp.rates import KnownKeys
+from company_registry.mcp.visible import visible
 from company_registry.models import Country
 from company_registry.retries import Retries
 
@@ -24,14 +27,30 @@ RETRIES: Final = Retries(attempts=2, max_retry_after=1)
 
 _BEARER: Final = re.compile(r"bearer +([!-~]+) *", re.IGNORECASE)
 
-_ID: Final = re.compile(r"(dk|no):([0-9]{8,9})")
-_LISTED_BY: Final = re.compile(r"; GET /api/[a-z_/-]+ lists them")
+#: An id of a company, or a registration number as it is printed, without blanks and points.
+_ID: Final = re.compile(r"(?:(dk|no):?)?([0-9]{8,9})(?:mva)?")
+#: The country of a number by its digits.
+_BY_DIGITS: Final[Mapping[int, Country]] = {8: "dk", 9: "no"}
+
+#: Of a detail: where HTTP clients read more.
+_HTTP_HINT: Final = re.compile(r"(?:; | \()GET /api/[^;()]*\)?")
+#: By the API's parameter, the argument of tools.
+_ARGUMENTS: Final[Mapping[str, str]] = {
+    "q": "query",
+    "search": "company",
+    "after": "cursor",
+    "facets": "count_by",
+}
+_PARAMETER: Final = re.compile(rf"({'|'.join(_ARGUMENTS)}): ")
+_QUERY: Final = re.compile(r"\bq\b")
+_NAMED: Final = re.compile(r"[a-z_]+(\[[0-9]+\])?: ")
 
 _NEEDS_KEY: Final = (
     "This needs an API key. Over HTTP the client's configuration sends it as the header "
     "Authorization: Bearer <key>; over stdio it is COMPANY_REGISTRY_API_KEY or the profile of "
     "company-registry login. Ask the user to configure one; lookup_company, search_companies, "
-    "company_group, company_history, search and fetch work without a key at a low rate."
+    "company_group, company_history, company_accounts, search, fetch and, for up to 10, "
+    "validate_identifiers work without a key at a low rate."
 )
 
 #: By problem code, the sentence that follows the detail.
@@ -64,20 +83,24 @@ class Api:
     #: Seconds for each tool's call.
     deadline: float = 20.0
     retries: Retries = RETRIES
+    #: Keys that the service has accepted.
+    known: KnownKeys = field(default_factory=KnownKeys)
 
     @asynccontextmanager
     async def client(self, call: Call) -> AsyncIterator[AsyncClient]:
         """Yields a client with the caller's key; its errors become those of the tool."""
+        key = self._key(call)
         try:
             with anyio.fail_after(self.deadline):
                 yield AsyncClient(
                     self.url,
-                    self._key(call),
+                    key,
                     timeout=self.deadline,
                     retries=self.retries,
                     headers=_forwarded(call),
                     http=self.http,
                 )
+            self.known.add(key)
         except errors.ApiError as error:
             raise ToolError(explained(error)) from error
         except errors.NoResponse as error:
@@ -93,7 +116,12 @@ class Api:
     async def guide(self, name: str) -> str:
         """Returns a guide as Markdown. Raises ResourceError."""
         try:
-            answer = await self.http.get(f"{self.url}/guides/{name}.md", timeout=self.deadline)
+            answer = await self.http.get(
+                f"{self.url}/guides/{name}.md",
+                timeout=self.deadline,
+                # A guide that is a folder is at the path of its own file.
+                follow_redirects=True,
+            )
         except httpx.RequestError:
             raise ResourceError("The service cannot be reached. Try again later.") from None
         if answer.status_code != httpx.codes.OK:
@@ -122,22 +150,28 @@ class Api:
         return bearer[1]
 
 
-def parsed(company: str) -> tuple[Country, str]:
-    """Returns the country and the number of an id such as `dk:12345678`. Raises ToolError."""
-    match = _ID.fullmatch(company.strip().lower())
+def parsed(company: str, country: Country | None = None) -> tuple[Country, str]:
+    """Returns the country and the number of an id such as `dk:12345678`, or of a number alone.
+
+    Raises ToolError.
+    """
+    match = _ID.fullmatch(re.sub(r"[\s.-]", "", company).lower())
     if match is None:
         raise ToolError(
-            f"{company[:50]!r} is no id of a company: it must be like dk:12345674 or no:310345679; "
+            f"{shown(company)} is no id of a company: it must be like dk:12345674 or no:310345679; "
             "lookup_company finds it."
         )
-    return ("dk" if match[1] == "dk" else "no"), match[2]
+    named: Country | None = None if match[1] is None else "dk" if match[1] == "dk" else "no"
+    if named and country and named != country:
+        raise ToolError(f"{shown(company)} is not of the country {country}; leave country out.")
+    return named or country or _BY_DIGITS[len(match[2])], match[2]
 
 
 def explained(error: errors.ApiError) -> str:
     """Returns what went wrong, and what to do next, in sentences."""
     # Tools are called here, and no paths.
-    detail = _LISTED_BY.sub("", error.detail or error.code)
-    faults = (f"{each.parameter}: {_LISTED_BY.sub('', each.message)}" for each in error.errors)
+    detail = _told(error.detail or error.code)
+    faults = (_told(f"{each.parameter}: {each.message}") for each in error.errors)
     lines = [_sentence(detail), *(_sentence(fault) for fault in faults if fault not in detail)]
     if isinstance(error, errors.RateLimited):
         wait = f"in {error.retry_after:g} s" if error.retry_after else "in a minute"
@@ -152,11 +186,20 @@ def explained(error: errors.ApiError) -> str:
         lines.append(f"The fault is of the service, not of the arguments: try again{wait}.")
     elif error.code in _NEXT:
         lines.append(_NEXT[error.code])
-    return " ".join(lines)
+    # The API may quote a text of a register.
+    return visible(" ".join(lines))
+
+
+def _told(text: str) -> str:
+    """Returns a text of the API in the words of tools."""
+    named = _PARAMETER.sub(lambda found: f"{_ARGUMENTS[found[1]]}: ", _HTTP_HINT.sub("", text))
+    return _QUERY.sub(_ARGUMENTS["q"], named)
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
+    # The name of an argument stays as it is.
+    begun = text if _NAMED.match(text) else f"{text[:1].upper()}{text[1:]}"
+    return f"{begun}{'' if text.endswith(('.', '?')) else '.'}"
 
 
 def _forwarded(call: Call) -> dict[str, str]:
@@ -164,5 +207,8 @@ def _forwarded(call: Call) -> dict[str, str]:
     request = None if call.headers is None else call.request_context.request
     if request is None or request.client is None:
         return {}
-    hops = [*request.headers.getlist("x-forwarded-for"), request.client.host]
-    return {"X-Forwarded-For": ", ".join(hops)}
+    hops = ", ".join([*request.headers.getlist("x-forwarded-for"), request.client.host])
+    # A request to the API has ASCII headers, and a proxy may have sent others.
+    forwarded = {"X-Forwarded-For": hops.encode("ascii", "replace").decode()}
+    request_id = request.headers.get("x-request-id")
+    return forwarded if request_id is None else {**forwarded, "X-Request-Id": request_id}

@@ -1,6 +1,6 @@
 """The tool for groups: owners upwards, subsidiaries downwards, and ultimate owners."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.types import CallToolResult
@@ -12,6 +12,8 @@ from company_registry.mcp.answers import (
     NOTICE,
     READ_ONLY,
     Answer,
+    AnyCountry,
+    CompanyId,
     clean,
     identity,
     result,
@@ -30,6 +32,7 @@ class GroupLink(Answer):
     votes: str | None = None
     role: str | None = None
     since: str | None = None
+    source: str | None = Field(None, description="The source that says so, such as no-konsern.")
     status: str | None = Field(
         None, description="Of the owner above or the subsidiary below, if it is not active."
     )
@@ -42,6 +45,9 @@ class UltimateOwner(Answer):
     name: str
     type: str = Field(description="person, company or other")
     share: str | None = Field(None, description="Along all paths; absent if unknown on one.")
+    reaches_25_percent: Literal["yes", "maybe", "no", "unknown"] = Field(
+        description="Computed from the shares along the paths, and not stated by the register."
+    )
 
 
 class Group(Answer):
@@ -52,13 +58,16 @@ class Group(Answer):
     owners: tuple[GroupLink, ...] = Field(description="Links above the company, nearest first.")
     subsidiaries: tuple[GroupLink, ...] = Field(description="Links below it, nearest first.")
     ultimate_owners: tuple[UltimateOwner, ...] | None = Field(
-        None, description="The largest share first; absent if the group goes on beyond levels."
+        None, description="The largest share first; absent if not every owner was followed."
     )
     complete: bool = Field(
-        description="False if the group goes on beyond levels, limit or 500 companies."
+        description="False if the group goes on beyond levels, limit or 500 companies, or if "
+        "circles have too many paths to add up every share."
     )
     circular: bool = Field(description="True if a company owns itself through others.")
-    shareholders_known: bool = Field(description="False for Norway, which publishes partners only.")
+    shareholders_known: bool = Field(
+        description="False for Norway, which publishes partners and the companies of groups only."
+    )
 
 
 def add_group_tools(server: MCPServer, api: Api) -> None:
@@ -69,19 +78,20 @@ def add_group_tools(server: MCPServer, api: Api) -> None:
         annotations=READ_ONLY,
         description="Gives the owners of a company upwards and its subsidiaries downwards, level "
         "by level, with shares of capital and votes, and its ultimate owners with their shares "
-        "multiplied along the paths. Norway publishes the owners of partnerships and sole "
-        f"proprietorships alone. {NOTICE}",
+        "multiplied along the paths. Norway publishes the companies of groups, and the owners of "
+        f"partnerships and sole proprietorships; no other shareholders. {NOTICE}",
     )
     async def company_group(
         call: Call,
-        company: Annotated[str, Field(description="Id of a company, such as dk:12345674.")],
+        company: CompanyId,
+        country: AnyCountry = None,
         levels: Annotated[int, Field(ge=1, le=10)] = 5,
         limit: Annotated[
             int, Field(ge=1, le=500, description="Links in each direction, and ultimate owners.")
         ] = 25,
     ) -> Annotated[CallToolResult, Group]:
         async with api.client(call) as client:
-            group = await client.group(*parsed(company), levels=levels)
+            group = await client.group(*parsed(company, country), levels=levels)
         return result(_answer(group, limit))
 
 
@@ -89,8 +99,8 @@ def _answer(group: models.Group, limit: int) -> Group:
     country = group.country
     companies = {one.vat: one for one in group.companies}
     #: By the API's id of an owner: that of the tools, and the name.
-    named = {one.id: _named(country, one.vat, one.name) for one in group.holders}
-    named |= {vat: _named(country, vat, one.name) for vat, one in companies.items()}
+    named = {one.id: _named(one.country or country, one.vat, one.name) for one in group.holders}
+    named |= {vat: _named(one.country or country, vat, one.name) for vat, one in companies.items()}
 
     def link(one: models.GroupLink, other: str) -> GroupLink:
         owner, owned = named[one.owner], named[one.owned]
@@ -104,6 +114,7 @@ def _answer(group: models.Group, limit: int) -> Group:
             votes=one.votes and one.votes.text,
             role=one.role_text or one.role,
             since=one.since,
+            source=one.source,
             status=None if status == "active" else status,
         )
 
@@ -118,14 +129,16 @@ def _answer(group: models.Group, limit: int) -> Group:
         ultimate_owners=ultimate
         and tuple(
             UltimateOwner(
-                owner=_named(country, one.vat, one.name)[0],
+                owner=_named(one.country or country, one.vat, one.name)[0],
                 name=clean(one.name, MAX_TEXT),
                 type=one.type,
                 share=one.share and one.share.text,
+                reaches_25_percent=group.reach(one),
             )
             for one in ultimate[:limit]
         ),
-        complete=not group.truncated and max(len(above), len(below), len(ultimate or ())) <= limit,
+        complete=not (group.truncated or group.shares_truncated)
+        and max(len(above), len(below), len(ultimate or ())) <= limit,
         circular=any(one.circle for one in group.links),
         shareholders_known=group.shareholders_known,
     )

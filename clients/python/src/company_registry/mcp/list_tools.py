@@ -1,12 +1,15 @@
 """Tools for many companies: searches by filters, and the match of a customer list."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult
 from pydantic import BaseModel, ConfigDict, Field
 
-from company_registry import matching
+from company_registry import errors, matching
 from company_registry.mcp.answers import (
     MAX_TEXT,
     NOTICE,
@@ -20,7 +23,9 @@ from company_registry.mcp.answers import (
     result,
     row,
 )
-from company_registry.mcp.api import Api, Call, explained
+from company_registry.mcp.api import Api, Call, explained, parsed
+from company_registry.mcp.arguments import shown
+from company_registry.mcp.watch_tools import named_watchlist
 from company_registry.models import CompanyFilter, Facet, FacetCount, FindSort
 
 
@@ -29,6 +34,9 @@ class FoundCompanies(Answer):
 
     total: int = Field(description="The number of companies on all pages.")
     companies: tuple[CompanyRow, ...]
+    none_in: tuple[str, ...] | None = Field(
+        None, description="Registers that have none, where the other one has some."
+    )
     next_cursor: str | None = Field(None, description="Argument cursor of the next page.")
     counts: dict[str, dict[str, int]] | None = Field(
         None, description="Requested counts over all found companies: by field, then by value."
@@ -40,7 +48,7 @@ class CustomerRecord(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    id: str | None = Field(None, description="Your own id of the row; its place unless given.")
+    id: str | None = Field(None, description="Your own id of the row; row-1, row-2 … unless given.")
     country: str | None = Field(None, description="dk, no or the country's name.")
     name: str | None = None
     number: str | None = Field(None, description="A registration number, however it is written.")
@@ -57,12 +65,16 @@ class MatchedRecord(Answer):
 
     record: str
     decision: str = Field(
-        description="match: the first company is meant. review: it may be, ask. none: no company."
+        description="match: the first company is meant. review: it may be, ask. none: no company. "
+        "not_searched: the service failed, so send the row again. invalid: correct the row."
     )
     companies: tuple[CompanyRow, ...] = ()
     reason: str | None = Field(None, description="Why there is no company.")
     assumed: dict[str, str] | None = Field(
         None, description="Values that were read as if corrected, such as a dropped zero."
+    )
+    conflict: str | None = Field(
+        None, description="The company of the number and that of the name, if they differ: ask."
     )
 
 
@@ -86,9 +98,9 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
     )
     async def search_companies(  # noqa: PLR0913 (the filters)
         call: Call,
-        words: Annotated[
-            str | None, Field(description="Words of a name, all of which it has; no typing errors.")
-        ] = None,
+        query: Annotated[
+            str, Field(description="Words of a name, all of which it has; no typing errors.")
+        ] = "",
         country: AnyCountry = None,
         industry: Annotated[
             list[str], Field(description="Words such as software, or beginnings of NACE codes: 62.")
@@ -112,14 +124,27 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
                     "any",
                 ]
             ],
-            Field(description="Default: active, or ended beside ended_from or ended_to."),
+            Field(description="Default: active; ended with ended_from; any with watchlist."),
         ] = [],  # noqa: B006
         employees_min: Annotated[int | None, Field(ge=0)] = None,
         employees_max: Annotated[int | None, Field(ge=0)] = None,
-        founded_from: Annotated[str | None, Field(description="A day: 2026-01-31.")] = None,
-        founded_to: str | None = None,
-        ended_from: str | None = None,
-        ended_to: str | None = None,
+        min_revenue: Annotated[
+            int | None,
+            Field(description="Of the newest annual accounts, in their currency; few Danish tell."),
+        ] = None,
+        max_equity: Annotated[
+            int | None, Field(description="Of the newest accounts; -1 for negative equity.")
+        ] = None,
+        accounts_year: Annotated[
+            list[str], Field(description="Years in which the newest accounts end: 2025.")
+        ] = [],  # noqa: B006
+        accounts_late: Annotated[
+            bool | None, Field(description="No accounts 12 months after the end of a year.")
+        ] = None,
+        founded_from: Annotated[str, Field(description="A day: 2026-01-31.")] = "",
+        founded_to: str = "",
+        ended_from: str = "",
+        ended_to: str = "",
         has: list[Literal["phone", "email", "website", "einvoicing"]] = [],  # noqa: B006
         vat_registered: Annotated[
             bool | None, Field(description="Known of Norwegian companies only.")
@@ -129,16 +154,19 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
             Field(description="Known of Danish companies only; give false for a mailing."),
         ] = None,
         owned_by: Annotated[
-            str | None, Field(description="Companies owned by this one, such as dk:12345674.")
-        ] = None,
+            str, Field(description="Companies owned by this one, such as dk:12345674.")
+        ] = "",
+        watchlist: Annotated[
+            str, Field(description="Companies of this watchlist, by its id or name.")
+        ] = "",
         sort: FindSort | None = None,
         count_by: list[Facet] = [],  # noqa: B006
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
-        cursor: Annotated[str | None, Field(description="next_cursor of the last page.")] = None,
+        cursor: Annotated[str, Field(description="next_cursor of the last page.")] = "",
     ) -> Annotated[CallToolResult, FoundCompanies]:
         fits = CompanyFilter(
             country=() if country is None else (country,),
-            q=words,
+            q=query,
             industry=tuple(industry),
             municipality=tuple(municipality),
             city=tuple(city),
@@ -147,6 +175,10 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
             status=tuple(status),
             employees_min=employees_min,
             employees_max=employees_max,
+            min_revenue=min_revenue,
+            max_equity=max_equity,
+            accounts_year=tuple(accounts_year),
+            accounts_late=accounts_late,
             founded_from=founded_from,
             founded_to=founded_to,
             ended_from=ended_from,
@@ -154,9 +186,12 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
             has=tuple(has),
             vat_registered=vat_registered,
             advertising_protected=advertising_protected,
-            owned_by=owned_by,
+            owned_by=identity(*parsed(owned_by, country)) if owned_by else None,
         )
         async with api.client(call) as client:
+            if watchlist:
+                listed = await named_watchlist(client, watchlist)
+                fits = fits.model_copy(update={"watchlist": listed.id})
             page = await client.find_page(
                 fits, sort=sort, facets=count_by, limit=limit, after=cursor
             )
@@ -167,6 +202,7 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
         answer = FoundCompanies(
             total=page.total,
             companies=tuple(map(row, page.companies)),
+            none_in=page.none_in or None,
             next_cursor=page.cursor,
             counts=counts or None,
         )
@@ -187,10 +223,8 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
         ] = 3,
     ) -> Annotated[CallToolResult, MatchedRecords]:
         rows = [
-            matching.MatchRecord(
-                **(one.model_dump(exclude_none=True) | {"id": one.id or str(place)})
-            )
-            for place, one in enumerate(records)
+            matching.MatchRecord(**(one.model_dump(exclude_none=True) | {"id": id_}))
+            for one, id_ in zip(records, _ids(records), strict=True)
         ]
         async with api.client(call) as client:
             found = [one async for one in client.match(rows, limit=candidates)]
@@ -200,9 +234,26 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
         )
 
 
+def _ids(records: Sequence[CustomerRecord]) -> Iterator[str]:
+    """Yields an id of its own for each row. Raises ToolError if two rows have the same."""
+    given = Counter(one.id for one in records if one.id)
+    twice = next((id_ for id_, count in given.items() if count > 1), None)
+    if twice is not None:
+        raise ToolError(f"{given[twice]} rows have the id {shown(twice)}: give each its own.")
+    for place, one in enumerate(records, start=1):
+        own = f"row-{place}"
+        while own in given:
+            own += "-"
+        yield one.id or own
+
+
 def _matched(found: matching.MatchResult) -> MatchedRecord:
     if found.error is not None:
-        return MatchedRecord(record=found.record.id, decision="none", reason=explained(found.error))
+        is_removed = isinstance(found.error, errors.CompanyRemoved)
+        decision = found.decision or ("none" if is_removed else "invalid")
+        return MatchedRecord(
+            record=found.record.id, decision=decision, reason=explained(found.error)
+        )
     shown = found.candidates[: 1 if found.decision == "match" else None]
     return MatchedRecord(
         record=found.record.id,
@@ -219,6 +270,7 @@ def _matched(found: matching.MatchResult) -> MatchedRecord:
         ),
         reason=found.reason and matching.REASONS.get(found.reason, found.reason),
         assumed=dict(found.assumed) or None,
+        conflict=found.conflict and clean(str(found.conflict), 3 * MAX_TEXT),
     )
 
 

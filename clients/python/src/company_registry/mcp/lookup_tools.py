@@ -2,14 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
+from operator import mul
 from typing import Annotated, Final, Literal
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, TextContent
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from company_registry import errors
 from company_registry.client import AsyncClient
@@ -29,6 +30,7 @@ from company_registry.mcp.answers import (
     row,
 )
 from company_registry.mcp.api import Api, Call, explained, parsed
+from company_registry.mcp.arguments import day_meant
 from company_registry.models import Company, Country, Include
 from company_registry.streams import Lookup
 
@@ -50,6 +52,8 @@ _NONE: Final = (errors.CompanyNotFound, errors.CompanyRemoved, errors.InvalidPar
 
 Part = Literal["owners", "roles", "production_units", "einvoicing", "subsidiaries"]
 Outcome = Company | errors.ApiError
+#: A term, and the registers to search.
+_Term = tuple[str, Sequence[Country]]
 
 
 class CheckedIdentifier(Answer):
@@ -110,7 +114,9 @@ def add_lookup_tools(server: MCPServer, api: Api) -> None:
     )
     async def lookup_company(  # noqa: PLR0913 (the arguments)
         call: Call,
-        identifier: Annotated[str, Field(min_length=1, max_length=300)],
+        company: Annotated[
+            str, Field(min_length=1, max_length=300, description="Any identifier, or a name.")
+        ],
         country: AnyCountry = None,
         include: Annotated[
             list[Part], Field(description="Lists to add, each with its first 10 entries.")
@@ -120,10 +126,12 @@ def add_lookup_tools(server: MCPServer, api: Api) -> None:
             Field(description="full adds everything the API has of it, 3 to 30 kB."),
         ] = "summary",
         as_of: Annotated[
-            date | None, Field(description="The company at the end of this day instead of now.")
+            date | None,
+            BeforeValidator(day_meant),
+            Field(description="The company at the end of this day instead of now."),
         ] = None,
     ) -> Annotated[CallToolResult, LookupAnswer]:
-        term, countries = _read(identifier, country)
+        term, countries = _read(company, country)
         async with api.client(call) as client:
             found = await _found(client, term, countries, include)
             if as_of is not None:
@@ -143,20 +151,21 @@ def add_lookup_tools(server: MCPServer, api: Api) -> None:
     )
     async def validate_identifiers(
         call: Call,
-        identifiers: Annotated[
-            list[Annotated[str, Field(max_length=300)]], Field(min_length=1, max_length=100)
+        companies: Annotated[
+            list[Annotated[str, Field(max_length=300)]],
+            Field(min_length=1, max_length=100, description="Identifiers, each as it is written."),
         ],
         country: AnyCountry = None,
     ) -> Annotated[CallToolResult, CheckedIdentifiers]:
-        if not api.has_key(call) and len(identifiers) > _MAX_WITHOUT_KEY:
+        if not api.has_key(call) and len(companies) > _MAX_WITHOUT_KEY:
             raise ToolError(
                 f"Without an API key at most {_MAX_WITHOUT_KEY} identifiers are checked in a call; "
                 "send fewer, or ask the user to configure a key."
             )
-        terms = [_read(text, country) for text in identifiers]
+        terms = [_read(text, country) for text in companies]
         async with api.client(call) as client:
             outcomes = await _outcomes(client, terms, batched=api.has_key(call))
-        checked = tuple(map(_checked, identifiers, outcomes))
+        checked = tuple(map(_checked, companies, terms, outcomes))
         counts = counted(one.verdict for one in checked)
         return result(CheckedIdentifiers(counts=counts, identifiers=checked))
 
@@ -210,7 +219,7 @@ def _as_json(answer: Answer) -> CallToolResult:
     )
 
 
-def _read(text: str, country: Country | None) -> tuple[str, Sequence[Country]]:
+def _read(text: str, country: Country | None) -> _Term:
     """Returns a term, and the registers to search; an id of these tools names its register."""
     prefix, colon, rest = text.strip().partition(":")
     if colon and prefix.lower() in COUNTRIES and rest.strip().isdecimal():
@@ -241,9 +250,14 @@ async def _tried(
 
 
 def _fault(outcomes: Sequence[Outcome]) -> errors.ApiError:
-    """Returns the error that says most: a register refuses numbers of the other one."""
+    """Returns the error that says most.
+
+    A register that was not searched may have the company; one refuses numbers of the other.
+    """
     faults = [one for one in outcomes if isinstance(one, errors.ApiError)]
-    return next((one for one in faults if not isinstance(one, errors.InvalidParameter)), faults[0])
+    unsearched = next((one for one in faults if not isinstance(one, _NONE)), None)
+    known = (one for one in faults if not isinstance(one, errors.InvalidParameter))
+    return unsearched or next(known, faults[0])
 
 
 def _surest(company: Company) -> tuple[int, float, bool]:
@@ -252,9 +266,7 @@ def _surest(company: Company) -> tuple[int, float, bool]:
     return place, -match.score, company.status != "active"
 
 
-async def _outcomes(
-    client: AsyncClient, terms: Sequence[tuple[str, Sequence[Country]]], *, batched: bool
-) -> list[Outcome]:
+async def _outcomes(client: AsyncClient, terms: Sequence[_Term], *, batched: bool) -> list[Outcome]:
     """Returns the company of each identifier, or why there is none."""
     searches = [
         Lookup(country, term, by=None) for term, countries in terms for country in countries
@@ -295,6 +307,12 @@ async def _answers(
     return answers
 
 
+#: The weights of the digits of a registration number, whose weighted sum is a multiple of 11.
+CHECK_WEIGHTS: Final[Mapping[Country, Sequence[int]]] = {
+    "dk": (2, 7, 6, 5, 4, 3, 2, 1),
+    "no": (3, 2, 7, 6, 5, 4, 3, 2, 1),
+}
+
 #: By problem code; another one leaves the identifier unchecked.
 _VERDICTS: Final = {
     "company_not_found": "not_found",
@@ -303,7 +321,7 @@ _VERDICTS: Final = {
 }
 
 
-def _checked(identifier: str, outcome: Outcome) -> CheckedIdentifier:
+def _checked(identifier: str, term: _Term, outcome: Outcome) -> CheckedIdentifier:
     if isinstance(outcome, Company):
         return CheckedIdentifier(
             identifier=identifier,
@@ -314,8 +332,23 @@ def _checked(identifier: str, outcome: Outcome) -> CheckedIdentifier:
             message=outcome.match.of_several,
         )
     verdict = _VERDICTS.get(outcome.code, "unchecked")
+    if verdict == "not_found" and _breaks_check_digit(*term):
+        verdict = "malformed"
     message = explained(outcome) if verdict == "unchecked" else outcome.detail
     return CheckedIdentifier(identifier=identifier, verdict=verdict, message=message)
+
+
+def _breaks_check_digit(term: str, countries: Sequence[Country]) -> bool:
+    """Returns True for the digits of a registration number of a country, the last of them wrong.
+
+    Registers have a few such numbers, so this tells of one only why no company has it.
+    """
+    digits = [int(letter) for letter in term if letter in "0123456789"]
+    return any(
+        len(digits) == len(CHECK_WEIGHTS[country])
+        and sum(map(mul, digits, CHECK_WEIGHTS[country])) % 11 != 0
+        for country in countries
+    )
 
 
 async def _listed(client: AsyncClient, country: Country, term: str) -> list[tuple[float, str, str]]:

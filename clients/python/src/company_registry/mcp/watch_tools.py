@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import CallToolResult, ToolAnnotations
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from company_registry.client import AsyncClient
 from company_registry.mcp.answers import (
@@ -17,11 +17,13 @@ from company_registry.mcp.answers import (
     READ_ONLY,
     Answer,
     AnyCountry,
+    CompanyId,
     clean,
     identity,
     result,
 )
 from company_registry.mcp.api import Api, Call, parsed
+from company_registry.mcp.arguments import shown, split, time_meant
 from company_registry.models import Change, Event
 from company_registry.watchlist_models import Watchlist, WatchlistChange
 
@@ -38,6 +40,7 @@ _MAX_CHANGED: Final = 1_000
 WatchlistName = Annotated[str, Field(min_length=1, description="Id or name of a watchlist.")]
 Companies = Annotated[
     list[str],
+    BeforeValidator(split),
     Field(
         min_length=1,
         max_length=_MAX_CHANGED,
@@ -148,15 +151,16 @@ def add_watch_tools(server: MCPServer, api: Api) -> None:
     )
     async def company_history(
         call: Call,
-        company: Annotated[str, Field(description="Id of a company, such as dk:12345674.")],
+        company: CompanyId,
+        country: AnyCountry = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
-        cursor: Annotated[str | None, Field(description="next_cursor of the last page.")] = None,
+        cursor: Annotated[str, Field(description="next_cursor of the last page.")] = "",
     ) -> Annotated[CallToolResult, History]:
-        country, number = parsed(company)
+        of, number = parsed(company, country)
         async with api.client(call) as client:
-            page = await client.history_page(country, number, after=cursor, limit=limit)
+            page = await client.history_page(of, number, after=cursor, limit=limit)
         answer = History(
-            id=identity(country, number),
+            id=identity(of, number),
             entries=tuple(
                 PastChange(
                     at=one.time,
@@ -182,16 +186,19 @@ def add_watch_tools(server: MCPServer, api: Api) -> None:
     async def company_changes(  # noqa: PLR0913 (the filters)
         call: Call,
         companies: Annotated[
-            list[str], Field(max_length=100, description="Ids such as dk:12345674.")
+            list[str],
+            BeforeValidator(split),
+            Field(max_length=100, description="Ids such as dk:12345674."),
         ] = [],  # noqa: B006 (never changed)
-        watchlist: Annotated[str | None, Field(description="Id or name of a watchlist.")] = None,
+        watchlist: Annotated[str, Field(description="Id or name of a watchlist.")] = "",
         since: Annotated[
-            datetime | None, Field(description="A time such as 2026-11-20T00:00:00Z.")
+            datetime | None,
+            BeforeValidator(time_meant),
+            Field(description="A time such as 2026-11-20T08:00:00Z, or a day in UTC."),
         ] = None,
         cursor: Annotated[
-            str | None,
-            Field(description="cursor of the last answer, or latest to begin now."),
-        ] = None,
+            str, Field(description="cursor of the last answer, or latest to begin now.")
+        ] = "",
         types: Annotated[
             list[str],
             Field(description="Such as company.created, company.updated, or company.* for all."),
@@ -200,13 +207,13 @@ def add_watch_tools(server: MCPServer, api: Api) -> None:
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
     ) -> Annotated[CallToolResult, Changes]:
         async with api.client(call) as client:
-            lists = [] if watchlist is None else [(await _watchlist(client, watchlist)).id]
+            lists = [(await named_watchlist(client, watchlist)).id] if watchlist else []
             page = await client.event_page(
                 cursor,
                 since=since,
                 types=types,
                 countries=[] if country is None else [country],
-                companies=companies,
+                companies=[identity(*parsed(one, country)) for one in companies],
                 watchlists=lists,
                 limit=limit,
             )
@@ -223,15 +230,15 @@ def add_watch_tools(server: MCPServer, api: Api) -> None:
     )
     async def watchlists(
         call: Call,
-        watchlist: Annotated[str | None, Field(description="Id or name of one.")] = None,
+        watchlist: Annotated[str, Field(description="Id or name of one.")] = "",
         limit: Annotated[int, Field(ge=1, le=1_000)] = 100,
-        cursor: Annotated[str | None, Field(description="next_cursor of the last page.")] = None,
+        cursor: Annotated[str, Field(description="next_cursor of the last page.")] = "",
     ) -> Annotated[CallToolResult, WatchlistsAnswer]:
         async with api.client(call) as client:
-            if watchlist is None:
+            if not watchlist:
                 listed = await client.list_watchlists()
                 return result(WatchlistsAnswer(watchlists=tuple(map(_row, listed))))
-            one = await _watchlist(client, watchlist)
+            one = await named_watchlist(client, watchlist)
             page = await client.watched_page(one.id, after=cursor, limit=limit)
         answer = WatchlistsAnswer(
             watchlists=(_row(one),), companies=page.companies, next_cursor=page.cursor
@@ -268,20 +275,20 @@ def add_watch_tools(server: MCPServer, api: Api) -> None:
         call: Call, watchlist: WatchlistName, companies: Companies, country: AnyCountry = None
     ) -> Annotated[CallToolResult, WatchlistChanged]:
         async with api.client(call) as client:
-            found = await _watchlist(client, watchlist)
+            found = await named_watchlist(client, watchlist)
             change = await client.change_watched(
                 found.id, remove=companies, country=country, skip_invalid=True
             )
         return result(_changed(found, change, created=False))
 
 
-async def _watchlist(client: AsyncClient, id_or_name: str) -> Watchlist:
+async def named_watchlist(client: AsyncClient, id_or_name: str) -> Watchlist:
     """Returns a list by its id or name. Raises ToolError."""
     listed = await client.list_watchlists()
     found = _named(listed, id_or_name)
     if found is None:
         names = ", ".join(f"{one.name} ({one.id})" for one in listed[:20]) or "none"
-        raise ToolError(f"There is no watchlist {id_or_name!r}. Your watchlists: {names}.")
+        raise ToolError(f"There is no watchlist {shown(id_or_name)}. Your watchlists: {names}.")
     return found
 
 
@@ -292,7 +299,8 @@ def _named(listed: Sequence[Watchlist], id_or_name: str) -> Watchlist | None:
     found = by_id or [one for one in listed if one.name.strip().casefold() == wanted]
     if len(found) > 1:
         ids = ", ".join(one.id for one in found)
-        raise ToolError(f"{len(found)} watchlists are called {id_or_name!r}; give an id: {ids}.")
+        called = f"{len(found)} watchlists are called {shown(id_or_name)}"
+        raise ToolError(f"{called}; give an id: {ids}.")
     return found[0] if found else None
 
 

@@ -1,8 +1,9 @@
 """The public company record and its parts (docs/decisions.md, *The company*).
 
-The models are the only definition of these shapes: the importers fill them, and the OpenAPI
-document and the JSON Schemas of events are generated from them. Identifiers are strings of digits,
-dates are `YYYY-MM-DD`, percentages are strings of a decimal number.
+The models define these shapes: the importers fill them, and the JSON Schemas of events are
+generated from them. `tests/contract/test_openapi.py` compares the OpenAPI document, which is
+written by hand, with them. Identifiers are strings of digits, dates are `YYYY-MM-DD`, percentages
+are strings of a decimal number.
 """
 
 from enum import StrEnum
@@ -11,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, GetPydanticSchema
 from pydantic_core import core_schema
 
+from common.contracts.accounts import AccountsState, AnnualAccounts
 from common.contracts.contract import Contract
 from common.domain.countries import Country as Country
 from common.domain.numbers import CompanyKey as CompanyKey
@@ -45,6 +47,7 @@ class Include(StrEnum):
     ROLES = "roles"
     ALTERNATIVES = "alternatives"
     SUBSIDIARIES = "subsidiaries"
+    ANNUAL_ACCOUNTS = "annual_accounts"
 
 
 class CodedText(Contract):
@@ -89,6 +92,15 @@ class FullTimeEquivalents(Contract):
     exact: int | None = None
 
 
+class WithOwners(Contract):
+    """Number of employees and of owners who work in the company, of the last year counted."""
+
+    min: int | None = None
+    #: Absent in an open class, such as "1000 or more".
+    max: int | None = None
+    exact: int | None = None
+
+
 class Employees(Contract):
     """Number of employees: an interval where the register gives classes, else a number."""
 
@@ -100,11 +112,28 @@ class Employees(Contract):
     full_time_equivalents: FullTimeEquivalents | None = None
     #: The last day of the month, quarter or year that was counted, or the day of the count.
     as_of: str | None = None
+    #: Denmark only.
+    including_owners: WithOwners | None = None
 
 
-class Capital(Contract):
+class Amount(Contract):
+    """An amount of money: a decimal number, and its currency (ISO 4217)."""
+
     amount: str
     currency: str
+
+
+class Capital(Amount):
+    #: The register's word for its kind, such as `Aksjekapital`; Norway only.
+    type: str | None = None
+    #: The day on which this capital was registered.
+    since: str | None = None
+    #: The part that is paid in, where the register names it.
+    paid_in: str | None = None
+    #: Absent where the register does not say.
+    fully_paid: bool | None = None
+    #: True if it is divided into classes of shares; Denmark only.
+    has_classes: bool | None = None
 
 
 class RegisterName(StrEnum):
@@ -127,6 +156,43 @@ class Registration(Contract):
     since: str | None = None
 
 
+class VoluntaryVat(Contract):
+    """A voluntary registration for VAT; Norway only."""
+
+    #: Its purpose, in the register's words.
+    activities: tuple[str, ...] = ()
+    since: str | None = None
+
+
+class DissolutionReason(StrEnum):
+    """A deficiency of a company for which a court dissolves it."""
+
+    NO_DIRECTOR = "no_director"
+    NO_AUDITOR = "no_auditor"
+    NO_ACCOUNTS = "no_accounts"
+    INCOMPLETE_BOARD = "incomplete_board"
+    #: It had to be deleted from the register, and was not.
+    NOT_DELETED = "not_deleted"
+
+
+class DissolutionCause(Contract):
+    """A reason of a compulsory dissolution, and the day from which it holds."""
+
+    reason: DissolutionReason
+    since: str
+
+
+class Dissolution(Contract):
+    """The grounds of a compulsory dissolution, and the reason one ended."""
+
+    #: Norway only.
+    reasons: tuple[DissolutionCause, ...] = ()
+    #: The day of the last warning that the company may be dissolved; Denmark only.
+    warned: str | None = None
+    #: The day on which the company was resumed from a compulsory dissolution; Denmark only.
+    resumed: str | None = None
+
+
 class HomeRegister(Contract):
     """The register of a foreign enterprise in its own country."""
 
@@ -140,7 +206,7 @@ class HomeRegister(Contract):
 
 
 class Remark(Contract):
-    """A remark (påtegning) of the register on a company."""
+    """A remark of the register on a company (påtegning), or on its own record of it."""
 
     type: str | None = None
     text: str
@@ -169,11 +235,22 @@ class Restructuring(Contract):
     date: str | None = None
 
 
+class FinancialPeriod(Contract):
+    """A period of annual accounts, from its first to its last day."""
+
+    start: str | None = None
+    end: str | None = None
+
+
 class FinancialYear(Contract):
     """The first and the last day of the financial year, as MM-DD."""
 
     start: str
     end: str
+    #: The first period; Denmark only, as the next.
+    first: FinancialPeriod | None = None
+    #: The period by which the financial year was last moved.
+    adjusted: FinancialPeriod | None = None
 
 
 class Company(Contract):
@@ -230,6 +307,7 @@ class Company(Contract):
     #: Absent where the register does not say, as in Denmark.
     vat_registered: bool | None = None
     vat_registered_since: str | None = None
+    voluntary_vat: VoluntaryVat | None = None
     #: Further registers; absent where the register does not say, as in Denmark.
     registrations: tuple[Registration, ...] | None = None
     #: The institutional sector.
@@ -246,6 +324,16 @@ class Company(Contract):
     parent: str | None = None
     #: Absent where the register does not say, as in Norway.
     advertising_protected: bool | None = None
+    #: The grounds of a compulsory dissolution; absent without one.
+    dissolution: Dissolution | None = None
+    #: True if it has owners of less than 5 %, whom its register does not name; Denmark only, as the
+    #: next three.
+    minor_owners: bool | None = None
+    state_owned: bool | None = None
+    #: True if it has duties under the act on money laundering.
+    aml_obliged: bool | None = None
+    #: True if it is registered as a social-economic enterprise.
+    social_enterprise: bool | None = None
 
 
 class Share(Contract):
@@ -268,6 +356,10 @@ class OwnerRole(StrEnum):
     GENERAL_PARTNER = "general_partner"
     SOLE_PROPRIETOR = "sole_proprietor"
     CO_OWNER = "co_owner"
+    #: Of a group: controls the company.
+    PARENT_COMPANY = "parent_company"
+    #: Of a group: has a partial stake in the company.
+    SHAREHOLDER = "shareholder"
 
 
 class Owner(Contract):
@@ -283,6 +375,29 @@ class Owner(Contract):
     share: Share | None = None
     votes: Share | None = None
     since: str | None = None
+    #: The day on which the company was told of the ownership; Denmark only, as the rest.
+    reported_on: str | None = None
+    #: The class of the shares.
+    share_class: str | None = None
+    #: The register's words on special conditions of the ownership.
+    conditions: str | None = None
+    #: The contribution of a general partner.
+    contribution: Amount | None = None
+    #: ISO 3166 alpha-2, upper case; absent for persons.
+    country: str | None = None
+
+
+class GroupOwner(Owner):
+    """An owner by the register of groups, which is named: it may contradict the other owners."""
+
+    source: str
+
+
+class PublicOwner(Owner):
+    """An owner in an answer."""
+
+    #: Absent if it is the source with the owners of the country's companies.
+    source: str | None = None
 
 
 class Subsidiary(Contract):
@@ -298,6 +413,8 @@ class Subsidiary(Contract):
     share: Share | None = None
     votes: Share | None = None
     since: str | None = None
+    #: The source of the owner, if it is not the one with the owners of the country's companies.
+    source: str | None = None
 
 
 class RoleCode(StrEnum):
@@ -321,7 +438,18 @@ class RoleCode(StrEnum):
     SUSTAINABILITY_AUDITOR = "sustainability_auditor"
     #: Administers the estate of a bankruptcy.
     ESTATE_ADMINISTRATOR = "estate_administrator"
+    #: Winds up a company that is dissolved.
+    LIQUIDATOR = "liquidator"
     #: Known to the register only; `role_text` has its word.
+    OTHER = "other"
+
+
+class ElectedBy(StrEnum):
+    """The electors of the holder of a role."""
+
+    EMPLOYEES = "employees"
+    GENERAL_MEETING = "general_meeting"
+    #: Known to the register only; `elected_by_text` has its words.
     OTHER = "other"
 
 
@@ -337,6 +465,14 @@ class Role(Contract):
     vat: str | None = None
     #: Absent where the register gives no date, as in Norway.
     since: str | None = None
+    #: Absent where the register does not say.
+    elected_by: ElectedBy | None = None
+    #: The register's own words for it.
+    elected_by_text: str | None = None
+    #: The register's words on the approval of an auditor or accountant; Norway only.
+    approval: str | None = None
+    #: The day on which the roles of its kind, such as those of the board, changed; Norway only.
+    group_changed: str | None = None
 
 
 class ProductionUnit(Contract):
@@ -346,7 +482,8 @@ class ProductionUnit(Contract):
     number: str
     name: str | None = None
     former_names: tuple[str, ...] = ()
-    #: True if it is the company's main unit; computed from its units when they are read.
+    #: True if it is the company's main unit; computed from its units when they are read, and null
+    #: in events.
     main: bool | None = False
     status: Status | None = None
     address: Address | None = None
@@ -362,6 +499,14 @@ class ProductionUnit(Contract):
     ended: str | None = None
     #: Absent where the register does not say, as in Norway.
     advertising_protected: bool | None = None
+    #: Denmark only.
+    fax: str | None = None
+    #: The day it was entered in its register; Norway only, as the rest.
+    registered: str | None = None
+    #: The day on which another company took it over.
+    owner_changed: str | None = None
+    vat_registered: bool | None = None
+    voluntary_vat: VoluntaryVat | None = None
 
 
 class EinvoicingEntry(Contract):
@@ -419,7 +564,7 @@ class CompanyAnswer(Company):
     match: Match
     source: Source
     #: Of each list the first entries; its total counts all.
-    owners: tuple[Owner, ...] | None = None
+    owners: tuple[PublicOwner, ...] | None = None
     owners_total: int | None = None
     production_units: tuple[ProductionUnit, ...] | None = None
     production_units_total: int | None = None
@@ -431,6 +576,10 @@ class CompanyAnswer(Company):
     #: The first of them by name; `subsidiaries_total` counts all. Null if the register cannot say.
     subsidiaries: tuple[Subsidiary, ...] | None = None
     subsidiaries_total: int | None = None
+    #: The newest first, of a group before those of the company alone.
+    annual_accounts: tuple[AnnualAccounts, ...] | None = None
+    #: With `annual_accounts`: what their absence means.
+    accounts_state: AccountsState | None = None
     #: The day at whose end the company was as in this answer; absent unless a day was requested.
     as_of: str | None = None
     #: With `as_of`: the time from which the company is known.

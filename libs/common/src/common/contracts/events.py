@@ -1,14 +1,14 @@
-"""Events of the registers, their feed between gateway and lookup service, and their words."""
+"""Events of the registers, and their feed between gateway and lookup service."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any
 from uuid import UUID, uuid5
 
 import orjson
 from pydantic import Field
 
+from common.contracts.accounts import AnnualAccounts
 from common.contracts.company import Company, CompanyKeyText, Country, ProductionUnit
 from common.contracts.contract import Contract, Timestamp
 from common.contracts.watchlists import WatchlistId
@@ -32,6 +32,7 @@ class EventType(StrEnum):
     COMPANY_UPDATED = "company.updated"
     COMPANY_STATUS_CHANGED = "company.status_changed"
     COMPANY_REMOVED = "company.removed"
+    COMPANY_ACCOUNTS_PUBLISHED = "company.accounts_published"
     OWNERS_CHANGED = "owners.changed"
     PRODUCTION_UNIT_CREATED = "production_unit.created"
     PRODUCTION_UNIT_UPDATED = "production_unit.updated"
@@ -103,6 +104,8 @@ class EventData(Contract):
     company: EventCompany | None = None
     changes: tuple[Change, ...] = ()
     production_unit: ProductionUnit | None = None
+    #: The annual accounts that were published.
+    accounts: AnnualAccounts | None = None
     #: Only in events about a webhook, which have none of the above.
     webhook: EventWebhook | None = None
     delivery: FailedDelivery | None = None
@@ -138,8 +141,9 @@ def _public_data(data: EventData) -> dict[str, Any]:
         of_webhook = {"webhook"} if data.delivery is None else {"webhook", "delivery"}
         return data.model_dump(mode="json", include=of_webhook)
     public = data.model_dump(mode="json", exclude={"webhook", "delivery"})
-    if data.production_unit is None:
-        del public["production_unit"]
+    for part in ("production_unit", "accounts"):
+        if public[part] is None:
+            del public[part]
     return public
 
 
@@ -269,48 +273,3 @@ class FeedNotice(Contract):
     position: int
     #: The events after the previous notice's position.
     events: tuple[PublishedEvent, ...] = ()
-
-
-#: Maximum characters of a value: some are lists of thousands of names.
-MAX_VALUE: Final = 300
-
-#: Follows the company's name. Events of other types have the name of the type.
-_TITLES: Final[Mapping[str, str]] = {
-    EventType.COMPANY_CREATED: "is new in the register",
-    EventType.COMPANY_UPDATED: "has changed",
-    EventType.COMPANY_STATUS_CHANGED: "has another status",
-    EventType.COMPANY_REMOVED: "was removed from the register",
-    EventType.OWNERS_CHANGED: "has other owners",
-    EventType.PRODUCTION_UNIT_CREATED: "has a new production unit",
-    EventType.PRODUCTION_UNIT_UPDATED: "has a changed production unit",
-    EventType.PRODUCTION_UNIT_ENDED: "has closed a production unit",
-    EventType.EINVOICING_CHANGED: "can be sent e-invoices in another way",
-}
-
-
-def title_of(event: Mapping[str, Any]) -> str:
-    """Returns one line about a public event of a company: its name and what happened."""
-    company = event["data"].get("company") or {}
-    name = company.get("name") or f"{event['country'].upper()} {event['vat']}"
-    # A line break in a title would be a second line of the reader's list.
-    return " ".join(f"{name} {_TITLES.get(event['type'], event['type'])}".split())
-
-
-def lines_of(event: Mapping[str, Any]) -> list[str]:
-    """Returns the company's number and what has changed, one line for each field."""
-    lines = [f"{event['country'].upper()} {event['vat']}"]
-    unit = event["data"].get("production_unit")
-    if unit is not None:
-        lines.append(f"production unit: {_shown(unit.get('name'))}")
-    lines += [
-        f"{change['field'].replace('_', ' ')}: {_shown(change['old'])} → {_shown(change['new'])}"
-        for change in event["data"].get("changes", ())
-    ]
-    return lines
-
-
-def _shown(value: Any) -> str:
-    if value is None:
-        return "none"
-    text = value if isinstance(value, str) else orjson.dumps(value).decode()
-    return text if len(text) <= MAX_VALUE else f"{text[:MAX_VALUE]}…"

@@ -18,6 +18,7 @@ class FindSort(StrEnum):
     NAME = "name"
     FOUNDED = "-founded"
     EMPLOYEES = "-employees"
+    REVENUE = "-revenue"
     RELEVANCE = "relevance"
 
 
@@ -71,6 +72,16 @@ class FindRequest(Contract):
     statuses: tuple[Status, ...] = ()
     min_employees: int | None = None
     max_employees: int | None = None
+    #: Of the newest annual accounts, in whole units of their currency.
+    min_revenue: int | None = None
+    max_equity: int | None = None
+    #: The years in which the newest accounts end.
+    accounts_years: tuple[str, ...] = ()
+    #: Whether none were filed within twelve months after the year that followed the newest ones.
+    accounts_late: bool | None = None
+    #: The last days on which accounts are not late: what `accounts_late` means today, for which
+    #: the lookup service sets it.
+    accounts_due: Between | None = None
     #: Days.
     founded: Between | None = None
     ended: Between | None = None
@@ -187,6 +198,8 @@ class CompanyList(Contract):
     total: int
     #: None on the last page.
     cursor: str | None = None
+    #: The registers without a company, where another one has some; absent if there is none.
+    none_in: tuple[Country, ...] | None = None
     #: The values that occur, the most frequent first; absent unless requested.
     facets: FacetCounts | None = None
     #: Absent if no name of the answer is shared.

@@ -5,15 +5,17 @@ from typing import Final
 
 from pydantic import Field
 
+from common.contracts.accounts import AccountsState, AnnualAccounts
 from common.contracts.company import (
     CompanySummary,
     Country,
     EinvoicingEntry,
     HolderType,
     Include,
-    Owner,
+    LegalForm,
     OwnerRole,
     ProductionUnit,
+    PublicOwner,
     Role,
     Share,
     Status,
@@ -97,6 +99,7 @@ class ListedPart(StrEnum):
     OWNERS = "owners"
     ROLES = "roles"
     HISTORY = "history"
+    ACCOUNTS = "accounts"
 
 
 class PartRequest(Contract):
@@ -109,6 +112,8 @@ class PartRequest(Contract):
     limit: int = Field(ge=1, le=MAX_LISTED)
     #: The cursor of the page before; empty for the first.
     after: str = ""
+    #: Of a history: only what happened then or later.
+    since: Timestamp | None = None
     #: Of production units: only those whose own protection is this.
     advertising_protected: bool | None = None
     #: A short name of the client, which takes turns with others; empty from an earlier release.
@@ -134,7 +139,7 @@ class EinvoicingPage(Contract):
 class OwnerPage(Contract):
     """The public answer with owners; without both of them if the register cannot say."""
 
-    owners: tuple[Owner, ...] | None = None
+    owners: tuple[PublicOwner, ...] | None = None
     total: int | None = None
     cursor: str | None = None
 
@@ -173,15 +178,33 @@ class HistoryPage(Contract):
     cursor: str | None = None
 
 
-class GroupCompany(Contract):
-    """A company of a group that the register has."""
+class AccountsPage(Contract):
+    """The public answer with annual accounts, the newest first."""
 
+    annual_accounts: tuple[AnnualAccounts, ...] = ()
+    #: The meaning of the absence of accounts.
+    accounts_state: AccountsState
+    cursor: str | None = None
+
+
+class GroupRecord(Contract):
+    """A company's record in the other register, which names it by its number at home."""
+
+    country: Country
+    vat: str
+
+
+class GroupCompany(Contract):
+    """A company of a group that a register has."""
+
+    country: Country
     vat: str
     name: str
     city: str | None = None
     status: Status
     #: 0 for the company itself, below it for owners, above it for subsidiaries.
     level: int
+    other_records: tuple[GroupRecord, ...] = ()
 
 
 class GroupHolder(Contract):
@@ -191,8 +214,9 @@ class GroupHolder(Contract):
     id: str
     name: str
     type: HolderType
-    #: Of a Danish or Norwegian company that the register does not have.
+    #: Of a Danish or Norwegian company that the register does not have, with the country.
     vat: str | None = None
+    country: Country | None = None
 
 
 class GroupLink(Contract):
@@ -207,6 +231,8 @@ class GroupLink(Contract):
     share: Share | None = None
     votes: Share | None = None
     since: str | None = None
+    #: The source that says so.
+    source: str
     #: True if it is part of a circle of ownership.
     circle: bool
 
@@ -219,6 +245,7 @@ class UltimateOwner(Contract):
     name: str
     type: HolderType
     vat: str | None = None
+    country: Country | None = None
     #: The products along its paths, added up; None if a share on one of them is unknown.
     share: Share | None = None
 
@@ -231,19 +258,22 @@ class GroupAnswer(Contract):
     companies: tuple[GroupCompany, ...]
     holders: tuple[GroupHolder, ...] = ()
     links: tuple[GroupLink, ...] = ()
-    #: Largest share first; None if not every owner is in the answer.
+    #: Largest share first; None if not every owner is in the answer. Subsidiaries do not matter.
     ultimate_owners: tuple[UltimateOwner, ...] | None = None
-    #: True if the group goes on beyond the levels, or beyond 500 companies.
+    #: True if circles of ownership have too many paths to add up: a share behind one of them is
+    #: then at least what was added, and at most what 100 % of the circle come to.
+    shares_truncated: bool = False
+    #: True if the group goes on beyond the levels or 500 companies, or has too many owners.
     truncated: bool
-    #: False for Norway, whose open data has partners only.
+    #: False for Norway, whose open data has partners and the companies of groups only.
     shareholders_known: bool
 
 
 class PartReply(Contract):
     """A page of a list of a company."""
 
-    #: A `UnitPage`, `EinvoicingPage`, `OwnerPage`, `RolePage` or `HistoryPage` as JSON, ready to be
-    #: sent.
+    #: A `UnitPage`, `EinvoicingPage`, `OwnerPage`, `RolePage`, `HistoryPage` or `AccountsPage` as
+    #: JSON, ready to be sent.
     body: bytes
 
 
@@ -263,6 +293,8 @@ class SuggestRequest(Contract):
     limit: int = Field(ge=1, le=MAX_SUGGESTIONS)
     #: The cursor of the page before; None for the first page.
     after: str | None = Field(default=None, pattern=SUGGEST_CURSOR)
+    #: The statuses of the companies; any if there is none.
+    statuses: tuple[Status, ...] = ()
     #: A short name of the client, which takes turns with others; empty from an earlier release.
     client: str = ""
 
@@ -270,6 +302,9 @@ class SuggestRequest(Contract):
 class Suggestion(CompanySummary):
     """A company whose name completes the text; the score is 100 when the text is the whole name."""
 
+    country: Country
+    form: LegalForm | None = None
+    postal_code: str | None = None
     #: The trade or former name that matches; None for the current name.
     matched_name: str | None = None
 

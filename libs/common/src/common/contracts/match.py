@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from common.contracts.company import Country, Status
+from common.contracts.company import Country, LegalForm, Status
 from common.contracts.contract import Contract
 from common.contracts.failures import FailureCode
 
@@ -65,6 +65,9 @@ class WeighedCompany(Contract):
     vat: str
     name: str
     city: str | None = None
+    #: The whole address on one line.
+    address: str | None = None
+    form: LegalForm | None = None
     status: Status
     evidence: MatchEvidence
     #: How much likelier it is the company than none is, as a natural logarithm. The candidates of
@@ -78,6 +81,10 @@ class WeighedRecord(Contract):
     candidates: tuple[WeighedCompany, ...] = ()
     #: The sum of the odds of candidates beyond the limit.
     other_odds: float = 0.0
+    #: The company with the record's number, and of the others the one whose name agrees best; also
+    #: beyond the limit.
+    numbered: WeighedCompany | None = None
+    named: WeighedCompany | None = None
     #: Fields with a value that this register cannot read.
     unread: tuple[str, ...] = ()
     #: The number that was compared, if it has a zero that the record's has not.
@@ -130,10 +137,28 @@ class MatchCandidate(Contract):
     vat: str
     name: str
     city: str | None = None
+    #: The whole address on one line.
+    address: str | None = None
+    form: LegalForm | None = None
     status: Status
     #: 0 to 1: the probability that it is the company.
     score: float
     evidence: MatchEvidence
+
+
+class ConflictingCompany(Contract):
+    """A company that a part of a record names."""
+
+    country: Country
+    vat: str
+    name: str
+
+
+class MatchConflict(Contract):
+    """Two companies that a record names: one by its number, and another by its name."""
+
+    number: ConflictingCompany
+    name: ConflictingCompany
 
 
 class MatchResult(Contract):
@@ -148,3 +173,5 @@ class MatchResult(Contract):
     unread: tuple[str, ...] = ()
     #: By field, a value that is likely meant by the record's; it makes no match by itself.
     assumed: dict[str, str] = Field(default_factory=dict)
+    #: Set if number and name contradict each other; such a record is for review.
+    conflict: MatchConflict | None = None

@@ -53,8 +53,9 @@ def export_queue(country: Country) -> str:
     return f"rpc.export.{country}"
 
 
-def units_queue(country: Country) -> str:
-    """Returns the queue of pages of the lists of one country's companies, such as units."""
+def parts_queue(country: Country) -> str:
+    """Returns the queue of pages of the lists of one country's companies, such as owners."""
+    # The name is that of its first list; another one would end what an older gateway calls.
     return f"rpc.units.{country}"
 
 
@@ -71,10 +72,10 @@ WATCHED_QUEUE = "rpc.watched"
 #: Queue of the links in messages to subscribers.
 DIGEST_LINKS_QUEUE = "rpc.digest_links"
 
-#: Queue of reads of the event feed.
-FEED_QUEUE = "rpc.events"
-#: Queue of reads of single events.
-EVENT_QUEUE = "rpc.event"
+#: Queue of reads of pages of the event feed.
+FEED_PAGE_QUEUE = "rpc.events"
+#: Queue of reads of single events of the feed.
+FEED_EVENT_QUEUE = "rpc.event"
 #: Queue of reads of how fresh the registers are.
 SOURCES_QUEUE = "rpc.lookup.sources"
 #: Queue of events about webhooks, to be stored in the outbox.
@@ -85,12 +86,12 @@ GATEWAY_QUEUES = (
     *map(lookup_queue, Country),
     *map(search_queue, Country),
     *map(suggest_queue, Country),
-    *map(units_queue, Country),
+    *map(parts_queue, Country),
     *map(find_queue, Country),
     *map(match_queue, Country),
     *map(export_queue, Country),
-    FEED_QUEUE,
-    EVENT_QUEUE,
+    FEED_PAGE_QUEUE,
+    FEED_EVENT_QUEUE,
     SOURCES_QUEUE,
     WEBHOOKS_QUEUE,
     WATCHLISTS_QUEUE,
@@ -102,7 +103,7 @@ GATEWAY_QUEUES = (
 FEED_EXCHANGE = "registry.feed"
 
 #: Registry events, to be matched with webhooks and stored as deliveries.
-EVENTS_QUEUE = "dispatcher.events"
+FAN_OUT_QUEUE = "dispatcher.events"
 #: Tasks of first attempts, apart from retries so that these never delay them.
 DELIVERIES_QUEUE = "deliveries"
 #: Tasks of retries, dead-lettered here by the delay queues.

@@ -199,7 +199,8 @@ class Digest(Contract):
     state: DigestState = DigestState.UNCONFIRMED
     created_at: Timestamp
     confirmed_at: Timestamp | None = None
-    #: The time of the last message that a mail server accepted.
+    #: When a mail server accepted the request to confirm, and the last message with changes.
+    asked_at: Timestamp | None = None
     sent_at: Timestamp | None = None
     ended_at: Timestamp | None = None
     ended_reason: DigestEnd | None = None
@@ -222,6 +223,8 @@ class LinkAction(StrEnum):
     SHOW = "show"
     CONFIRM = "confirm"
     UNSUBSCRIBE = "unsubscribe"
+    #: Ends all digests of the owner to the address, and refuses further ones.
+    REFUSE = "refuse"
 
 
 class LinkRequest(Contract):
@@ -240,5 +243,10 @@ class LinkReply(Contract):
     address: str = Field(repr=False)
     period: Period
     state: DigestState
-    #: The names of the lists that a confirmation is for, or of the one that has the digest.
+    #: The names of the lists that a confirmation is for, or of the one that has the digest; without
+    #: addresses, and cut.
     watchlists: tuple[str, ...]
+    #: The number of lists that are not named.
+    more: int = 0
+    #: The customer whose lists these are; empty from an earlier release.
+    owner: str = ""

@@ -132,6 +132,17 @@ class DeliveryQuery(Contract):
     ) = None
 
 
+class FilterWords(Contract):
+    """Words in a filter, with the codes that they mean."""
+
+    #: `industries` or `forms`.
+    part: str
+    words: str
+    codes: tuple[str, ...] = ()
+    #: Words of the same list that are most like them, if they mean none.
+    near: tuple[str, ...] = ()
+
+
 class WebhookRequest(Contract):
     """One operation of one owner."""
 
@@ -148,6 +159,8 @@ class WebhookRequest(Contract):
     digest_id: str = ""
     #: The request body unchanged; empty when there was none.
     body: bytes = b""
+    #: The codes that the words of the body's filter mean, by the registers' texts.
+    words: tuple[FilterWords, ...] = ()
     #: The `Idempotency-Key` header.
     idempotency_key: str | None = None
     query: DeliveryQuery = DeliveryQuery()

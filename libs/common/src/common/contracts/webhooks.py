@@ -86,6 +86,9 @@ class WebhookHealth(_Complete):
     consecutive_failures: int = 0
     #: The first of them.
     failing_since: Timestamp | None = None
+    #: While it fails: the next retry, and the one whose failure disables the webhook.
+    next_attempt_at: Timestamp | None = None
+    disables_at: Timestamp | None = None
     last_24h: AttemptCounts = AttemptCounts()
 
 

@@ -219,6 +219,8 @@ ROLES: Final[Mapping[str, Words]] = {
     "general_partner": Words("Komplementar", "Komplementar", "General partner"),
     "sole_proprietor": Words("Fuldt ansvarlig deltager", "Innehaver", "Sole proprietor"),
     "co_owner": Words("Medejer", "Sameier", "Co-owner"),
+    "parent_company": Words("Moderselskab", "Morselskap", "Parent company"),
+    "shareholder": Words("Kapitalejer", "Aksjonær", "Shareholder"),
     "director": Words("Direktør", "Daglig leder", "Managing director"),
     "board_chair": Words("Bestyrelsesformand", "Styrets leder", "Chair of the board"),
     "board_deputy_chair": Words(
@@ -241,5 +243,6 @@ ROLES: Final[Mapping[str, Words]] = {
         "Bæredygtighedsrevisor", "Bærekraftrevisor", "Sustainability auditor"
     ),
     "estate_administrator": Words("Kurator", "Bostyrer", "Administrator of a bankruptcy estate"),
+    "liquidator": Words("Likvidator", "Avviklingsstyre", "Liquidator"),
     "other": Words("Andet", "Annet", "Other"),
 }

@@ -1,7 +1,7 @@
 """The countries whose registers are served: how each writes its numbers, when days begin."""
 
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -51,6 +51,11 @@ FORMATS: Final = {
 
 #: Oslo's clocks are the same.
 _COPENHAGEN: Final = ZoneInfo("Europe/Copenhagen")
+
+
+def begin_of_day(day: date) -> datetime:
+    """Returns the time at which a day begins in Denmark and Norway."""
+    return datetime.combine(day, time(), _COPENHAGEN).astimezone(UTC)
 
 
 def day_of(moment: datetime) -> date:

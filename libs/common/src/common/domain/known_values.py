@@ -11,10 +11,12 @@ from importlib.resources import files
 from typing import Final
 
 from common.domain.countries import Country
-from common.domain.sentences import nearest
+from common.domain.sentences import ALIKE_OF_MANY, nearest
 
 #: Suggested values in a message.
 MAX_NEAREST: Final = 3
+#: Digits that an industry code shares with the codes that are suggested for it.
+_DIVISION: Final = 2
 
 #: The code of a municipality; Denmark writes three digits, or a zero before them.
 _MUNICIPALITY_CODE: Final = re.compile(r"[0-9]{3,4}")
@@ -71,31 +73,36 @@ def digits(code: str) -> str:
     return code.replace(".", "")
 
 
-def nearest_values(part: str, value: str) -> list[str]:
-    """Returns the known values that are nearest to an unknown one, best first."""
-    return _NEAREST[part](value)
+def nearest_values(
+    part: str, value: str, countries: Iterable[Country] = tuple(Country)
+) -> list[str]:
+    """Returns the values of these countries that are nearest to an unknown one, best first."""
+    return _NEAREST[part](value, countries)
 
 
-def _nearest_industries(value: str) -> list[str]:
+def _nearest_industries(value: str, _countries: Iterable[Country]) -> list[str]:
     code = digits(value)
-    while code not in _beginnings("classes") and code:
+    while code not in _beginnings("classes") and len(code) >= _DIVISION:
         code = code[:-1]
+    if len(code) < _DIVISION:
+        return []
     return [each for each in _industries("classes") if each.startswith(code)][:MAX_NEAREST]
 
 
-def _nearest_municipalities(value: str) -> list[str]:
-    names = {name for names in _municipalities().values() for name in names.values()}
-    return nearest(value, names, count=MAX_NEAREST)
+def _nearest_municipalities(value: str, countries: Iterable[Country]) -> list[str]:
+    names = {name for country in countries for name in _municipalities()[country].values()}
+    return nearest(value, names, count=MAX_NEAREST, alike=ALIKE_OF_MANY)
 
 
-def _nearest_forms(value: str) -> list[str]:
+def _nearest_forms(value: str, countries: Iterable[Country]) -> list[str]:
     codes: dict[str, str] = {}
-    for forms in _forms().values():
-        codes |= forms
-    return [codes[name] for name in nearest(value, codes, count=MAX_NEAREST)]
+    for country in countries:
+        codes |= _forms()[country]
+    found = nearest(value, codes, count=MAX_NEAREST, alike=ALIKE_OF_MANY)
+    return list(dict.fromkeys(codes[name] for name in found))
 
 
-_NEAREST: Final[Mapping[str, Callable[[str], list[str]]]] = {
+_NEAREST: Final[Mapping[str, Callable[[str, Iterable[Country]], list[str]]]] = {
     "industries": _nearest_industries,
     "municipalities": _nearest_municipalities,
     "forms": _nearest_forms,

@@ -34,13 +34,17 @@ _EXTENSION = re.compile(r"\b(?:ext|lok|lokal|x)(?![^\W\d_]).*", re.IGNORECASE)
 _PHONE = re.compile(r"([^0-9+]*)(\+?)\s*([0-9].*)")
 _NOT_A_DIGIT = re.compile(r"[^0-9]+")
 _PLUS_FIRST = re.compile(r"[^0-9+]*\+")
+#: An extension behind a dash, of a whole number before it: `22 33 44 55 - 56`.
+_DASHED_EXTENSION = re.compile(r"(.*[0-9])\s*[-\u2010-\u2015]\s*[0-9]{1,4}\s*")
 #: Marks and words between two numbers in one text, or the label or plus sign of the next.
 _BETWEEN_PHONES = re.compile(
     r"[/,;&|\n\r]|\b(?:og|eller|and|or)\b"
     r"|(?<=\d)\s*\(?(?=(?:[^\W\d_]{1,20}[.:]?\s*)?\+)"
-    r"|(?<=[0-9\s])(?=\b(?:fax|mob|tel|tlf))",
+    r"|(?<=[0-9\s])(?=\b(?:fax|mob|tel|tlf))"
+    r"|(?<=[0-9]{8})\s?[-‐-―]\s?(?=[0-9]{8}(?![0-9]))",
     re.IGNORECASE,
 )
+_BETWEEN_GROUPS = re.compile("[ ‐-―-]+")
 #: Digits of a number on its own; those after a mark may be an extension.
 _PHONE_LENGTHS = range(6, 16)
 _COMPANY = re.compile(
@@ -241,7 +245,7 @@ def _phone(text: str, country: Country) -> str:
 
 def _divided(text: str, country: Country) -> list[str]:
     found, digits = [""], FORMATS[country].phone_digits
-    for group in plain(text).split():
+    for group in _BETWEEN_GROUPS.split(plain(text)):
         if len(found[-1]) == digits:
             found.append("")
         found[-1] += group
@@ -288,7 +292,7 @@ def _is_label(text: str) -> bool:
 def registered_phone(text: str, country: Country) -> str | None:
     """Returns the phone number in a free text: national digits, or foreign ones after `+`.
 
-    None where the text has no digit.
+    None where the text has no digit, or none but zeros.
     """
     digits = _NOT_A_DIGIT.sub("", text)
     foreign = _PLUS_FIRST.match(text) is not None
@@ -298,9 +302,9 @@ def registered_phone(text: str, country: Country) -> str | None:
     code = formats.calling_code
     if len(digits) == len(code) + formats.phone_digits and digits.startswith(code):
         digits, foreign = digits[len(code) :], False
-    if foreign and digits:
-        return f"+{digits}"
-    return digits or None
+    if not digits.strip("0"):
+        return None
+    return f"+{digits}" if foreign else digits
 
 
 def registered_phones(text: str, country: Country) -> tuple[str, ...]:
@@ -308,6 +312,9 @@ def registered_phones(text: str, country: Country) -> tuple[str, ...]:
     bare, digits = text.replace(" ", ""), FORMATS[country].phone_digits
     if is_digits(bare, digits) and not bare.startswith("00"):
         return (bare,)
+    dashed = _DASHED_EXTENSION.fullmatch(text)
+    if dashed and len(registered_phone(dashed[1], country) or "") == digits:
+        text = dashed[1]
     parts = [_EXTENSION.sub("", part) for part in _BETWEEN_PHONES.split(text)]
     whole = registered_phone("".join(parts), country)
     if whole is None or len(whole) <= digits:
@@ -333,6 +340,11 @@ def registration_number_checks(number: str, country: Country) -> bool:
     """Returns True if the check digit is valid."""
     formats = FORMATS[country]
     return is_digits(number, formats.vat_digits) and _weighs(number, formats.vat_weights, 11)
+
+
+def may_be_registered(number: str, country: Country) -> bool:
+    """Returns True for a number that a company may get: its check digit is valid, not all zeros."""
+    return number.strip("0") != "" and registration_number_checks(number, country)
 
 
 def gln_checks(number: str) -> bool:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from common.domain.countries import Country
+from common.domain.identifier_spaces import Identifier, read_identifier
 
 
 class InvalidIdentifier(ValueError):
@@ -21,6 +22,10 @@ class InvalidIdentifier(ValueError):
 
 class ShortenedNumber(InvalidIdentifier):
     """The text is a number of which a spreadsheet shows the first digits only."""
+
+
+class PageWithoutNumber(InvalidIdentifier):
+    """The text is the address of a page of companies that has no number in it."""
 
 
 class NumberType(StrEnum):
@@ -151,6 +156,8 @@ def read_number(text: str) -> WrittenNumber:
     if text.isascii() and text.isdecimal():
         return WrittenNumber(text)
     bare = _bare(text)
+    if identifier := read_identifier(bare):
+        return _identified(identifier)
     if shortened := _SHORTENED.fullmatch(bare):
         return WrittenNumber(_whole(*shortened.groups("")))
     match = _NUMBER.fullmatch(bare)
@@ -158,6 +165,13 @@ def read_number(text: str) -> WrittenNumber:
         raise InvalidIdentifier("this is no single number")
     type_, country = _labelled(match["before"], match["after"])
     return WrittenNumber(_joined(match["digits"]), type_, country)
+
+
+def _identified(identifier: Identifier) -> WrittenNumber:
+    if not identifier.digits:
+        raise PageWithoutNumber("the address of this page has no number of a company in it")
+    type_ = NumberType.UNIT if identifier.is_unit else NumberType.REGISTRATION
+    return WrittenNumber(identifier.digits, type_, identifier.country)
 
 
 def _bare(text: str) -> str:

@@ -22,6 +22,7 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from struct import Struct
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -29,9 +30,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import ormsgpack
 from aio_pika.abc import AbstractIncomingMessage
 from pamqp import commands, frame
-from pamqp.body import ContentBody
 from pamqp.common import FieldTable
-from pamqp.constants import FRAME_HEADER_SIZE, FRAME_METHOD
+from pamqp.constants import FRAME_BODY, FRAME_END_CHAR, FRAME_HEADER_SIZE, FRAME_METHOD
 from pamqp.header import ContentHeader
 from pamqp.heartbeat import Heartbeat
 from pydantic import ValidationError
@@ -204,12 +204,25 @@ def encode_message(  # noqa: PLR0913 (the fields of the frames)
         expiration=None if expiration is None else str(expiration),
     )
     most = frame_max - _AROUND
-    frames: tuple[frame.FrameTypes, ...] = (
-        commands.Basic.Publish(exchange=exchange, routing_key=routing_key, mandatory=mandatory),
-        ContentHeader(body_size=len(body), properties=properties),
-        *(ContentBody(body[at : at + most]) for at in range(0, len(body), most)),
+    return b"".join(
+        (
+            _publish_frame(channel, exchange, routing_key, mandatory),
+            frame.marshal(ContentHeader(body_size=len(body), properties=properties), channel),
+            *(_body_frame(channel, body[at : at + most]) for at in range(0, len(body), most)),
+        )
     )
-    return b"".join(frame.marshal(each, channel) for each in frames)
+
+
+@lru_cache(1024)  # of one queue for thousands of messages
+def _publish_frame(channel: int, exchange: str, routing_key: str, mandatory: bool) -> bytes:  # noqa: FBT001 (a key of the cache)
+    publish = commands.Basic.Publish(
+        exchange=exchange, routing_key=routing_key, mandatory=mandatory
+    )
+    return frame.marshal(publish, channel)
+
+
+def _body_frame(channel: int, part: bytes) -> bytes:
+    return b"%b%b%b" % (_HEAD.pack(FRAME_BODY, channel, len(part)), part, FRAME_END_CHAR)
 
 
 #: Takes a message; called in the loop, must not raise.
@@ -279,24 +292,29 @@ class MessageReader:
 
     def takes(self, data: bytes) -> bool:
         """Takes a frame; False for one that is not of a message."""
-        if data[0] == FRAME_METHOD and not data.startswith((_DELIVER, _RETURN), FRAME_HEADER_SIZE):
+        if data[0] == FRAME_METHOD:
+            return self._begins(data)
+        if data[0] == FRAME_BODY:
+            self._parts.append(data[FRAME_HEADER_SIZE:-1])
+            self._left -= len(data) - _AROUND
+        elif isinstance(header := frame.unmarshal(data)[2], ContentHeader):
+            self._left, self._properties = header.body_size or 0, header.properties
+        else:
             return False
-        match frame.unmarshal(data)[2]:
-            case commands.Basic.Deliver():
-                self._take, self._routing_key = self._delivered, ""
-                return True
-            case commands.Basic.Return() as returned:
-                self._take, self._routing_key = self._returned, returned.routing_key or ""
-                return True
-            case ContentHeader() as header:
-                self._left, self._properties = header.body_size or 0, header.properties
-            case ContentBody() as body:
-                self._parts.append(body.value)
-                self._left -= len(body.value)
-            case _:
-                return False
         if not self._left:
             self._end()
+        return True
+
+    def _begins(self, data: bytes) -> bool:
+        # Of a delivery nothing but that it is one is needed, of a return also its queue.
+        if data.startswith(_DELIVER, FRAME_HEADER_SIZE):
+            self._take, self._routing_key = self._delivered, ""
+        elif data.startswith(_RETURN, FRAME_HEADER_SIZE) and isinstance(
+            returned := frame.unmarshal(data)[2], commands.Basic.Return
+        ):
+            self._take, self._routing_key = self._returned, returned.routing_key or ""
+        else:
+            return False
         return True
 
     def _end(self) -> None:

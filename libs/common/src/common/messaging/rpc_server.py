@@ -48,6 +48,9 @@ MAX_HELD = 500
 #: Bytes of a reply. For a longer message than `max_message_size`, by default 16 MiB, RabbitMQ 4
 #: closes the channel, and each server that the requests are sent to again would lose its own.
 MAX_REPLY = 15 * 1024 * 1024
+#: Seconds, and at most this part of what is left, by which requests that share a message end before
+#: their deadline, so that those that are done reach their callers in time.
+_REPLY_TIME, _REPLY_PART = 0.1, 0.1
 #: Seconds for a check of a dependency, between two of a lost one, and of one that nothing suspects.
 _CHECK_TIMEOUT, _SOON, REGULARLY = 1.0, 0.1, 2.0
 
@@ -63,6 +66,10 @@ _HELD = Gauge(
 )
 
 log = structlog.get_logger()
+
+
+def _sooner(deadline: float, now: float) -> float:
+    return deadline - min(_REPLY_TIME, _REPLY_PART * max(0.0, deadline - now))
 
 
 class _Listener:
@@ -259,6 +266,9 @@ class RpcServer(Generic[C]):
         return results
 
     async def _each(self, asked: Sequence[RpcRequest[C]]) -> Sequence[Result]:
+        now = asyncio.get_running_loop().time()
+        if len(asked) > 1:
+            asked = [item._replace(deadline=_sooner(item.deadline, now)) for item in asked]
         results = await asyncio.gather(*(self._attempt([item]) for item in asked))
         return [result for (result,) in results]
 

@@ -1,6 +1,7 @@
 """Settings come from the environment, once; an invalid one stops the process with a message.
 
-Durations are ISO 8601 (`PT5S`); a bare number is rejected, since its unit is unclear.
+Durations are ISO 8601 (`PT5S`, `P1DT12H`, `P2W`) or a number of seconds; years and months have no
+fixed length and are refused.
 """
 
 import re
@@ -13,13 +14,30 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+_AMOUNT = r"[0-9]{1,9}(?:[.,][0-9]{1,9})?"
+_DURATION = re.compile(
+    rf"(?P<sign>[+-]?)P(?=.*[0-9])(?:(?P<weeks>{_AMOUNT})W)?(?:(?P<days>{_AMOUNT})D)?"
+    rf"(?:T(?=[0-9])(?:(?P<hours>{_AMOUNT})H)?(?:(?P<minutes>{_AMOUNT})M)?"
+    rf"(?:(?P<seconds>{_AMOUNT})S)?)?"
+)
+_SECONDS = re.compile(rf"(?P<sign>[+-]?)(?P<seconds>{_AMOUNT})")
 
-def _with_unit(value: object) -> object:
-    if isinstance(value, timedelta) or (
-        isinstance(value, str) and value.lstrip("+-").startswith("P")
-    ):
+
+def read_duration(value: object) -> timedelta:
+    """Returns the duration that a setting's text or number of seconds says; raises ValueError."""
+    if isinstance(value, timedelta):
         return value
-    raise ValueError("give a duration in ISO 8601, such as PT5S or PT1M")
+    text = str(value).strip().upper()
+    found = _DURATION.fullmatch(text) or _SECONDS.fullmatch(text)
+    if found is None:
+        raise ValueError("give a duration in ISO 8601, such as PT5S or P1DT12H, or seconds")
+    amounts = {name: float(amount.replace(",", ".")) for name, amount in _amounts(found)}
+    span = timedelta(**amounts)
+    return -span if found["sign"] == "-" else span
+
+
+def _amounts(found: re.Match[str]) -> list[tuple[str, str]]:
+    return [(name, text) for name, text in found.groupdict().items() if name != "sign" and text]
 
 
 def listed(value: object) -> object:
@@ -59,7 +77,7 @@ def _url_of(*schemes: str, several: str = "") -> Callable[[SecretStr], SecretStr
     return checked
 
 
-Duration = Annotated[timedelta, BeforeValidator(_with_unit)]
+Duration = Annotated[timedelta, BeforeValidator(read_duration)]
 #: Comma-separated.
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(_networks)]
 #: 0 lets the system choose.

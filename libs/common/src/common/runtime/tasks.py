@@ -117,7 +117,7 @@ def _started(start: Callable[[], Awaitable[T]]) -> asyncio.Future[T]:
 
 
 async def wait_for(awaitable: Awaitable[T], timeout: float | None) -> T:
-    """Returns the result within a time, as `asyncio.wait_for` of Python 3.12 does."""
+    """Returns the result within a time; unlike `asyncio.wait_for`, never in a task of its own."""
     async with asyncio.timeout(timeout):
         return await awaitable
 

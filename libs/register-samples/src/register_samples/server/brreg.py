@@ -8,6 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from register_samples import files
+from register_samples.groups import groups_of
 from register_samples.names import named
 from register_samples.norway import API, group
 from register_samples.registers import Document
@@ -125,7 +126,7 @@ class Section:
         """Returns the answer for a deleted entry, or a whole entry."""
         if "slettedato" not in document:
             return document
-        told = (_NUMBER, "navn", "organisasjonsform", "slettedato")
+        told = (_NUMBER, "navn", "organisasjonsform", "historiskeNavn", "slettedato")
         deleted = {"enhet": "SlettetEnhet", "underenhet": "SlettetUnderEnhet"}[self.entry]
         return {
             "respons_klasse": deleted,
@@ -210,6 +211,7 @@ class NorwegianRegister:
             (files.roles_no, self.roles),
         ):
             kept.update((found[_NUMBER], found) for found in source(companies))
+        self.groups = groups_of(self.entities.documents.values())
         self.publish()
 
     def publish(self) -> None:
@@ -218,11 +220,16 @@ class NorwegianRegister:
         files = {
             "enheter": self.entities.standing(),
             "underenheter": self.units.standing(),
-            "roller": self.roles.values(),
+            "roller": [self.roles[number] for number in self._with_roles()],
         }
         self.snapshots = {
             name: Snapshot.gzipped_array(found, modified) for name, found in files.items()
         }
+
+    def _with_roles(self) -> Iterable[str]:
+        """The entities with roles; the register gives none of a deleted one."""
+        found = self.entities.documents
+        return (one for one in self.roles if one in found and "slettedato" not in found[one])
 
     def add_company(self, index: int) -> str:
         """Registers the company that the generator has at this position, its units and roles."""
@@ -270,6 +277,7 @@ class NorwegianRegister:
             web.get(f"{PREFIX}/roller/totalbestand", self._whole("roller")),
             web.get(f"{PREFIX}/enheter/{{number}}/roller", self._roles_of),
             web.get(f"{PREFIX}/oppdateringer/roller", self._role_feed),
+            web.get(f"{PREFIX}/konsernstruktur/{{number}}", self._group_of),
             *self.entities.routes(),
             *self.units.routes(),
         ]
@@ -288,10 +296,20 @@ class NorwegianRegister:
         self.entities.check(number)
         target = f"{API}/enheter/{number}"
         links = {"self": {"href": f"{target}/roller"}, "enhet": {"href": target}}
+        if "slettedato" in self.entities.documents.get(number, {}):
+            return web.Response(status=404)
         groups = self.roles.get(number, {}).get("rollegrupper", [])
         return self.entities.absence(number) or json_answer(
             {"rollegrupper": groups, "_links": links}
         )
+
+    async def _group_of(self, request: web.Request) -> web.Response:
+        """Returns the whole group of a company; of one in none a 404 without a body."""
+        read(request)
+        [number] = _numbers(request.match_info["number"])
+        self.entities.check(number)
+        answer = self.groups.answer(number)
+        return web.Response(status=404) if answer is None else json_answer(answer)
 
     async def _role_feed(self, request: web.Request) -> web.Response:
         asked = read(request, afterTime=moment, size=_SIZE)

@@ -195,7 +195,13 @@ def _name(draw: Draw, register: Register) -> str:
 #: A server's new entries differ from those of an earlier one: they are drawn by the seconds since
 #: this time, and its first new company by the half minutes. Changes are slower than that.
 _COUNTED_FROM = datetime(2026, 1, 1, tzinfo=UTC)
-_DURATION = re.compile(r"PT(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?")
+_AMOUNT = r"\d{1,9}(?:[.,]\d{1,9})?"
+_DURATION = re.compile(
+    rf"P(?=.*\d)(?:(?P<weeks>{_AMOUNT})W)?(?:(?P<days>{_AMOUNT})D)?"
+    rf"(?:T(?=\d)(?:(?P<hours>{_AMOUNT})H)?(?:(?P<minutes>{_AMOUNT})M)?"
+    rf"(?:(?P<seconds>{_AMOUNT})S)?)?"
+)
+_SECONDS = re.compile(rf"(?P<seconds>{_AMOUNT})")
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -219,13 +225,14 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _duration(text: str) -> timedelta:
-    found = _DURATION.fullmatch(text)
-    span = timedelta(
-        minutes=int((found and found["minutes"]) or 0),
-        seconds=float((found and found["seconds"]) or 0),
-    )
+    written = text.strip().upper()
+    found = _DURATION.fullmatch(written) or _SECONDS.fullmatch(written)
+    given = found.groupdict().items() if found else ()
+    span = timedelta(**{name: float(value.replace(",", ".")) for name, value in given if value})
     if not span:
-        raise argparse.ArgumentTypeError("give a duration such as PT3S or PT1M")
+        raise argparse.ArgumentTypeError(
+            "give a duration such as PT3S, PT1M or 3 (seconds), above 0"
+        )
     return span
 
 
@@ -242,6 +249,8 @@ async def _until_stopped(wanted: argparse.Namespace) -> None:
     ):
         # The addresses, as the settings of the lookup service take them.
         _say(f"BRREG_URL={served.brreg}\nCVR_URL={served.cvr_permanent}\nPEPPOL_URL={served.url}")
+        _say(f"BRREG_ACCOUNTS_URL={served.norwegian_accounts}")
+        _say(f"CVR_FILINGS_URL={served.filings}\nCVR_DOCUMENTS_URL={served.documents}")
         changing = None
         if wanted.change_every is not None:
             changes = Changes(registers, first=begun)

@@ -14,11 +14,13 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 from yarl import URL
 
-from register_samples.server import brreg, cvr
+from register_samples.server import brreg, cvr, filings, regnskap
 from register_samples.server.brreg import NorwegianRegister
 from register_samples.server.cvr import DanishRegister
+from register_samples.server.filings import FilingRegister
 from register_samples.server.messages import BadRequest, Stamps, json_answer
 from register_samples.server.peppol import Directory
+from register_samples.server.regnskap import NorwegianAccounts
 
 
 class Fault(Protocol):
@@ -120,6 +122,10 @@ class Faults:
                 return faults.popleft()
         return None
 
+    def clear(self) -> None:
+        """Ends all faults."""
+        self._planned.clear()
+
     @property
     def pending(self) -> int:
         """The number of planned faults that have not occurred."""
@@ -148,7 +154,9 @@ class Registers:
         self.now = now
         stamps = Stamps(now)
         self.no = NorwegianRegister(stamps, companies=companies)
+        self.no_accounts = NorwegianAccounts(stamps, companies=companies)
         self.dk = DanishRegister(stamps, companies=companies)
+        self.dk_filings = FilingRegister(stamps, companies=companies)
         self.directory = Directory(stamps, companies=companies)
         self._next = companies + newcomers % _NEWCOMERS
 
@@ -183,8 +191,20 @@ class Served:
         return self.url / brreg.PREFIX.lstrip("/")
 
     @property
+    def norwegian_accounts(self) -> URL:
+        return self.url / regnskap.PREFIX.lstrip("/")
+
+    @property
     def cvr_permanent(self) -> URL:
         return self.url / cvr.PREFIX.lstrip("/")
+
+    @property
+    def filings(self) -> URL:
+        return self.url / filings.PREFIX.lstrip("/")
+
+    @property
+    def documents(self) -> URL:
+        return self.url / filings.DOCUMENTS.lstrip("/")
 
 
 @asynccontextmanager
@@ -194,7 +214,13 @@ async def serving(
     """Serves the registers on this machine while the body runs."""
     served = Served(registers)
     app = web.Application(middlewares=[_watch(served), _refuse, _disturb(served.faults)])
-    for register in (registers.no, registers.dk, registers.directory):
+    for register in (
+        registers.no,
+        registers.no_accounts,
+        registers.dk,
+        registers.dk_filings,
+        registers.directory,
+    ):
         app.add_routes(register.routes())
     async with listening(app, port=port, tls=tls) as served.url:
         yield served

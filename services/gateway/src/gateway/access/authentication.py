@@ -1,5 +1,6 @@
 """Authentication, authorization and rate limiting of requests."""
 
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,10 +11,10 @@ from typing import NamedTuple
 import structlog
 from aiohttp import hdrs, web
 
+from common.domain.clients import Network
+from common.runtime.public_port.rates import Quota, Rate, RateLimiter, address_of
 from common.runtime.tasks import SingleFlight
-from gateway.access.clients import Network, client_of
-from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Rate, Scope, parse_key
-from gateway.access.quotas import Quota, RateLimiter
+from gateway.access.keys import ApiKey, ApiKeys, PresentedKey, Scope, parse_key
 from gateway.problems import (
     Forbidden,
     InternalError,
@@ -184,7 +185,7 @@ class Authenticator:
         return key if is_good else None
 
     def _client(self, request: web.BaseRequest) -> str:
-        return client_of(request.remote, _forwarded(request), self._trusted_proxies)
+        return address_of(request, self._trusted_proxies)
 
     def _without_key(self, request: web.BaseRequest, refusal: Problem | None) -> AuthResult:
         client = self._client(request)
@@ -214,14 +215,31 @@ def presented_text(request: web.BaseRequest, parameter: str | None = None) -> st
         found = request.headers.get(KEY_HEADER)
         return request.query.get(parameter) if found is None and parameter else found
     scheme, _, credentials = authorization.partition(" ")
-    return credentials.strip() if scheme.lower() == "bearer" else ""
+    match scheme.lower():
+        case "bearer":
+            return credentials.strip()
+        case "basic":
+            return _user_of(credentials.strip())
+        case _:
+            return ""
 
 
-def _forwarded(request: web.BaseRequest) -> list[str]:
-    if hdrs.X_FORWARDED_FOR not in request.headers:
-        return []
-    hops = ",".join(request.headers.getall(hdrs.X_FORWARDED_FOR)).split(",")
-    return [hop.strip() for hop in hops]
+#: Bytes of credentials of the scheme Basic, several times those of a key.
+_MAX_BASIC = 400
+
+
+def _user_of(credentials: str) -> str:
+    """Returns the key that is the user of the scheme Basic (RFC 7617); "" if it is not readable.
+
+    `curl -u "$API_KEY:"` sends it so. A key as the password, without a user, is read as well.
+    """
+    if len(credentials) > _MAX_BASIC:
+        return ""
+    try:
+        user, _, password = b64decode(credentials, validate=True).decode("ascii").partition(":")
+    except ValueError:
+        return ""
+    return user or password
 
 
 def too_many(quota: Quota) -> RateLimited:

@@ -21,12 +21,9 @@ from pymongo import DESCENDING, IndexModel
 from common.contracts.failures import Unavailable
 from common.leases import LEASES
 from common.mongo import Database, Reads, translated_errors
+from common.runtime.public_port.rates import Rate
 from common.runtime.tasks import SingleFlight
 from gateway.problems import ServiceUnavailable
-
-SECONDS = {"second": 1, "minute": 60, "hour": 3600}
-
-_RATE = re.compile(rf"(?P<count>[1-9][0-9]{{0,8}})/(?P<unit>{'|'.join(SECONDS)})")
 
 #: 12 bytes as hexadecimal and 32 bytes as URL-safe base64, see `gateway.commands`.
 _KEY = re.compile(r"(?P<id>[0-9a-f]{24})\.(?P<secret>[A-Za-z0-9_-]{43})")
@@ -43,33 +40,15 @@ MAX_KEYS = 10_000
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A number of requests that a client may make in each window."""
-
-    count: int
-    #: Length of the window in seconds.
-    window: int
-
-    def __str__(self) -> str:
-        return f"{self.count} in {self.window} s"
-
-
-def parse_rate(text: str) -> Rate:
-    """Reads `<count>/<second|minute|hour>`; raises ValueError for anything else."""
-    match = _RATE.fullmatch(text)
-    if match is None:
-        raise ValueError("write a rate as <count>/<second|minute|hour>, such as 60/minute")
-    return Rate(int(match["count"]), SECONDS[match["unit"]])
-
-
 class Scope(StrEnum):
-    """A permission of a key; a route requires one scope at most."""
+    """A permission of a key; a route requires one scope at most, and `protected` no route."""
 
     LOOKUP = "lookup"
     WEBHOOKS = "webhooks"
     EVENTS = "events"
     EXPORT = "export"
+    #: May have companies that are protected from advertising in groups.
+    PROTECTED = "protected"
 
 
 class PresentedKey(NamedTuple):

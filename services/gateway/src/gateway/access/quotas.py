@@ -6,25 +6,19 @@ than its share of their rate, once a second.
 """
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
-from math import ceil
-from typing import Any, NamedTuple
-from zlib import crc32
+from typing import Any
 
 from prometheus_client import Counter
 from pymongo import IndexModel, UpdateOne, WriteConcern
 
 from common.contracts.failures import Unavailable
 from common.mongo import Database, translated_errors
+from common.runtime.public_port.rates import Rate, RateLimiter, Window
 from common.runtime.tasks import background, repeat
-from gateway.access.keys import Rate
 
-#: Maximum clients per rate, about 20 MB; beyond, the oldest window is dropped.
-MAX_CLIENTS = 100_000
 #: Windows shorter than this, in seconds, are over before another gateway's count arrives: each
 #: gateway counts them alone.
 MIN_SHARED_WINDOW = 10
@@ -41,129 +35,6 @@ _REPORTS = Counter(
 )
 for _outcome in ("sent", "unavailable"):
     _REPORTS.labels(_outcome)
-
-
-class Quota(NamedTuple):
-    """The remaining quota of one client."""
-
-    allowed: bool
-    #: The policy's name.
-    name: str
-    #: `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-10).
-    policy: str
-    state: str
-    #: Whole seconds until the window ends.
-    reset: int
-    remaining: int
-    rate: Rate
-
-
-@dataclass(slots=True)
-class Window:
-    """Requests of one client between two times, by the limiter's clock."""
-
-    client: str
-    begins: float
-    ends: float
-    #: Requests that this gateway has let through, and how many of them the others know of.
-    used: int = 0
-    reported: int = 0
-    #: Requests that other gateways have reported.
-    elsewhere: int = 0
-
-    def report(self) -> int:
-        """Returns the requests that the others do not know of yet, and notes that they do."""
-        unreported, self.reported = self.used - self.reported, self.used
-        return unreported
-
-
-class RateLimiter:
-    """One rate for many clients, each with windows of its own."""
-
-    def __init__(
-        self,
-        name: str,
-        rate: Rate,
-        *,
-        clock: Callable[[], float],
-        aligned: bool = False,
-        max_clients: int = MAX_CLIENTS,
-    ) -> None:
-        """`name` is the policy's name in the headers; `clock` is in seconds.
-
-        A window begins with the first request; with `aligned`, at times that depend on the clock
-        and the client alone, and so are the same at all gateways.
-        """
-        self.name = name
-        self.rate = rate
-        self._clock = clock
-        self._aligned = aligned
-        self._max_clients = max_clients
-        self._policy = f'"{name}";q={rate.count};w={rate.window}'
-        #: The oldest first; they end nearly in that order.
-        self._windows: OrderedDict[str, Window] = OrderedDict()
-
-    @property
-    def clients(self) -> int:
-        """Number of clients with a window."""
-        return len(self._windows)
-
-    def take(self, client: str, cost: int = 1) -> Quota:
-        """Counts the requests if all of them fit the quota, else none; returns which."""
-        window = self._window(client)
-        allowed = window.used + window.elsewhere + cost <= self.rate.count
-        if allowed:
-            window.used += cost
-        return self._quota(window, allowed=allowed)
-
-    def give_back(self, client: str) -> None:
-        """Uncounts one request that is not reported yet, if its window has not ended."""
-        window = self._known(client)
-        if window is not None and window.used > window.reported:
-            window.used -= 1
-
-    def look(self, client: str) -> Quota:
-        """Returns the quota now, without counting a request."""
-        now = self._clock()
-        return self._quota(self._known(client) or Window(client, now, now), allowed=True)
-
-    def unreported(self, share: int) -> Iterator[Window]:
-        """Yields the current windows in which more than `share` requests, and new ones, passed."""
-        now = self._clock()
-        for window in self._windows.values():
-            if window.used > max(share, window.reported) and window.ends > now:
-                yield window
-
-    def _quota(self, window: Window, *, allowed: bool) -> Quota:
-        reset = ceil(window.ends - self._clock())
-        remaining = max(0, self.rate.count - window.used - window.elsewhere)
-        state = f'"{self.name}";r={remaining};t={reset}'
-        return Quota(allowed, self.name, self._policy, state, reset, remaining, self.rate)
-
-    def _window(self, client: str) -> Window:
-        window = self._known(client)
-        if window is not None:
-            return window
-        self._windows.pop(client, None)
-        if len(self._windows) == self._max_clients:
-            self._windows.popitem(last=False)
-        window = self._windows[client] = self._new_window(client)
-        return window
-
-    def _new_window(self, client: str) -> Window:
-        begins, length = self._clock(), self.rate.window
-        if self._aligned:
-            # Clients' windows begin at different times, so that their reports do.
-            phase = crc32(client.encode()) % length
-            begins = (begins - phase) // length * length + phase
-        return Window(client, begins, begins + length)
-
-    def _known(self, client: str) -> Window | None:
-        now = self._clock()
-        while self._windows and next(iter(self._windows.values())).ends <= now:
-            self._windows.popitem(last=False)
-        window = self._windows.get(client)
-        return None if window is None or window.ends <= now else window
 
 
 _TOTALS, _GATEWAYS = "quota_windows", "gateways"

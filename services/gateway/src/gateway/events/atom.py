@@ -5,18 +5,21 @@ that one list. Neither it nor its hash is in a log, a metric, a trace or the fee
 """
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import format_datetime
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 from xml.etree.ElementTree import Element, SubElement, tostring
 
 import orjson
 from aiohttp import hdrs, web
 
-from common.contracts.events import FeedFilter, FeedPage, FeedRequest, lines_of, rfc3339, title_of
+from common.contracts.events import FeedFilter, FeedPage, FeedRequest, rfc3339
 from common.contracts.watchlists import WatchedReply, WatchedRequest, WatchlistId
-from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
+from common.domain.change_words import in_words
+from common.domain.displayed import displayed
+from common.runtime.public_port.conditional import ETAG, is_unchanged
 from gateway.access.authentication import Authenticator, too_many
 from gateway.events.feed import Events, Watchlists
 from gateway.http.middleware import REQUEST_CONTEXT
@@ -70,7 +73,8 @@ class AtomFeeds:
             ),
             caller=caller,
         )
-        body = atom(watchlist_id, watchlist, page, self._links(request))
+        links = self._links(request)
+        body, updated = atom(watchlist_id, watchlist, page, links)
         headers = {
             hdrs.CONTENT_TYPE: "application/atom+xml; charset=utf-8",
             hdrs.CACHE_CONTROL: CACHE_CONTROL,
@@ -78,18 +82,30 @@ class AtomFeeds:
             hdrs.REFERRER_POLICY: "no-referrer",
             # Weak: the body may be compressed.
             ETAG: f'W/"{sha256(body).hexdigest()[:32]}"',
+            hdrs.LAST_MODIFIED: format_datetime(updated, usegmt=True),
         }
-        if etag_matches(headers[ETAG], if_none_match(request)):
+        if is_unchanged(request, headers[ETAG], updated):
             return web.Response(status=304, headers=headers)
         return web.Response(body=body, headers=headers)
 
-    def _links(self, request: web.Request) -> str:
+    def _links(self, request: web.Request) -> "Links":
         api = public_address(request, self.public_url)
-        return f"{self.portal_url or f'{api}/api'}/companies"
+        companies = f"{self.portal_url or f'{api}/api'}/companies"
+        # Without the token: what shows or passes on the feed does not pass on its credential.
+        return Links(f"{api}{request.path}", companies)
 
 
-def atom(watchlist_id: WatchlistId, watchlist: WatchedReply, page: FeedPage, links: str) -> bytes:
-    """Returns the document, whose entries link to `<links>/<country>/<number>`."""
+class Links(NamedTuple):
+    """The addresses in a feed: its own, and that of companies before `/<country>/<number>`."""
+
+    own: str
+    companies: str
+
+
+def atom(
+    watchlist_id: WatchlistId, watchlist: WatchedReply, page: FeedPage, links: Links
+) -> tuple[bytes, datetime]:
+    """Returns the document, and when it was modified: by an event, or as the list was."""
     events: list[dict[str, Any]] = [orjson.loads(event.body) for event in page.events]
     updated = [event["occurred_at"] for event in events]
     if watchlist.updated_at is not None and not updated:
@@ -97,19 +113,24 @@ def atom(watchlist_id: WatchlistId, watchlist: WatchedReply, page: FeedPage, lin
     feed = Element("feed", xmlns=_ATOM)
     _add(feed, "id", UUID(watchlist_id.removeprefix("wl_")).urn)
     _add(feed, "title", f"Changes: {watchlist.name}")
-    _add(feed, "updated", max(updated, key=datetime.fromisoformat))
+    latest = max(updated, key=datetime.fromisoformat)
+    _add(feed, "updated", latest)
+    SubElement(feed, "link", rel="self", type="application/atom+xml", href=links.own)
     _add(SubElement(feed, "author"), "name", "Company Registry Lookup Service")
     for event in reversed(events):
-        entry = SubElement(feed, "entry")
+        entry, words = SubElement(feed, "entry"), in_words(event)
         _add(entry, "id", UUID(event["id"]).urn)
-        _add(entry, "title", title_of(event))
+        _add(entry, "title", words.title)
         _add(entry, "updated", event["occurred_at"])
-        url = f"{links}/{event['country']}/{event['vat']}"
+        url = f"{links.companies}/{event['country']}/{event['vat']}"
         SubElement(entry, "link", rel="alternate", href=url)
-        _add(entry, "content", "\n".join(lines_of(event)), type="text")
+        number = f"{event['country'].upper()} {event['vat']}"
+        lines = filter(None, (number, words.unit, *(line.text for line in words.lines)))
+        _add(entry, "content", "\n".join(lines), type="text")
     document: bytes = tostring(feed, encoding="utf-8", xml_declaration=True)
-    return document
+    modified = filter(None, (datetime.fromisoformat(latest), watchlist.updated_at))
+    return document, max(modified).astimezone(UTC)
 
 
 def _add(parent: Element, name: str, text: str, **attributes: str) -> None:
-    SubElement(parent, name, attributes).text = legal(text)
+    SubElement(parent, name, attributes).text = displayed(legal(text))

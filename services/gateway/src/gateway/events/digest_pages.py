@@ -6,30 +6,38 @@ only credential; neither it nor its hash is in a log, a metric or a trace.
 """
 
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from html import escape
-from typing import Final, Protocol
+from typing import Annotated, Final, Protocol
+from urllib.parse import urlencode
 
 from aiohttp import hdrs, web
+from pydantic import PlainValidator
 
 from common.contracts.watchlists import DigestState, LinkAction, LinkReply, LinkRequest
+from common.domain.appearance import STYLE, document
+from common.domain.displayed import displayed
 from gateway.access.authentication import Authenticator, too_many
 from gateway.access.clients import Caller
-from gateway.http.middleware import REQUEST_CONTEXT
+from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
+from gateway.http.parameters import Query, boolean
 from gateway.http.responses import NO_STORE
 from gateway.problems import DigestNotFound
 
-_STYLE: Final = (
-    "body{font:1rem/1.5 system-ui,sans-serif;max-width:36rem;margin:3rem auto;padding:0 1rem}"
-    "button{font:inherit;padding:.5rem 1rem}li,p{overflow-wrap:anywhere}"
-    ":root{color-scheme:light dark}"
-)
 #: The style alone is applied, and nothing is run or loaded.
 _POLICY: Final = (
-    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(_STYLE.encode()).digest()).decode()}'"
+    f"default-src 'none'; style-src 'sha256-{b64encode(sha256(STYLE.encode()).digest()).decode()}'"
     "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+
+
+class _EndQuery(Query):
+    """The query of a link that ends a subscription, beside its token."""
+
+    #: Ends everything of the owner to the address.
+    everything: Annotated[bool, PlainValidator(boolean)] = False
 
 
 class DigestLinks(Protocol):
@@ -60,11 +68,19 @@ class DigestPages:
 
     async def show_end(self, request: web.Request) -> web.Response:
         """Asks the recipient to end the subscription; changes nothing."""
-        return _page(_end(await self._use(request, LinkAction.SHOW)))
+        query = _EndQuery.parse(parameters_of(request))
+        found = await self._use(request, LinkAction.SHOW)
+        return _page(_end(found, request.query, everything=query.everything))
 
     async def end(self, request: web.Request) -> web.Response:
-        """Ends the subscription, at the request of a person or of a mail program."""
-        return _page(_end(await self._use(request, LinkAction.UNSUBSCRIBE)))
+        """Ends the subscription, or all of the owner's to the address.
+
+        At the request of a person or of a mail program.
+        """
+        everything = _EndQuery.parse(parameters_of(request)).everything
+        action = LinkAction.REFUSE if everything else LinkAction.UNSUBSCRIBE
+        found = await self._use(request, action)
+        return _page(_end(found, request.query, everything=everything))
 
     async def _use(self, request: web.Request, action: LinkAction) -> LinkReply | None:
         token = request.query.get("token", "")
@@ -99,7 +115,9 @@ def _confirmation(found: LinkReply | None) -> tuple[int, str]:
     is_open = found.state is DigestState.UNCONFIRMED
     heading = "Receive news by e-mail?" if is_open else "Your address is confirmed."
     body = f"<h1>{heading}</h1>"
-    names = "".join(f"<li>{escape(name)}</li>" for name in found.watchlists)
+    names = "".join(f"<li>{_shown(name)}</li>" for name in found.watchlists)
+    if found.more:
+        names += f"<li>and {found.more} more</li>"
     body += f"<p>News of companies goes to {escape(found.address)}, about these lists:</p>"
     body += f"<ul>{names}</ul>"
     if is_open:
@@ -107,30 +125,44 @@ def _confirmation(found: LinkReply | None) -> tuple[int, str]:
     return 200, f"{body}<p>Each message has a link to unsubscribe.</p>"
 
 
-def _end(found: LinkReply | None) -> tuple[int, str]:
+def _end(found: LinkReply | None, query: Mapping[str, str], *, everything: bool) -> tuple[int, str]:
     if found is None:
         return _NOT_VALID
-    about = f"{escape(found.watchlists[0])} to {escape(found.address)}"
+    sender = f"everything of the customer {_shown(found.owner)} to {escape(found.address)}"
+    about = f"messages about {_shown(found.watchlists[0])} to {escape(found.address)}"
+    if everything:
+        if found.state is DigestState.ENDED:
+            return 200, (
+                f"<h1>You are unsubscribed.</h1><p>This ended {sender}. Nothing more is sent "
+                "unless you confirm again.</p>"
+            )
+        return 200, f"<h1>Unsubscribe?</h1><p>This ends {sender}.</p>{_button('Unsubscribe')}"
+    # A service of an earlier release cannot end everything, and names no owner.
+    token = escape(urlencode({"token": query.get("token", ""), "everything": "true"}))
+    other = f"<p>Or end {sender}:</p>{_button('End everything', f'?{token}')}"
+    if not found.owner:
+        other = ""
     if found.state is DigestState.ENDED:
-        return 200, f"<h1>You are unsubscribed.</h1><p>No more messages about {about}.</p>"
-    return 200, f"<h1>Unsubscribe?</h1><p>This ends messages about {about}.</p>" + _button(
-        "Unsubscribe"
-    )
+        return 200, f"<h1>You are unsubscribed.</h1><p>No more {about}.</p>{other}"
+    return 200, f"<h1>Unsubscribe?</h1><p>This ends {about}.</p>{_button('Unsubscribe')}{other}"
 
 
-def _button(text: str) -> str:
+def _shown(text: str) -> str:
+    return escape(displayed(text))
+
+
+def _button(text: str, address: str = "") -> str:
     # Without an action the form is posted to the address of the page, with its token.
-    return f'<form method="post"><button type="submit">{text}</button></form>'
+    action = f' action="{address}"' if address else ""
+    return f'<form method="post"{action}><button type="submit">{text}</button></form>'
 
 
 def _page(page: tuple[int, str]) -> web.Response:
     status, body = page
-    document = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="robots" content="noindex">'
-        f"<title>News by e-mail</title><style>{_STYLE}</style></head>"
-        f"<body><main>{body}</main></body></html>"
+    shown = document(
+        "News by e-mail – Company Registry",
+        f'<div class="card">{body}</div>',
+        head='<meta name="robots" content="noindex">',
     )
     headers = {
         hdrs.CONTENT_TYPE: "text/html; charset=utf-8",
@@ -138,4 +170,4 @@ def _page(page: tuple[int, str]) -> web.Response:
         hdrs.REFERRER_POLICY: "no-referrer",
         hdrs.CONTENT_SECURITY_POLICY: _POLICY,
     }
-    return web.Response(status=status, body=document.encode(), headers=headers)
+    return web.Response(status=status, body=shown.encode(), headers=headers)

@@ -14,8 +14,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from common.contracts.company import CompanyKey
-from common.contracts.events import EventReply, EventRequest, FeedEvent, FeedPage, FeedRequest
+import orjson
+
+from common.contracts.company import CompanyKey, Country
+from common.contracts.events import (
+    EventReply,
+    EventRequest,
+    FeedEvent,
+    FeedFilter,
+    FeedPage,
+    FeedRequest,
+)
 from common.contracts.watchlists import WatchedReply, WatchedRequest
 from common.domain.sentences import counted
 from gateway.access.clients import Caller
@@ -57,6 +66,25 @@ class Events(Protocol):
 def write_cursor(position: int) -> str:
     """Returns the cursor of a position: 12 hexadecimal digits, so that cursors sort as text."""
     return f"{position:012x}"
+
+
+def is_of_all(chosen: FeedFilter) -> bool:
+    """Returns True for a feed of all companies, not of chosen ones."""
+    return not chosen.companies and not chosen.watchlists
+
+
+def without_protected(events: Sequence[FeedEvent]) -> Sequence[FeedEvent]:
+    """Returns the events but those of companies that are protected from advertising, or may be."""
+    return [event for event in events if not _is_protected(event)]
+
+
+def _is_protected(event: FeedEvent) -> bool:
+    company = (orjson.loads(event.body).get("data") or {}).get("company")
+    return (
+        company is not None
+        and company["country"] == Country.DK
+        and company.get("advertising_protected") is not False
+    )
 
 
 class Watchlists(Protocol):

@@ -21,10 +21,18 @@ from common.contracts.events import (
     FeedRequest,
 )
 from common.contracts.watchlists import MAX_READ, WATCHLIST_ID, WatchlistId
+from common.domain.numbers import InvalidIdentifier, read_company
 from common.domain.sentences import did_you_mean
 from common.domain.written import read_country
-from gateway.events.feed import Events, ReadEvents, write_cursor
-from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
+from gateway.access.protected import Protection
+from gateway.events.feed import (
+    Events,
+    ReadEvents,
+    is_of_all,
+    without_protected,
+    write_cursor,
+)
+from gateway.http.middleware import REQUEST_CONTEXT, RequestContext, parameters_of
 from gateway.http.parameters import (
     Invalid,
     Parameters,
@@ -34,7 +42,7 @@ from gateway.http.parameters import (
     read_moment,
     single,
 )
-from gateway.http.responses import NO_STORE, json_response
+from gateway.http.responses import LEFT_OUT, NO_STORE, json_response, with_left_out
 
 EVENTS_PATH = "/api/events"
 STREAM_PATH = "/api/events/stream"
@@ -112,13 +120,16 @@ def _countries(values: Sequence[str]) -> tuple[Country, ...]:
 
 def _companies(values: Sequence[str]) -> tuple[CompanyKey, ...]:
     given = _separated(values)
-    found = dict.fromkeys(map(CompanyKey.read, given))
-    if len(given) > MAX_COMPANIES or None in found:
-        raise Invalid(
-            f"must be a comma-separated list of at most {MAX_COMPANIES} companies, each its "
-            "country and registration number, such as dk:12345674,no:123456785"
-        )
-    return tuple(key for key in found if key is not None)
+    form = (
+        f"must be a comma-separated list of at most {MAX_COMPANIES} companies, each its "
+        "country and registration number, such as dk:12345674,no:123456785"
+    )
+    if len(given) > MAX_COMPANIES:
+        raise Invalid(form)
+    try:
+        return tuple(dict.fromkeys(map(read_company, given)))
+    except InvalidIdentifier as invalid:
+        raise Invalid(f"{form} ({invalid})") from None
 
 
 def _watchlists(values: Sequence[str]) -> tuple[WatchlistId, ...]:
@@ -187,7 +198,7 @@ def parse_stream(parameters: Parameters, *, last_event_id: str | None, owner: st
     return query.request(owner, query.after or begin, STREAM_LIMIT, since=query.since)
 
 
-def events_handler(read: ReadEvents) -> Handler:
+def events_handler(read: ReadEvents, protection: Protection) -> Handler:
     """Returns the handler of pages."""
 
     async def events(request: web.Request) -> web.Response:
@@ -201,9 +212,16 @@ def events_handler(read: ReadEvents) -> Handler:
             caller=context.caller,
             is_abandoned=lambda: request.transport is None,
         )
-        return json_response(_document(page))
+        if not _is_limited(protection, context, feed_request):
+            return json_response(_document(page))
+        shown = page.model_copy(update={"events": tuple(without_protected(page.events))})
+        return with_left_out(json_response(_document(shown)), len(page.events) - len(shown.events))
 
     return events
+
+
+def _is_limited(protection: Protection, context: RequestContext, request: FeedRequest) -> bool:
+    return is_of_all(request.filter) and protection.leaves_out(context.key)
 
 
 def event_handler(events: Events) -> Handler:
@@ -218,7 +236,7 @@ def event_handler(events: Events) -> Handler:
     return event
 
 
-def stream_handler(read: ReadEvents) -> Handler:
+def stream_handler(read: ReadEvents, protection: Protection) -> Handler:
     """Returns the handler of the stream; problems before its start are ordinary responses."""
 
     async def stream(request: web.Request) -> web.StreamResponse:
@@ -231,7 +249,8 @@ def stream_handler(read: ReadEvents) -> Handler:
         )
         pages = read.stream(feed_request, key, caller=context.caller)
         await anext(pages)
-        return ServerSentEvents(pages)
+        is_limited = _is_limited(protection, context, feed_request)
+        return ServerSentEvents(pages, is_limited=is_limited)
 
     return stream
 
@@ -239,19 +258,30 @@ def stream_handler(read: ReadEvents) -> Handler:
 class ServerSentEvents(web.StreamResponse):
     """A response that is sent while its events arrive."""
 
-    def __init__(self, pages: AsyncGenerator[Sequence[FeedEvent]]) -> None:
+    def __init__(
+        self, pages: AsyncGenerator[Sequence[FeedEvent]], *, is_limited: bool = False
+    ) -> None:
+        """`is_limited` leaves out the events of protected companies."""
         super().__init__(
             headers={hdrs.CONTENT_TYPE: "text/event-stream", hdrs.CACHE_CONTROL: NO_STORE}
         )
         self._pages = pages
+        self._is_limited = is_limited
 
     async def write_eof(self, data: bytes = b"") -> None:
         """Sends the events; aiohttp calls it when the middleware has added its headers."""
         async with aclosing(self._pages) as pages:
             await self.write(_HELLO)
             async for page in pages:
-                await self.write(b"".join(map(_frame, page)) or _HEARTBEAT)
+                await self.write(self._frames(page) or _HEARTBEAT)
         await super().write_eof(data)
+
+    def _frames(self, page: Sequence[FeedEvent]) -> bytes:
+        """Returns the events of a page; a comment says how many were left out."""
+        shown = without_protected(page) if self._is_limited else page
+        left_out = len(page) - len(shown)
+        comment = f": {LEFT_OUT}: {left_out}\n\n".encode() if left_out else b""
+        return b"".join(map(_frame, shown)) + comment
 
 
 def _document(page: FeedPage) -> bytes:

@@ -21,6 +21,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from common.runtime.public_port.conditional import fixed
+from gateway.http.changelog import changelog_feed
 from gateway.problems import NotFound
 
 #: Nothing from other hosts, nothing inline, no `eval`. Images inside style sheets are data URLs.
@@ -60,6 +61,10 @@ _FOLDERS: Final = (
 _STYLE: Final = Path(__file__).parent / "docs" / "guide.css"
 _STYLE_PAGE: Final = "guide.css"
 _README: Final = "README.md"
+#: The changelog is beside the folder in a clone, and in it in an image.
+_CHANGELOG: Final = "changelog"
+_CHANGELOG_FILE: Final = "CHANGELOG.md"
+_CHANGELOG_FEED: Final = "changelog.atom"
 
 _TYPES: Final = {
     ".css": "text/css; charset=utf-8",
@@ -69,8 +74,17 @@ _HTML: Final = "text/html; charset=utf-8"
 #: Of sources: a browser shows them and runs none.
 _TEXT: Final = "text/plain; charset=utf-8"
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
+_FEED: Final = "application/atom+xml; charset=utf-8"
 #: The guides for clients of the API, in the order in which they are read.
-_FOR_CLIENTS: Final = ("agents", "lookups", "many", "webhooks", "problems", "registers")
+_FOR_CLIENTS: Final = (
+    "agents",
+    "lookups",
+    "many",
+    "webhooks",
+    "problems",
+    "registers",
+    "compatibility",
+)
 #: Folders whose pages the index does not list, because another page does.
 _UNLISTED: Final = ("adr/", "portal/")
 
@@ -172,7 +186,7 @@ class Guides:
         """Handles `GET /guides` and the paths below it."""
         path = request.path
         page = request.match_info.get("guide", "")
-        if page and page not in self.files and page not in self._sources:
+        if page and page not in (*self.files, *self._sources, _CHANGELOG_FEED):
             raise NotFound("no guide has this path; /guides lists them")
         if path not in self._handlers:
             self._handlers[path] = await asyncio.to_thread(self._handler, path, page)
@@ -194,6 +208,10 @@ class Guides:
             return fixed_page("\n".join(texts).encode(), _TEXT)
         if not page:
             return fixed_page(self._index().encode(), _HTML)
+        if page == _CHANGELOG_FEED:
+            text = self.files[_CHANGELOG].read_text()
+            feed = changelog_feed(text, lambda part: self._html(part, _CHANGELOG))
+            return fixed_page(feed, _FEED)
         if page in self._sources:
             return self._source(page)
         file = self.files[page]
@@ -237,17 +255,21 @@ class Guides:
 
     def rendered(self, page: str) -> str:
         """Returns a guide as HTML: without markup of its own, and with links to other guides."""
+        up = "../" * page.count("/")
+        body = self._html(self.files[page].read_text(), page)
+        return _page(self._title(page), body, up, f"{up}../docs")
+
+    def _html(self, text: str, page: str) -> str:
         markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
-        tokens = markdown.parse(self.files[page].read_text())
+        tokens = markdown.parse(text)
         _add_ids(tokens)
         for token in tokens:
             if style := token.attrs.pop("style", None):
                 # The policy of the page allows no styles of elements.
                 token.attrs["class"] = str(style).replace("text-align:", "to-")
             self._lead(token, page)
-        body = markdown.renderer.render(tokens, markdown.options, {})
-        up = "../" * page.count("/")
-        return _page(self._title(page), body, up, f"{up}../docs")
+        html: str = markdown.renderer.render(tokens, markdown.options, {})
+        return html
 
     def _lead(self, text: Token, page: str) -> None:
         tag = "a"
@@ -267,7 +289,12 @@ class Guides:
             return link
         path, mark, anchor = link.partition("#")
         folder = posixpath.dirname(self._name(page))
+        if page == _CHANGELOG:
+            path = path.removeprefix("docs/")
         target = _page_of(posixpath.normpath(posixpath.join(folder, path)))
+        target = {f"../{_page_of(_CHANGELOG_FILE)}": _CHANGELOG}.get(target, target)
+        if target in _OWN_PAGES:
+            return posixpath.relpath(_OWN_PAGES[target], posixpath.dirname(page) or ".") + mark
         if target not in self.files:
             return None
         return posixpath.relpath(target, posixpath.dirname(page) or ".") + mark + anchor
@@ -277,6 +304,10 @@ class Guides:
         return f"{page}/{_README}" if is_readme else f"{page}.md"
 
 
+#: Targets of the guides' links that are no files, by the path of the link.
+_OWN_PAGES: Final = {_CHANGELOG_FEED: _CHANGELOG_FEED, "../openapi.json": "../openapi.json"}
+
+
 @cache
 def guides() -> Guides:
     """Returns the guides of this release."""
@@ -284,7 +315,8 @@ def guides() -> Guides:
     # A verifier that was imported leaves its bytecode.
     files = (file for file in folder.rglob("*.*") if file.is_file() and file.suffix != ".pyc")
     pages = {_page_of(file.relative_to(folder).as_posix()): file for file in files}
-    return Guides({**pages, _STYLE_PAGE: _STYLE})
+    changes = pages.pop(_page_of(_CHANGELOG_FILE), folder.parent / _CHANGELOG_FILE)
+    return Guides({**pages, _STYLE_PAGE: _STYLE, _CHANGELOG: changes})
 
 
 def _page_of(name: str) -> str:

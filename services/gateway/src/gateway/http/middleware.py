@@ -16,12 +16,14 @@ from aiohttp.typedefs import Handler
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
 from common.contracts.events import rfc3339
+from common.contracts.lookup import SearchType
 from common.runtime import tracing
 from common.runtime.public_port.conditional import compress
+from common.runtime.public_port.rates import Quota
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey
-from gateway.access.quotas import Quota
+from gateway.access.usage import Usage
 from gateway.http.parameters import Format, unknown_parameters, wanted_format
 from gateway.http.responses import REQUEST_ID, json_response, problem_of_aiohttp, problem_response
 from gateway.problems import InternalError, Problem, Unauthorized, UnsupportedMediaType
@@ -90,6 +92,9 @@ UNMATCHED = "unmatched"
 #: Of what nobody pays for: a browser sends OPTIONS ahead of a request, without its key.
 UNCOUNTED = Access(counted=False)
 
+#: Of lookups: those that are searched for; the others are one indexed read.
+_HEAVY_SEARCHES = frozenset({SearchType.NAME, SearchType.ADDRESS, "search"})
+
 log = structlog.get_logger()
 
 
@@ -102,8 +107,11 @@ class RequestContext:
     quota: Quota
     #: The verified key; None in anonymous requests.
     key: ApiKey | None = None
-    #: The requested search, once the query is read.
+    #: The requested search and its country, once the query is read.
     search_type: str = "none"
+    country: str | None = None
+    #: The code of the problem that it was answered with.
+    problem: str | None = None
 
     @property
     def request_id(self) -> str:
@@ -144,6 +152,8 @@ class RouteFacts:
     refused: frozenset[str] = frozenset()
     #: True if clients of its protocol send query parameters of their own, which are ignored.
     is_open: bool = False
+    #: True if a request costs the processor time of a search or more.
+    is_heavy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +167,7 @@ class RequestMiddleware:
     #: Query parameters by method and path, as the OpenAPI document has them.
     parameters: Mapping[tuple[str, str], Sequence[str]]
     metrics: HttpMetrics
+    usage: Usage
     clock: Callable[[], float]
     new_id: Callable[[], str]
 
@@ -200,6 +211,8 @@ class RequestMiddleware:
             _add_headers(response, context, facts)
             if isinstance(response, web.Response):
                 await compress(request, response)
+            is_heavy = facts.is_heavy or context.search_type in _HEAVY_SEARCHES
+            self.usage.done(key, is_heavy=is_heavy, status=response.status)
             self._record(request.method, path, response.status, context, self.clock() - started)
             return response
         finally:
@@ -235,8 +248,16 @@ class RequestMiddleware:
             status=status,
             duration_ms=round(seconds * 1000, 3),
             search_type=context.search_type,
-            key_id=None if context.key is None else context.key.id,
+            **self._who(context),
+            **({"country": context.country} if context.country else {}),
+            **({"problem": context.problem} if context.problem else {}),
         )
+
+    def _who(self, context: RequestContext) -> dict[str, str | None]:
+        """The client in the log: its key and owner, or a name of its address for a day."""
+        if context.key is None:
+            return {"client": self.usage.name_of(context.caller.client)}
+        return {"key_id": context.key.id, "owner": context.key.owner}
 
 
 def _path_of(request: web.Request) -> str:
@@ -261,6 +282,7 @@ def _problem(
     else:
         log.error("request.failed", request_id=context.request_id, exc_info=error)
         problem = InternalError()
+    context.problem = problem.code
     format_ = Format.JSON
     if facts.has_formats:
         format_ = wanted_format(parameters_of(request), accept=accept_of(request))

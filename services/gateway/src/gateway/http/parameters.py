@@ -6,7 +6,7 @@ parameter `format` or the header `Accept` selects the format of a response.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Annotated, Any, Final, NamedTuple, Self, TypeVar
 
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationErr
 from common.contracts.company import Country
 from common.contracts.failures import FieldError
 from common.domain.sentences import did_you_mean, unknown_names
+from common.domain.times import read_time
 from common.domain.written import read_country
 from gateway.problems import InvalidParameter, MissingParameter, MultipleSearchParameters, Problem
 
@@ -30,7 +31,7 @@ OF_BOTH = "; GET /api/companies?q= searches the names of both registers"
 
 #: Maximum number of values of a list, and characters of each.
 MAX_VALUES: Final = 50
-_MAX_LENGTH: Final = 100
+MAX_LENGTH: Final = 100
 
 #: Replaces bytes that are not UTF-8.
 _UNDECODABLE = "\ufffd"
@@ -145,8 +146,8 @@ def listed(values: Sequence[str]) -> tuple[str, ...]:
         raise Invalid("must not be empty")
     if len(found) > MAX_VALUES:
         raise Invalid(f"must have at most {MAX_VALUES} values")
-    if any(len(each) > _MAX_LENGTH or _UNDECODABLE in each for each in found):
-        raise Invalid(f"must be UTF-8, of at most {_MAX_LENGTH} characters each")
+    if any(len(each) > MAX_LENGTH or _UNDECODABLE in each for each in found):
+        raise Invalid(f"must be UTF-8, of at most {MAX_LENGTH} characters each")
     return found
 
 
@@ -221,14 +222,11 @@ def boolean(values: Sequence[str]) -> bool:
 
 def read_moment(value: str, message: str) -> datetime:
     """Returns a time with its offset in UTC; raises Invalid."""
-    try:
-        # A query decodes + as a space.
-        moment = datetime.fromisoformat(value[:10] + value[10:].replace(" ", "+"))
-        if moment.tzinfo is not None:
-            return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
-    raise Invalid(message)
+    # A query decodes + as a space.
+    moment = read_time(value[:11] + value[11:].replace(" ", "+"))
+    if moment is None:
+        raise Invalid(message)
+    return moment
 
 
 Text = Annotated[str, PlainValidator(single)]

@@ -14,6 +14,8 @@ import orjson
 
 #: The name of the elements of each list.
 SINGULAR = {
+    "activities": "activity",
+    "reasons": "reason",
     "trade_names": "trade_name",
     "former_names": "former_name",
     "phones": "phone",
@@ -30,6 +32,8 @@ SINGULAR = {
     "document_types": "document_type",
     "alternatives": "alternative",
     "subsidiaries": "subsidiary",
+    "annual_accounts": "accounts",
+    "warnings": "warning",
     "errors": "error",
 }
 

@@ -29,7 +29,7 @@ ALLOWED_METHODS = "GET, HEAD, OPTIONS"
 FORM_METHODS = "GET, HEAD, OPTIONS, POST"
 
 #: Response headers exposed to scripts.
-EXPOSED = "ETag, Link, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
+EXPOSED = "ETag, Link, Protected-Left-Out, RateLimit, RateLimit-Policy, Retry-After, X-Request-Id"
 
 #: Seconds for which a browser caches the preflight; Chromium's maximum.
 PREFLIGHT_MAX_AGE = "7200"
@@ -96,6 +96,17 @@ def json_response(body: bytes, *, cache_control: str = NO_STORE) -> web.Response
     """Returns a response of status 200 with serialised JSON, which by default is not cached."""
     headers: dict[str, str] = {hdrs.CONTENT_TYPE: JSON, hdrs.CACHE_CONTROL: cache_control}
     return web.Response(body=body, headers=headers)
+
+
+#: The header with the number of companies, or of events, that were left out as protected.
+LEFT_OUT: Final = "Protected-Left-Out"
+
+
+def with_left_out(response: web.Response, left_out: int) -> web.Response:
+    """Returns the response with the number that was left out; no cache may give it to others."""
+    response.headers[LEFT_OUT] = str(left_out)
+    response.headers[hdrs.CACHE_CONTROL] = NO_STORE
+    return response
 
 
 async def json_body(request: web.Request, *, max_size: int = MAX_BODY_SIZE) -> bytes:

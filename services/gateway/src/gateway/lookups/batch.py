@@ -16,9 +16,9 @@ from aiohttp.typedefs import Handler
 
 from common.contracts.lookup import LookupReply, LookupRequest
 from common.domain.sentences import unknown_names
+from common.runtime.public_port.rates import Quota
 from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey
-from gateway.access.quotas import Quota
 from gateway.http.middleware import REQUEST_CONTEXT
 from gateway.http.parameters import COUNTRY, invalid_parameters
 from gateway.http.responses import (
@@ -97,7 +97,8 @@ class LookUpAll:
     ) -> list[LookupReply | Problem]:
         """Returns the result or problem of each lookup, in order and independent of the others."""
         turns = asyncio.Semaphore(SEARCHES_AT_ONCE)
-        deadline = asyncio.get_running_loop().time() + self.timeout
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self.timeout
         size = 0
 
         async def result(request: LookupRequest | Problem) -> LookupReply | Problem:
@@ -110,7 +111,9 @@ class LookUpAll:
                 async with asyncio.timeout_at(deadline), turn:
                     if size > MAX_SIZE:
                         return BatchTooLarge()
-                    reply = await self.lookups.look_up(request, caller=caller)
+                    # The lookup service returns by then what it has found for others of the batch.
+                    left = max(0.0, deadline - clock())
+                    reply = await self.lookups.look_up(request, caller=caller, timeout=left)
                     size += len(reply.body)
                     return reply
             except TimeoutError:

@@ -1,11 +1,12 @@
-"""What the registers hold, over HTTP: codes in words, those that a filter means, and freshness."""
+"""Codes in words, the codes that a filter means, and the freshness of registers, over HTTP."""
 
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Protocol
+from typing import Annotated, Any, Final, Protocol
 
+import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import PlainValidator
@@ -21,13 +22,15 @@ from common.contracts.find import (
     FindRequest,
 )
 from common.contracts.lookup import SourcesReply
+from common.contracts.webhook_api import FilterWords
 from common.domain.code_texts import DIVISIONS, FORMS, ROLES, STATUSES
 from common.domain.known_values import forms_named
-from common.domain.sentences import nearest
+from common.domain.sentences import ALIKE_OF_MANY, nearest
+from common.domain.written import read_country
 from common.runtime.tasks import SingleFlight
 from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
-from gateway.http.parameters import Parameters, Query, listed_countries
+from gateway.http.parameters import MAX_LENGTH, Parameters, Query, listed_countries
 from gateway.http.responses import json_response
 from gateway.lookups.lookup import CACHE_CONTROL
 
@@ -138,7 +141,57 @@ def near_words(name: str, words: str, stored: Stored) -> list[str]:
         texts += [f"{each.text} {each.keywords}" for each in DIVISIONS.values()]
     known = {word for text in texts if text for word in _words(text)}
     wrong = [word for word in _words(words) if not any(_has(one, [word]) for one in known)]
-    return nearest(wrong[0] if wrong else words, sorted(known), count=_MAX_NEAREST)
+    looked_for = wrong[0] if wrong else words
+    return nearest(looked_for, sorted(known), count=_MAX_NEAREST, alike=ALIKE_OF_MANY)
+
+
+#: The parts of a webhook's filter that take words, and the filter of a list that reads the same.
+_PARTS: Final = {"industries": "industry", "forms": "form"}
+#: Texts of a part that are explained, as many as a filter may have.
+_MAX_EXPLAINED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainFilters:
+    """Says which codes the words in a webhook's filter mean, as in the filters of a list."""
+
+    stored: "StoredCodes"
+
+    async def __call__(self, body: bytes, *, caller: Caller) -> tuple[FilterWords, ...]:
+        """Returns the words of a request's body; none of what is no filter. Raises as `Finds`."""
+        given = _filter_of(body)
+        wanted = [
+            (part, text)
+            for part in _PARTS
+            for text in _texts(given.get(part))
+            if is_words(text) and not (part == "forms" and forms_named(text, Country))
+        ]
+        if not wanted:
+            return ()
+        named = [each for text in _texts(given.get("countries")) if (each := read_country(text))]
+        stored = await self.stored.of(named or Country, caller=caller)
+        return tuple(_explained(part, text, stored) for part, text in wanted)
+
+
+def _filter_of(body: bytes) -> Mapping[str, Any]:
+    try:
+        document = orjson.loads(body or b"null")
+    except orjson.JSONDecodeError:
+        return {}
+    given = document.get("filter") if isinstance(document, dict) else None
+    return given if isinstance(given, dict) else {}
+
+
+def _texts(value: object) -> list[str]:
+    if not isinstance(value, list) or len(value) > _MAX_EXPLAINED:
+        return []
+    return [each for each in value if isinstance(each, str) and len(each) <= MAX_LENGTH]
+
+
+def _explained(part: str, text: str, stored: Stored) -> FilterWords:
+    codes = codes_meant(_PARTS[part], text, stored)
+    near = () if codes else near_words(_PARTS[part], text, stored)
+    return FilterWords(part=part, words=text, codes=codes, near=tuple(near))
 
 
 def _has(text: str, wanted: Sequence[str]) -> bool:
@@ -223,14 +276,14 @@ def codes_handler(stored: StoredCodes) -> Handler:
 REGISTERS_PATH = "/api/registers"
 
 
-class Sources(Protocol):
+class RegisterSources(Protocol):
     """Says how fresh the registers are."""
 
     async def sources(self, *, caller: Caller) -> SourcesReply:
         """Returns the sources of the registers; raises as `Lookups.look_up`."""
 
 
-def registers_handler(sources: Sources) -> Handler:
+def registers_handler(sources: RegisterSources) -> Handler:
     """Returns the handler of the sources; it asks each time, for the times move every minute."""
 
     async def registers(request: web.Request) -> web.Response:

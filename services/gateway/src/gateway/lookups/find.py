@@ -3,7 +3,6 @@
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from enum import StrEnum
 from itertools import chain
 from typing import Annotated, Any, Final, TypeVar
@@ -26,12 +25,13 @@ from common.contracts.find import (
     FoundCompany,
     Has,
 )
-from common.contracts.lookup import SearchType
 from common.contracts.watchlists import WatchlistId
 from common.domain.countries import FORMATS
 from common.domain.known_values import digits, forms_named, is_known, nearest_values, sharing
+from common.domain.numbers import InvalidIdentifier, read_company
 from common.domain.sentences import nearest
-from common.domain.written import plain_name, read_country, read_postal_code
+from common.domain.times import read_day
+from common.domain.written import plain_name, read_postal_code
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import (
     Invalid,
@@ -46,7 +46,7 @@ from gateway.http.parameters import (
     once,
     single,
 )
-from gateway.http.responses import json_response
+from gateway.http.responses import json_response, with_left_out
 from gateway.lookups.codes import (
     WORDS_OF,
     Stored,
@@ -57,7 +57,8 @@ from gateway.lookups.codes import (
     near_words,
 )
 from gateway.lookups.lookup import CACHE_CONTROL
-from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
+from gateway.lookups.protected import ProtectedCompanies
+from gateway.lookups.terms import NAME_LENGTH
 from gateway.lookups.watched import FindWatched, watchlist_id
 from gateway.problems import Problem
 
@@ -68,6 +69,8 @@ DEFAULT_FOUND: Final = 20
 _ANY: Final = "any"
 
 _INDUSTRY: Final = re.compile(r"[0-9]{1,2}|[0-9]{2}\.?[0-9]{1,4}")
+_AMOUNT: Final = re.compile(r"[-−]?(?:0|[1-9][0-9]{0,14})")
+_YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
 _RANGE: Final = re.compile(r"[0-9]+-[0-9]+")
 _COUNT: Final = re.compile(r"0|[1-9][0-9]{0,7}")
 CURSOR: Final = r"^[A-Za-z0-9_-]{4,400}$"
@@ -101,21 +104,19 @@ def _members(members: type[E], hint: str = "must be of ") -> Callable[[Sequence[
 _some_statuses = _members(Status, f"must be {_ANY} or of ")
 
 
-def _statuses(values: Sequence[str]) -> tuple[Status, ...]:
+def read_statuses(values: Sequence[str]) -> tuple[Status, ...]:
+    """Returns the statuses of a filter; none for any. Raises Invalid."""
     return () if listed(values) == (_ANY,) else _some_statuses(values)
 
 
 def _owner(values: Sequence[str], info: ValidationInfo) -> CompanyKey:
-    code, _, text = single(values).partition(":")
-    country = read_country(code)
-    if country is None or not text:
-        raise Invalid("must be a company such as dk:12345678")
+    countries = info.data.get("country", tuple(Country))
     try:
-        owner = CompanyKey(country, normalise(SearchType.VAT, text, country))
-    except InvalidTerm as invalid:
-        raise Invalid(str(invalid)) from None
-    if country not in info.data.get("country", Country):
-        raise Invalid(f"needs country={country}, the register of both")
+        owner = read_company(single(values), countries[0] if len(countries) == 1 else None)
+    except InvalidIdentifier as invalid:
+        raise Invalid(f"must be a company such as dk:12345678 ({invalid})") from None
+    if owner.country not in countries:
+        raise Invalid(f"needs country={owner.country}, the register of both")
     return owner
 
 
@@ -132,6 +133,19 @@ def _count(values: Sequence[str], info: ValidationInfo) -> int:
     if int(value) < (info.data.get("min_employees") or 0):
         raise Invalid("must not be less than employees_min")
     return int(value)
+
+
+def _amount(value: str) -> int:
+    if not _AMOUNT.fullmatch(value):
+        raise Invalid("must be a whole number of at most 15 digits, such as 10000000 or -1")
+    return int(value.replace("−", "-"))
+
+
+def _years(values: Sequence[str]) -> tuple[str, ...]:
+    years = listed(values)
+    if not all(map(_YEAR.fullmatch, years)):
+        raise Invalid("must be a year such as 2025")
+    return years
 
 
 def _words(value: str) -> str:
@@ -165,12 +179,12 @@ def _meant(name: str, value: str, countries: tuple[Country, ...], stored: Stored
     if is_code and is_known(known, value):
         raise Invalid(f"no company in {', '.join(countries)} has {value}")
     if name not in WORDS_OF or not is_words(value):
-        raise _hinted(_HINTS[name], nearest_values(known, value))
+        raise _hinted(_HINTS[name], nearest_values(known, value, countries))
     if codes := codes_meant(name, value, stored):
         return codes
     raise _hinted(
         f"{_HINTS[name]}; GET /api/codes/{WORDS_OF[name]} lists them",
-        near_words(name, value, stored) or nearest_values(known, value),
+        near_words(name, value, stored) or nearest_values(known, value, countries),
     )
 
 
@@ -190,12 +204,10 @@ def _postal_codes(values: Sequence[str], info: ValidationInfo) -> tuple[Between,
 
 
 def _day(value: str) -> str:
-    try:
-        if len(value) == len("2026-01-31"):
-            return date.fromisoformat(value).isoformat()
-    except ValueError:
-        pass
-    raise Invalid("must be a day such as 2026-01-31")
+    day = read_day(value)
+    if day is None:
+        raise Invalid("must be a day such as 2026-01-31")
+    return day
 
 
 def _day_from(first: str) -> PlainValidator:
@@ -260,6 +272,12 @@ class Filters(Registers):
     max_employees: Annotated[int | None, PlainValidator(_count)] = Field(
         None, alias="employees_max"
     )
+    min_revenue: Annotated[int | None, once(_amount)] = None
+    max_equity: Annotated[int | None, once(_amount)] = None
+    accounts_years: Annotated[tuple[str, ...], PlainValidator(_years)] = Field(
+        (), alias="accounts_year"
+    )
+    accounts_late: Annotated[bool | None, PlainValidator(boolean)] = None
     words: Annotated[str | None, once(_words)] = Field(None, alias="q")
     industries: Annotated[tuple[str, ...], _known("industry")] = Field((), alias="industry")
     municipalities: Annotated[tuple[str, ...], _known("municipality")] = Field(
@@ -278,7 +296,7 @@ class Filters(Registers):
     vat_registered: Annotated[bool | None, _stated_by(Country.NO)] = None
     advertising_protected: Annotated[bool | None, _stated_by(Country.DK)] = None
     sort: Annotated[FindSort | None, PlainValidator(_sort)] = None
-    statuses: Annotated[tuple[Status, ...] | None, PlainValidator(_statuses)] = Field(
+    statuses: Annotated[tuple[Status, ...] | None, PlainValidator(read_statuses)] = Field(
         None, alias="status"
     )
 
@@ -364,7 +382,7 @@ def read_cursor(text: str, sort: FindSort) -> FindPosition | None:
         return None
 
 
-def find_handler(finds: FindWatched, codes: StoredCodes) -> Handler:
+def find_handler(finds: FindWatched, codes: StoredCodes, protected: ProtectedCompanies) -> Handler:
     """Returns the handler of lists; a client may reuse a page for a minute, as a company."""
 
     async def find(request: web.Request) -> web.Response:
@@ -372,6 +390,9 @@ def find_handler(finds: FindWatched, codes: StoredCodes) -> Handler:
         countries = countries_of(parameters)
         stored = await codes.explaining(parameters, countries, caller=context.caller)
         requests, watchlist = parse_find(parameters, stored)
+        if protected.are_left_out(context):
+            replies, left_out = await protected.find(finds, requests, watchlist, context)
+            return with_left_out(json_response(document(requests, replies)), left_out)
         replies = await finds(requests, watchlist, context)
         return json_response(document(requests, replies), cache_control=CACHE_CONTROL)
 
@@ -393,6 +414,10 @@ def document(requests: Sequence[FindRequest], replies: Sequence[FindReply]) -> b
         b'"total":%d' % sum(reply.total for reply in replies),
         b'"cursor":%b' % orjson.dumps(last and cursor_of(last, query.sort)),
     ]
+    pairs = zip(requests, replies, strict=True)
+    none_in = [request.country for request, reply in pairs if not reply.total]
+    if none_in and len(none_in) < len(requests):
+        parts.append(b'"none_in":%b' % orjson.dumps(none_in))
     facets = _facets(requests, replies)
     if query.facets:
         parts.append(b'"facets":%b' % orjson.dumps(facets))

@@ -1,13 +1,17 @@
 """Suggestions of companies, and the lists of one company, page by page over HTTP."""
 
+import asyncio
 import re
+from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Annotated, Protocol
 
+import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 from pydantic import PlainValidator, ValidationInfo
 
-from common.contracts.company import Country
+from common.contracts.company import Country, Status
 from common.contracts.lookup import (
     MAX_LEVELS,
     MAX_LISTED,
@@ -22,26 +26,33 @@ from common.contracts.lookup import (
     SuggestReply,
     SuggestRequest,
 )
-from common.domain.written import plain_name
+from common.domain.countries import begin_of_day
+from common.domain.times import read_day
+from common.domain.written import plain_name, read_country
 from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import (
     COUNTRY,
     OF_BOTH,
     REQUIRED,
+    Fault,
     Invalid,
     Parameters,
     Query,
+    Rank,
     Text,
     boolean,
     number,
     once,
     one_country,
+    read_moment,
     required,
     single,
 )
-from gateway.http.responses import json_response
+from gateway.http.responses import json_response, with_left_out
+from gateway.lookups.find import read_statuses
 from gateway.lookups.lookup import CACHE_CONTROL, COMPANY_PATH, Lookups
+from gateway.lookups.protected import ProtectedCompanies
 from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
 
 SUGGEST_PATH = "/api/suggest"
@@ -93,17 +104,69 @@ def _suggest_cursor(value: str) -> str:
     return value
 
 
+def _some_countries(values: tuple[str, ...]) -> tuple[Country, ...]:
+    if not values:
+        raise Invalid(Fault(f"required; give dk or no{OF_BOTH}", Rank.MISSING_COUNTRY))
+    named = [read_country(each) for each in single(values).split(",")]
+    found = tuple(each for each in Country if each in named)
+    if None in named or len(found) < len(named):
+        raise Invalid("must be dk, no or both")
+    return found
+
+
+def _cursor_of_one(values: tuple[str, ...], info: ValidationInfo) -> str:
+    cursor = _suggest_cursor(single(values))
+    if len(info.data.get("country", ())) > 1:
+        raise Invalid("needs one country")
+    return cursor
+
+
 class _SuggestQuery(Query):
-    country: Annotated[Country, one_country(OF_BOTH)] = REQUIRED
+    country: Annotated[tuple[Country, ...], PlainValidator(_some_countries)] = REQUIRED
     q: Annotated[str, PlainValidator(_typed_text)] = REQUIRED
     limit: Annotated[int, number(1, MAX_SUGGESTIONS)] = DEFAULT_LIMIT
-    after: Annotated[str | None, once(_suggest_cursor)] = None
+    after: Annotated[str | None, PlainValidator(_cursor_of_one)] = None
+    status: Annotated[tuple[Status, ...], PlainValidator(read_statuses)] = ()
 
 
-def parse_suggestion(parameters: Parameters) -> SuggestRequest:
-    """Returns the request for suggestions; raises MissingParameter or InvalidParameter."""
+def parse_suggestion(parameters: Parameters) -> tuple[SuggestRequest, ...]:
+    """Returns the request for suggestions of each country.
+
+    Raises MissingParameter or InvalidParameter.
+    """
     query = _SuggestQuery.parse(parameters)
-    return SuggestRequest(country=query.country, text=query.q, limit=query.limit, after=query.after)
+    return tuple(
+        SuggestRequest(
+            country=country,
+            text=query.q,
+            limit=query.limit,
+            after=query.after,
+            statuses=query.status,
+        )
+        for country in query.country
+    )
+
+
+def joined_suggestions(
+    requests: Sequence[SuggestRequest], replies: Sequence[SuggestReply]
+) -> bytes:
+    """Returns the public answer over several registers, which has no further page.
+
+    Names that begin with the text come first; the lists of the registers take turns.
+    """
+    typed, limit = _letters(requests[0].text), requests[0].limit
+    listed = [
+        (not _letters(each["name"]).startswith(typed), place, each)
+        for reply in replies
+        for place, each in enumerate(orjson.loads(reply.body)["suggestions"])
+    ]
+    listed.sort(key=lambda one: one[:2])
+    found = [each for _, _, each in listed[:limit]]
+    return orjson.dumps({"suggestions": found, "cursor": None})
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
 
 
 def _registration_number(values: tuple[str, ...], info: ValidationInfo) -> str:
@@ -121,11 +184,20 @@ def _advertising_protected(values: tuple[str, ...], info: ValidationInfo) -> boo
     return value
 
 
+def _since(value: str) -> datetime:
+    day = read_day(value)
+    if day is not None:
+        return begin_of_day(date.fromisoformat(day))
+    message = "must be a day such as 2026-01-31, or a time with its offset"
+    return read_moment(value, message)
+
+
 class _PartQuery(Query):
     country: Annotated[Country, one_country()]
     vat: Annotated[str, PlainValidator(_registration_number)]
     limit: Annotated[int, number(1, MAX_LISTED)] = MAX_LISTED
     after: Text = ""
+    since: Annotated[datetime | None, once(_since)] = None
     advertising_protected: Annotated[bool | None, PlainValidator(_advertising_protected)] = None
 
 
@@ -160,14 +232,21 @@ def group_handler(lookups: Lookups) -> Handler:
     return group
 
 
-def suggest_handler(suggestions: Suggestions) -> Handler:
+def suggest_handler(suggestions: Suggestions, protected: ProtectedCompanies) -> Handler:
     """Returns the handler of suggestions; a client may reuse a list for a minute."""
 
     async def suggest(request: web.Request) -> web.Response:
-        suggestion = parse_suggestion(parameters_of(request))
-        caller = request[REQUEST_CONTEXT].caller
-        reply = await suggestions.suggest(suggestion, caller=caller)
-        return json_response(reply.body, cache_control=CACHE_CONTROL)
+        wanted = parse_suggestion(parameters_of(request))
+        context = request[REQUEST_CONTEXT]
+        replies: Sequence[SuggestReply] = await asyncio.gather(
+            *(suggestions.suggest(each, caller=context.caller) for each in wanted)
+        )
+        left_out = None
+        if protected.are_left_out(context):
+            replies, left_out = await protected.suggestions(wanted, replies, context.caller)
+        body = replies[0].body if len(replies) == 1 else joined_suggestions(wanted, replies)
+        response = json_response(body, cache_control=CACHE_CONTROL)
+        return response if left_out is None else with_left_out(response, left_out)
 
     return suggest
 

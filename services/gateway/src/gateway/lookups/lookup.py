@@ -1,8 +1,6 @@
 """The lookup of one company, over HTTP."""
 
-import re
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Annotated, Any, Final, NamedTuple, Protocol
 
 from aiohttp import hdrs, web
@@ -18,6 +16,7 @@ from common.contracts.lookup import (
     SearchType,
 )
 from common.domain.sentences import did_you_mean
+from common.domain.times import read_day
 from common.runtime.public_port.conditional import ETAG, etag_matches, if_none_match
 from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT, accept_of, parameters_of
@@ -53,11 +52,14 @@ SEARCH_PARAMETERS: Final = (*(each.value for each in TYPED_SEARCHES), SEARCH)
 class Lookups(Protocol):
     """Looks up one company by any search type, such as a number, a name or an address."""
 
-    async def look_up(self, request: LookupRequest, *, caller: Caller) -> LookupReply:
+    async def look_up(
+        self, request: LookupRequest, *, caller: Caller, timeout: float | None = None
+    ) -> LookupReply:
         """Returns the one company that answers the request.
 
         Raises CompanyNotFound, ServiceUnavailable (broker, database or lookup service),
-        LookupTimeout, InvalidParameter or InternalError; bounded by a timeout.
+        LookupTimeout, InvalidParameter or InternalError; bounded by `timeout` seconds, or by the
+        time of a request.
         """
 
 
@@ -125,17 +127,12 @@ def _of_term(
 
 #: The parts of a company that are known of an earlier day.
 _OF_PAST: Final = (Include.OWNERS, Include.ROLES)
-_DAY: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def _as_of(values: Sequence[str], info: ValidationInfo) -> str:
     day = single(values)
-    try:
-        if not _DAY.fullmatch(day):
-            raise ValueError
-        date.fromisoformat(day)
-    except ValueError:
-        raise Invalid("must be a day, YYYY-MM-DD") from None
+    if read_day(day) is None:
+        raise Invalid("must be a day, YYYY-MM-DD")
     present = [part for part in info.data.get(INCLUDE, ()) if part not in _OF_PAST]
     if present:
         raise Invalid(f"include may be owners and roles with it; {present[0]} is known of today")
@@ -194,7 +191,7 @@ def lookup_handler(
             # The path of a company has its country and number.
             parameters |= {name: [value] for name, value in request.match_info.items()}
         lookup, format_ = parse_lookup(parameters, typed=typed, accept=accept_of(request))
-        context.search_type = requested_search(lookup)
+        context.search_type, context.country = requested_search(lookup), lookup.country
         reply = await lookups.look_up(lookup, caller=context.caller)
         headers = {
             ETAG: entity_tag(reply.tag, format_),

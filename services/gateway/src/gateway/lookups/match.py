@@ -21,13 +21,17 @@ from common.contracts.match import (
     DEFAULT_CANDIDATES,
     MAX_CANDIDATES,
     MAX_RECORDS,
+    ConflictingCompany,
     MatchCandidate,
+    MatchConflict,
     MatchDecision,
+    MatchEvidence,
     MatchReason,
     MatchRecord,
     MatchReply,
     MatchRequest,
     MatchResult,
+    WeighedCompany,
     WeighedRecord,
 )
 from common.domain.sentences import unknown_names
@@ -58,6 +62,9 @@ RECORDS_AT_ONCE = 8
 
 #: The least probability of a match, and of a candidate that a person should see (ADR 0052).
 MATCHED, REVIEWED = 0.75, 0.05
+#: The least agreement of another company's name with the record's, and by how much it exceeds that
+#: of the numbered company's, for number and name to contradict each other (ADR 0106).
+NAMED, BETTER_NAMED = 75.0, 15.0
 _DIGITS = 4
 
 RECORDS, ID, LIMIT = "records", "id", "limit"
@@ -257,47 +264,107 @@ def _result(
     return decided(record, weighed, limit)
 
 
+class _Ranked(NamedTuple):
+    """A candidate with its odds."""
+
+    odds: float
+    country: Country
+    company: WeighedCompany
+
+    @property
+    def key(self) -> tuple[Country, str]:
+        return self.country, self.company.vat
+
+
+class _Conflict(NamedTuple):
+    """The candidates that number and name of a record name."""
+
+    number: _Ranked
+    name: _Ranked
+
+
 def decided(
     record: MatchRecord, weighed: Mapping[Country, WeighedRecord], limit: int
 ) -> MatchResult:
     """Returns the decision about a record: of its candidates, or no company, one is right."""
-    odds = [
-        (exp(company.log_odds), country, company)
-        for country, one in weighed.items()
-        for company in one.candidates
-    ]
-    everything = 1.0 + sum(each for each, _, _ in odds)
+    found = [_ranked(country, one) for country, w in weighed.items() for one in w.candidates]
+    ranked = sorted(found, key=lambda one: (-one.odds, one.key))
+    everything = 1.0 + sum(one.odds for one in ranked)
     everything += sum(one.other_odds for one in weighed.values())
-    ranked = sorted(odds, key=lambda one: (-one[0], one[1], one[2].vat))
-    candidates = tuple(
-        MatchCandidate(
-            country=country,
-            vat=company.vat,
-            name=company.name,
-            city=company.city,
-            status=company.status,
-            score=round(each / everything, _DIGITS),
-            evidence=company.evidence,
-        )
-        for each, country, company in ranked[:limit]
-    )
-    best = ranked[0][0] / everything if ranked else 0.0
+    best = ranked[0].odds / everything if ranked else 0.0
     assumed = next((one.assumed_number for one in weighed.values() if one.assumed_number), None)
     unread = [set(one.unread) for one in weighed.values()]
     # A text that one register reads is read.
     unread_everywhere = set.intersection(*unread) if unread else set()
-    decision = MatchDecision.REVIEW if best >= REVIEWED else MatchDecision.NONE
-    # A record with an assumed number is no match without a person.
-    if best >= MATCHED and assumed is None:
-        decision = MatchDecision.MATCH
+    conflict = _conflict(weighed)
+    decision = _decision(best, is_doubtful=bool(assumed or conflict))
     return MatchResult(
         id=record.id,
         decision=decision,
         reason=_reason(record, unread_everywhere) if decision is MatchDecision.NONE else None,
-        candidates=candidates,
+        candidates=tuple(_candidate(one, everything) for one in _shown(ranked, conflict, limit)),
         unread=tuple(name for name in RECORD_FIELDS if name in unread_everywhere),
         assumed={"number": assumed} if assumed else {},
+        conflict=conflict
+        and MatchConflict(number=_named(conflict.number), name=_named(conflict.name)),
     )
+
+
+def _decision(best: float, *, is_doubtful: bool) -> MatchDecision:
+    if best < REVIEWED:
+        return MatchDecision.NONE
+    # A record with an assumed number, or one that names two companies, needs a person.
+    return MatchDecision.MATCH if best >= MATCHED and not is_doubtful else MatchDecision.REVIEW
+
+
+def _ranked(country: Country, company: WeighedCompany) -> _Ranked:
+    return _Ranked(exp(company.log_odds), country, company)
+
+
+def contradict(numbered: MatchEvidence, named: MatchEvidence) -> bool:
+    """Returns True if a record names two companies: one by its number, another by its name."""
+    if numbered.name is None or named.name is None:
+        return False
+    return named.name >= NAMED and named.name - numbered.name >= BETTER_NAMED
+
+
+def _conflict(weighed: Mapping[Country, WeighedRecord]) -> _Conflict | None:
+    numbered = next(
+        (_ranked(country, one.numbered) for country, one in weighed.items() if one.numbered), None
+    )
+    named = [_ranked(country, one.named) for country, one in weighed.items() if one.named]
+    if numbered is None or not named:
+        return None
+    other = max(named, key=lambda one: (one.company.evidence.name or 0.0, one.odds))
+    is_conflict = contradict(numbered.company.evidence, other.company.evidence)
+    return _Conflict(numbered, other) if is_conflict else None
+
+
+def _shown(ranked: Sequence[_Ranked], conflict: _Conflict | None, limit: int) -> Sequence[_Ranked]:
+    """Returns the likeliest candidates, among them those of a conflict, which a person compares."""
+    if conflict is None:
+        return ranked[:limit]
+    keys = {one.key for one in conflict}
+    others = [one for one in ranked if one.key not in keys][: max(0, limit - len(conflict))]
+    return sorted([*conflict, *others], key=lambda one: (-one.odds, one.key))[:limit]
+
+
+def _candidate(one: _Ranked, everything: float) -> MatchCandidate:
+    return MatchCandidate(
+        country=one.country,
+        vat=one.company.vat,
+        name=one.company.name,
+        city=one.company.city,
+        address=one.company.address,
+        form=one.company.form,
+        status=one.company.status,
+        score=round(one.odds / everything, _DIGITS),
+        evidence=one.company.evidence,
+    )
+
+
+def _named(one: _Ranked) -> ConflictingCompany:
+    return ConflictingCompany(country=one.country, vat=one.company.vat, name=one.company.name)
 
 
 def _reason(record: MatchRecord, unread: Set[str]) -> MatchReason:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 
 from common.contracts.company import Country, Include
 from common.contracts.lookup import LookupRequest, Question, SearchType
+from common.domain.identifier_spaces import MAX_PAGE
 from common.domain.numbers import (
     InvalidIdentifier,
     OtherNumber,
@@ -19,6 +20,7 @@ from common.domain.numbers import (
 )
 from common.domain.written import (
     NumberType,
+    PageWithoutNumber,
     ShortenedNumber,
     plain,
     plain_name,
@@ -39,7 +41,7 @@ ADDRESS_LENGTH = (3, 300)
 #: A term that matches several types is looked up by each, in this order.
 NUMBERS = (SearchType.VAT, SearchType.PRODU, SearchType.PHONE, SearchType.EAN)
 #: Maximum length of a text that is read as a number, and as an identifier with its scheme.
-MAX_NUMBER, MAX_PASTED = 100, 200
+MAX_NUMBER, MAX_PASTED = MAX_PAGE, 200
 
 #: The type of a number that its words name.
 _NAMED = {
@@ -49,16 +51,23 @@ _NAMED = {
     NumberType.PHONE: SearchType.PHONE,
 }
 
+#: The ISO 6523 codes in use, so that a year before a colon does not match.
+_SCHEME = re.compile(r"(?:iso6523-actorid-upis::)?(?:0[0-2]|99)[0-9]{2}:.*", re.IGNORECASE)
 #: Markers required in a pasted identifier; `normalise` then checks its form.
 _PASTED: tuple[tuple[SearchType, re.Pattern[str]], ...] = (
     (SearchType.PHONE, re.compile(r"[^0-9+]{0,20}(?:\+|00)\W*[0-9].*|[0-9\s()+./,;|&-]{16,}")),
-    # The ISO 6523 codes in use, so that a year before a colon does not match.
-    (SearchType.EAN, re.compile(r"(?:iso6523-actorid-upis::)?(?:0[0-2]|99)[0-9]{2}:.*",
-                                re.IGNORECASE)),
+    (SearchType.EAN, _SCHEME),
 )  # fmt: skip
 
 _POSTAL_CODE = re.compile(r"(?:^|[\s,;])(?:(?:DK|NO?)[-\s]?)?[0-9]{4}(?=[\s,;]|$)", re.IGNORECASE)
 _STREET_AND_HOUSE = re.compile(r"[^\W\d]{2}[^,;]*?\s[0-9]{1,4}\s?[a-zæøå]?(?!\w)", re.IGNORECASE)
+#: As systems of other countries write: `43 Prøvevej`.
+_HOUSE_AND_STREET = re.compile(
+    r"[0-9]{1,3}\s?[a-zæøå]?,?\s+[^\W\d][^\d,;]*(?:vej|vejen|gade|gaden|gate|gata|vei|veien|veg"
+    r"|vegen|all[eé]|plads|pladsen|plass|plassen|stræde|torv|torvet|torg|torget|boulevard)\b"
+    r"(?=$|[\s,;])",
+    re.IGNORECASE,
+)
 #: Associations are often named after their address.
 _ASSOCIATION = re.compile(
     r"\s*(?:\w/\w\b|\w*forening\w*\b|andelsbolig\w*\b|sameiet?\b|borettslaget?\b"
@@ -169,12 +178,13 @@ def infer(term: str, country: Country) -> tuple[Question, ...]:
 
 
 def _by_number(term: str, country: Country) -> tuple[Question, ...]:
-    if len(term) > MAX_NUMBER:
+    # A participant is looked up as one.
+    if len(term) > MAX_NUMBER or _SCHEME.fullmatch(plain(term)):
         return ()
     try:
         written = read_number(term)
-    except ShortenedNumber as shortened:
-        raise OtherTerm(str(shortened)) from None
+    except (ShortenedNumber, PageWithoutNumber) as unread:
+        raise OtherTerm(str(unread)) from None
     except InvalidIdentifier:
         return ()
     types: tuple[SearchType, ...] = NUMBERS if written.type is None else (_NAMED[written.type],)
@@ -234,7 +244,7 @@ def _by_address(term: str, country: Country) -> tuple[Question, ...]:
         return ()
     if is_address(text):
         types = [SearchType.ADDRESS, SearchType.NAME]
-    elif _STREET_AND_HOUSE.search(text):
+    elif _STREET_AND_HOUSE.search(text) or _HOUSE_AND_STREET.match(text):
         types = [SearchType.NAME, SearchType.ADDRESS]
     else:
         return ()
@@ -247,7 +257,8 @@ def is_address(term: str) -> bool:
     """Returns True for a street and house number with a postal code before or after them."""
     for code in _POSTAL_CODE.finditer(term):
         before, after = term[: code.start()], term[code.end() :]
-        if not any(map(str.isdigit, after)) and _STREET_AND_HOUSE.search(before):
+        is_street = _STREET_AND_HOUSE.search(before) or _HOUSE_AND_STREET.match(before)
+        if not any(map(str.isdigit, after)) and is_street:
             return True
         if not before.strip() and _STREET_AND_HOUSE.search(after.partition(",")[2]):
             return True

@@ -4,13 +4,14 @@ The preview is a small page that other applications show in a frame.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
 from html import escape
 from typing import Any, Final, NamedTuple
 
 from common.contracts.company import Country, Include, Status
 from common.contracts.lookup import LookupRequest, Question, SearchType
+from common.domain.displayed import displayed
 
 #: The type of every entity.
 TYPE: Final = {"id": "company", "name": "Company"}
@@ -89,6 +90,32 @@ def _identifiers(company: Company) -> Iterable[Value]:
     return [{"str": each["identifier"]} for each in company.get("einvoicing") or ()]
 
 
+def _accounts(read: Callable[[Company], Iterable[Value]]) -> Callable[[Company], Iterable[Value]]:
+    """Returns the reading of the newest accounts: of the company itself, else of its group."""
+
+    def read_newest(company: Company) -> Iterable[Value]:
+        accounts: Sequence[Company] = company.get("annual_accounts") or ()
+        ends = [one["period"]["end"] for one in accounts]
+        newest = [one for one in accounts if one["period"]["end"] == max(ends)]
+        return read(min(newest, key=_preference)) if newest else ()
+
+    return read_newest
+
+
+#: Figures of a company are preferred, as by the filters of a list.
+_SCOPES: Final = ("company", "unknown", "group")
+
+
+def _preference(accounts: Company) -> int:
+    return _SCOPES.index(accounts["scope"])
+
+
+def _of_accounts(
+    id_: str, name: str, description: str, read: Callable[[Company], Iterable[Value]]
+) -> Property:
+    return Property(id_, name, description, _accounts(read), Include.ANNUAL_ACCOUNTS)
+
+
 #: In the order in which they are proposed.
 PROPERTIES: Final = {
     each.id: each
@@ -152,6 +179,24 @@ PROPERTIES: Final = {
             _identifiers,
             Include.EINVOICING,
         ),
+        _of_accounts(
+            "accounts_end",
+            "Accounts until",
+            "last day of the newest",
+            lambda accounts: _day("end")(accounts["period"]),
+        ),
+        *(
+            _of_accounts(name, name.capitalize(), "of the newest accounts", _text("figures", name))
+            for name in ("revenue", "profit", "equity")
+        ),
+        _of_accounts(
+            "accounts_employees",
+            "Employees, in the accounts",
+            "Denmark only: average of the newest",
+            _text("figures", "employees"),
+        ),
+        _of_accounts("accounts_currency", "Currency of the accounts", "code", _text("currency")),
+        _of_accounts("accounts_scope", "Scope of the accounts", "company or group", _text("scope")),
     )
 }
 
@@ -193,14 +238,14 @@ CONTENT_SECURITY_POLICY: Final = (
 
 def preview(company: Company, view: str) -> str:
     """Returns the page of a company; `view` is the address of its own page, or empty."""
-    name = escape(company["name"])
+    name = escape(displayed(company["name"]))
     heading = (
         f'<a href="{escape(view)}" target="_blank" rel="noopener noreferrer">{name}</a>'
         if view
         else name
     )
     facts = "".join(
-        f"<dt>{escape(PROPERTIES[each].name)}</dt><dd>{escape(text)}</dd>"
+        f"<dt>{escape(PROPERTIES[each].name)}</dt><dd>{escape(displayed(text))}</dd>"
         for each in _SHOWN
         if (text := _joined(PROPERTIES[each].read(company)))
     )

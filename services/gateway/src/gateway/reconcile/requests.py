@@ -15,7 +15,7 @@ from common.contracts.lookup import SearchType
 from common.contracts.match import DEFAULT_CANDIDATES, MAX_CANDIDATES, MatchRecord
 from common.domain.numbers import InvalidIdentifier
 from common.domain.sentences import unknown_names
-from common.domain.written import NumberType, read_email, read_number
+from common.domain.written import NumberType, PageWithoutNumber, read_email, read_number
 from gateway.http.parameters import Parameters, invalid_parameters
 from gateway.lookups.match import read_record
 from gateway.lookups.terms import InvalidTerm, normalise
@@ -135,6 +135,8 @@ def _field_of(text: str) -> str:
         return "email"
     try:
         written = read_number(text)
+    except PageWithoutNumber:
+        return "number"
     except InvalidIdentifier:
         return "phone" if text.lstrip(" (").startswith("+") else "name"
     if written.type is NumberType.PHONE:

@@ -1,6 +1,6 @@
 """The Reconciliation Service API over HTTP (ADR 0053)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Annotated, Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from pydantic import PlainValidator, ValidationInfo
 from common.contracts.company import Country
 from common.contracts.lookup import MAX_SUGGESTIONS, LookupReply, SuggestRequest
 from common.contracts.match import MatchDecision, MatchResult
-from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
+from gateway.http.middleware import REQUEST_CONTEXT, RequestContext, parameters_of
 from gateway.http.parameters import (
     REQUIRED,
     Invalid,
@@ -26,11 +26,12 @@ from gateway.http.parameters import (
     required,
     single,
 )
-from gateway.http.responses import body_of, json_response, public_address
+from gateway.http.responses import body_of, json_response, public_address, with_left_out
 from gateway.lookups.batch import Charge, LookUpAll
 from gateway.lookups.lists import Suggestions
 from gateway.lookups.lookup import CACHE_CONTROL, Lookups
 from gateway.lookups.match import MatchAll, MatchQuery
+from gateway.lookups.protected import ProtectedCompanies
 from gateway.lookups.terms import NAME_LENGTH
 from gateway.problems import CompanyNotFound, CompanyRemoved, UnsupportedMediaType
 from gateway.reconcile.entities import (
@@ -78,6 +79,9 @@ _IDENTIFIERS: Final = {
     Country.NO: "https://data.brreg.no/enhetsregisteret/api/enheter/",
 }
 _SCHEMA: Final = "https://schema.org/Organization"
+
+#: A candidate of less is no suggestion: most such companies have a word or a town in common.
+_LEAST_SCORE: Final = 0.01
 
 #: Pixels.
 PREVIEW_SIZE: Final = (430, 300)
@@ -206,6 +210,7 @@ class Reconciliation:
     match_all: MatchAll
     look_up_all: LookUpAll
     charge: Charge
+    protected: ProtectedCompanies
     #: Addresses for browsers, without a slash at their ends. Without `public_url`, the address of
     #: the request is used.
     public_url: str
@@ -214,19 +219,19 @@ class Reconciliation:
 
     async def get(self, request: web.Request) -> web.Response:
         """Handles GET: the manifest, a batch of queries or a request for data."""
-        answer = await self._answer(request, parameters_of(request))
+        answer, left_out = await self._answer(request, parameters_of(request))
         if answer is None:
             answer = manifest(country_of(request), self._links(request))
-        return json_response(orjson.dumps(answer))
+        return _told(answer, left_out)
 
     async def post(self, request: web.Request) -> web.Response:
         """Handles POST: a form with a batch of queries or a request for data."""
         if request.content_type != _FORM:
             raise UnsupportedMediaType(f"send the body as Content-Type: {_FORM}")
-        answer = await self._answer(request, read_form(await body_of(request)))
+        answer, left_out = await self._answer(request, read_form(await body_of(request)))
         if answer is None:
             raise invalid_parameters([(QUERIES, f"give {QUERIES}, {QUERY} or {EXTEND}")])
-        return json_response(orjson.dumps(answer))
+        return _told(answer, left_out)
 
     async def propose(self, request: web.Request) -> web.Response:
         """Lists the properties that can be fetched, which are the same for every type."""
@@ -256,17 +261,29 @@ class Reconciliation:
             },
         )
 
-    async def _answer(self, request: web.Request, parameters: Parameters) -> dict[str, Any] | None:
+    async def _answer(
+        self, request: web.Request, parameters: Parameters
+    ) -> tuple[dict[str, Any] | None, int | None]:
+        """Returns the answer and the number of companies that it leaves out, if any may be."""
         given = _BatchQuery.parse(parameters)
         if given.query is not None:
-            answer = await self._reconcile(request, batch_of(given.query))
+            answer, left_out = await self._reconcile(request, batch_of(given.query))
             result: dict[str, Any] = answer[QUERY]
-            return result
+            return result, left_out
         if given.queries is not None:
             return await self._reconcile(request, given.queries)
-        return None if given.extend is None else await self._extend(request, given.extend)
+        return (None, None) if given.extend is None else await self._extend(request, given.extend)
 
-    async def _reconcile(self, request: web.Request, text: str) -> dict[str, Any]:
+    async def _shown(self, request: web.Request, numbers: Collection[str]) -> Collection[str]:
+        """Returns those of some companies that the client may have in a group."""
+        context, country = request[REQUEST_CONTEXT], country_of(request)
+        if not self.protected.are_left_out(context):
+            return numbers
+        return await self.protected.shown(country, numbers, context.caller)
+
+    async def _reconcile(
+        self, request: web.Request, text: str
+    ) -> tuple[dict[str, Any], int | None]:
         key, country = request[REQUEST_CONTEXT].required_key, country_of(request)
         queries = parse_queries(text, country)
         context = request[REQUEST_CONTEXT]
@@ -282,16 +299,31 @@ class Reconciliation:
                 elif not isinstance(result.problem, CompanyRemoved):
                     # The protocol has no errors for single queries: the whole batch fails.
                     raise result.problem
-        return {query.key: {"result": _candidates(query, results)} for query in queries}
+        answers = {query.key: _candidates(query, results) for query in queries}
+        numbers = {one["id"] for found in answers.values() for one in found}
+        shown = await self._shown(request, numbers)
+        left = {
+            key: {"result": [one for one in found if one["id"] in shown]}
+            for key, found in answers.items()
+        }
+        return left, self._count(context, numbers, shown)
 
-    async def _extend(self, request: web.Request, text: str) -> dict[str, Any]:
+    def _count(
+        self, context: RequestContext, numbers: Collection[str], shown: Collection[str]
+    ) -> int | None:
+        is_limited = self.protected.are_left_out(context)
+        return len(set(numbers)) - len(shown) if is_limited else None
+
+    async def _extend(self, request: web.Request, text: str) -> tuple[dict[str, Any], int | None]:
         context, country = request[REQUEST_CONTEXT], country_of(request)
         key, extension = context.required_key, parse_extension(text)
         context.quota = self.charge(key, max(len(extension.ids) - 1, 0))
         properties = [PROPERTIES[each] for each in extension.properties]
         include = {one.include for one in properties if one.include is not None}
         numbers = {each: registration_number(each, country) for each in extension.ids}
-        known = {each: number for each, number in numbers.items() if number is not None}
+        valid = {number for number in numbers.values() if number is not None}
+        shown = await self._shown(request, valid)
+        known = {each: number for each, number in numbers.items() if number and number in shown}
         replies = await self.look_up_all(
             [lookup_of(country, number, *sorted(include)) for number in known.values()],
             caller=context.caller,
@@ -305,12 +337,18 @@ class Reconciliation:
                 rows[each] = {one.id: list(one.read(company)) for one in properties}
             elif not isinstance(reply, CompanyNotFound | CompanyRemoved):
                 raise reply
-        return {"meta": [{"id": one.id, "name": one.name} for one in properties], "rows": rows}
+        meta = [{"id": one.id, "name": one.name} for one in properties]
+        return {"meta": meta, "rows": rows}, self._count(context, valid, shown)
 
     def _links(self, request: web.Request) -> Links:
         service = public_address(request, self.public_url)
         key = request.query.get(KEY_PARAMETER, "")
         return Links(service, self.portal_url, key, self.anonymous)
+
+
+def _told(answer: dict[str, Any], left_out: int | None) -> web.Response:
+    response = json_response(orjson.dumps(answer))
+    return response if left_out is None else with_left_out(response, left_out)
 
 
 def _candidates(query: ReconcileQuery, results: dict[str, MatchResult]) -> list[dict[str, Any]]:
@@ -331,6 +369,7 @@ def _candidates(query: ReconcileQuery, results: dict[str, MatchResult]) -> list[
             ],
         }
         for place, one in enumerate(result.candidates[: query.limit])
+        if is_match or one.score >= _LEAST_SCORE
     ]
 
 
@@ -340,15 +379,24 @@ class Completions:
 
     lookups: Lookups
     suggestions: Suggestions
+    protected: ProtectedCompanies
 
     async def entities(self, request: web.Request) -> web.Response:
         """Completes names; a whole registration number is that company."""
         country, query = country_of(request), _PrefixQuery.parse(parameters_of(request))
         text, skipped = query.prefix, query.cursor
         found = await self._numbered(request, country, text) if not skipped else []
-        if not found:
-            found = await self._named(request, country, text, skipped)
-        return _suggestions([{**each, "notable": [TYPE]} for each in found])
+        if found:
+            return _suggestions([{**each, "notable": [TYPE]} for each in found])
+        found = await self._named(request, country, text, skipped)
+        context, left_out = request[REQUEST_CONTEXT], None
+        if self.protected.are_left_out(context):
+            numbers = {each["id"] for each in found}
+            shown = await self.protected.shown(country, numbers, context.caller)
+            left_out = len(numbers) - len(shown)
+            found = [each for each in found if each["id"] in shown]
+        answer = _suggestions([{**each, "notable": [TYPE]} for each in found])
+        return answer if left_out is None else with_left_out(answer, left_out)
 
     async def properties(self, request: web.Request) -> web.Response:
         """Completes the names of properties."""

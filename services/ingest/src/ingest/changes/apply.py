@@ -2,19 +2,30 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
 
+from common.contracts.company import CompanyKey, UnitKey
 from common.runtime.tasks import delays
 from ingest.changes.company_plans import plan_companies, plan_owners
+from ingest.changes.group_plans import plan_group
+from ingest.changes.reorganised import numbers_of
 from ingest.changes.states import ApplyContext, Conflict, Plan, StoredState, Verdict
 from ingest.changes.transaction import StoredRegisterWriter
-from ingest.changes.unit_plans import movers, plan_participants, plan_units
+from ingest.changes.unit_plans import (
+    Ended,
+    ended_record,
+    movers,
+    plan_participants,
+    plan_units,
+)
 from ingest.records.records import (
     CompanyRecord,
+    GroupRecord,
     OwnersRecord,
     ParticipantRecord,
+    RegisteredInError,
     SourceVersion,
     Stored,
     UnitRecord,
@@ -67,8 +78,14 @@ class ApplyRecords:
         owners = [record for record in batch if isinstance(record, OwnersRecord)]
         units = [record for record in batch if isinstance(record, UnitRecord)]
         participants = [record for record in batch if isinstance(record, ParticipantRecord)]
+        for group in batch:
+            if isinstance(group, GroupRecord):
+                # Each in a batch of its own.
+                known = await self.writer.known_group([group.key, *group.members])
+                return plan_group(group, known, context)
         if companies:
-            known = await self.writer.known(companies=[r.key for r in companies])
+            parties = await self.writer.parties(numbers_of(companies))
+            known = await self.writer.known(companies={*(r.key for r in companies), *parties})
             return plan_companies(companies, known, context)
         if owners:
             known = await self.writer.known(companies=[r.key for r in owners])
@@ -100,6 +117,29 @@ class ApplyRecords:
             plan = make(await self.writer.with_participants(known, changed))
         return plan
 
+    async def ended_by_mistake(
+        self, mistakes: Sequence[RegisteredInError], file_version: SourceVersion
+    ) -> Sequence[Stored]:
+        """Returns what is stored of companies and units that were registered in error, as ended.
+
+        They are not purged: the register may reinstate them, and their revisions then continue.
+        Raises `Unavailable`.
+        """
+        if not mistakes:
+            return ()
+        known = await self.writer.known(
+            companies=[CompanyKey.parse(mistake.key) for mistake in mistakes],
+            units=[UnitKey.parse(mistake.key) for mistake in mistakes],
+        )
+        found = []
+        for mistake in mistakes:
+            at = mistake.version or file_version
+            end = Ended(at.at.date().isoformat(), word="FEJLREGISTRERET")
+            ended = ended_record(mistake.key, end, known)
+            if ended is not None:
+                found.append(replace(ended, version=at))
+        return found
+
     async def _with_identifiers(
         self, moving: Sequence[UnitRecord], known: StoredState
     ) -> StoredState:
@@ -123,3 +163,5 @@ def touched(record: Stored) -> Iterator[str]:
         yield record.company
     if isinstance(record, ParticipantRecord) and record.holder is not None:
         yield record.holder
+    if isinstance(record, GroupRecord):
+        yield from record.members

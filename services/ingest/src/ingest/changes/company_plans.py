@@ -13,11 +13,15 @@ from ingest.changes.differences import (
     company_events,
     diff,
     einvoicing_events,
+    is_alike,
     owners_events,
     roles_changes,
 )
+from ingest.changes.group_plans import all_owners, with_owners
 from ingest.changes.limits import limited_owners, limited_record
+from ingest.changes.reorganised import with_parties, without_resolved
 from ingest.changes.states import (
+    READING,
     WRITTEN,
     ApplyContext,
     Bump,
@@ -35,8 +39,10 @@ from ingest.changes.states import (
     without_count_day,
 )
 from ingest.records.records import (
+    NO_OWNERS,
     CompanyRecord,
     OwnersRecord,
+    Reorganisation,
     SourceVersion,
     UnitRecord,
     as_of,
@@ -199,8 +205,10 @@ def plan_companies(
     records = [as_of(record, context.today) if record.upcoming else record for record in records]
     if known.limited:
         records = [limited_record(one, known.limited.get(one.key, ())) for one in records]
+    records, completed = with_parties(records, known)
     plan = _plan([_company(record, known, context) for record in records], context)
-    return replace(plan, upcoming=upcoming_of(records, plan.companies, known.companies))
+    upcoming = upcoming_of(records, plan.companies, known.companies)
+    return replace(plan, companies=(*plan.companies, *completed), upcoming=upcoming)
 
 
 def plan_owners(records: Sequence[OwnersRecord], known: StoredState, context: ApplyContext) -> Plan:
@@ -258,7 +266,7 @@ def _company(
             )
             and (record.phones, record.units) == (stored.phones, stored.units)
             and upcoming == stored.upcoming
-            and (owners is None or owners == stored.owners)
+            and (owners is None or owners == stored.source_owners)
             and (roles is None or roles == stored.roles)
             and (record.past is None or record.past == (stored.past or b"[]"))
         )
@@ -266,7 +274,7 @@ def _company(
             same=same,
             stored=stored.version,
             read=version,
-            replaces_same=outdated or record.version is not None,
+            replaces_same=outdated or stored.reading < READING or record.version is not None,
         )
         if verdict is Verdict.UNCHANGED:
             is_newer = stored.version is None or version >= stored.version
@@ -278,31 +286,94 @@ def _company(
     if verdict not in WRITTEN:
         return verdict, None
     base = stored or CompanyState(revision=0)
-    names, pending_events = _since(base, record)
+    names, pending_events = _since(_as_read_now(base, record, base.reading), record)
+    if _is_the_same_document(base, record):
+        pending_events = ()
     state = replace(
         base,
         revision=max(base.revision, known.skipped_revisions) + 1,
         core=record.core,
-        owners=base.owners if owners is None else owners,
         roles=base.roles if roles is None else roles,
         phones=record.phones,
         units=record.units,
         version=version,
         digest=record.digest,
         owners_digest=base.owners_digest if owners is None else None,
+        owners_version=base.owners_version if owners is None else version,
         held_names=names,
         upcoming=upcoming,
         added_at=base.added_at if base.is_known else context.at,
         past=base.past if record.past is None else record.past,
+        reading=READING,
+        reorganisations=_reorganisations(base, record),
     )
+    if owners is not None:
+        state = with_owners(state, listed=owners, links=base.links)
+    is_read_again = outdated or (base.is_known and base.reading < READING)
     return verdict, CompanyWrite(
         record.key,
         None if stored is None else stored.revision,
         state,
         record.rank,
-        None if outdated and not pending_events else record.updated_at or version.at,
+        None if is_read_again and not pending_events else record.updated_at or version.at,
         pending_events,
     )
+
+
+def _as_read_now(
+    before: CompanyState, record: CompanyRecord | OwnersRecord, reading: int
+) -> CompanyState:
+    """Returns the stored state with the new value of what only the release before read otherwise.
+
+    A value that differs from both readings of the document has changed in the register.
+    """
+    earlier = record.earlier
+    if not earlier or reading >= READING:
+        return before
+    core, owners, roles = before.core, before.source_owners, before.roles
+    if isinstance(record, CompanyRecord) and core is not None:
+        old, new = orjson.loads(core), orjson.loads(record.core)
+        same = {
+            name: new[name]
+            for name in new
+            if name in earlier and is_alike(old.get(name), earlier[name])
+        }
+        core = orjson.dumps({**old, **same}) if same else core
+    if owners is not None and _is_as_before(owners, earlier.get("owners")):
+        owners = record.owner_list
+    if roles is not None and _is_as_before(roles, earlier.get("roles")):
+        roles = record.role_list
+    before = replace(before, core=core, roles=roles)
+    return with_owners(before, listed=owners, links=before.links)
+
+
+def _is_as_before(stored: bytes, earlier: bytes | None) -> bool:
+    """Returns True if a stored list is the one that the release before read."""
+    return earlier is not None and is_alike(orjson.loads(stored), orjson.loads(earlier))
+
+
+def _is_the_same_document(before: CompanyState, record: CompanyRecord) -> bool:
+    """Returns True if the release before has read this version of the register's document.
+
+    A difference is then one of reading, except where a later day of the document was stored: that
+    day may have come.
+    """
+    return (
+        before.reading < READING
+        and before.upcoming is None
+        and record.version is not None
+        and record.version == before.version
+        and record.digest not in (None, before.digest)
+    )
+
+
+def _reorganisations(
+    base: CompanyState, record: CompanyRecord
+) -> tuple[Reorganisation, ...] | None:
+    """Returns those of the record; None, as stored, for a company that never had one."""
+    if record.reorganisations is None or not (record.reorganisations or base.reorganisations):
+        return base.reorganisations
+    return record.reorganisations
 
 
 def _completed(record: CompanyRecord, stored: CompanyState, stored_core: bytes) -> CompanyRecord:
@@ -325,9 +396,12 @@ def _since(
     old, new = orjson.loads(before.core), orjson.loads(record.core)
     listed = new["former_names"] and "former_names" not in record.unknown
     names = () if listed else dict.fromkeys((old["name"], *before.held_names))
-    events = company_events((*diff(old, new), *_roles_changes(before, record.role_list)))
+    events = company_events(
+        (*without_resolved(diff(old, new)), *_roles_changes(before, record.role_list))
+    )
     if record.owner_list is not None:
-        events += owners_events(before.owners, record.owner_list)
+        owners = all_owners(record.owner_list, before.links) or NO_OWNERS
+        events += owners_events(before.owners, owners)
     return tuple(_held(name for name in names if name != new["name"])), events
 
 
@@ -353,14 +427,16 @@ def _owners(
     stored = known.companies.get(record.key)
     owners, roles = record.owner_list, record.role_list
     version = record.version or context.file_version
-    if stored is None or stored.owners is None:
+    if stored is None or stored.source_owners is None:
         verdict = Verdict.NEW
     else:
         verdict = judge(
-            same=(owners, roles) == (stored.owners, stored.roles),
+            same=(owners, roles) == (stored.source_owners, stored.roles),
             stored=stored.owners_version,
             read=version,
-            replaces_same=stored.lacks_roles or record.version is not None,
+            replaces_same=stored.lacks_roles
+            or stored.owners_reading < READING
+            or record.version is not None,
         )
         # A company that is not stored yet has no revision; its owners are compared by content.
         if verdict is Verdict.UNCHANGED and stored.is_known:
@@ -371,20 +447,22 @@ def _owners(
         return verdict, None
     base = stored or CompanyState(revision=0)
     # The revisions of a company begin when it is stored.
-    public = base.is_known and (owners, roles) != (base.owners or b"null", base.roles or b"null")
+    all_ = all_owners(owners, base.links) or NO_OWNERS
+    public = base.is_known and (all_, roles) != (base.owners or NO_OWNERS, base.roles or b"null")
     state = replace(
-        base,
+        with_owners(base, listed=owners, links=base.links),
         revision=base.revision + 1 if public else base.revision,
-        owners=owners,
         roles=roles,
         owners_version=version,
         owners_digest=record.digest,
+        owners_reading=READING,
     )
     pending_events: tuple[PendingEvent, ...] = ()
     if base.core is not None:
+        before = _as_read_now(base, record, base.owners_reading)
         pending_events = (
-            *company_events(_roles_changes(base, roles)),
-            *owners_events(base.owners, owners),
+            *company_events(_roles_changes(before, roles)),
+            *owners_events(before.owners, all_),
         )
     expected = None if stored is None else stored.revision
     return verdict, CompanyWrite(record.key, expected, state, pending_events=pending_events)

@@ -4,7 +4,7 @@ Versions are compared as their public JSON, so a change is always visible to rec
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final
 
 import orjson
@@ -21,6 +21,9 @@ Version = Mapping[str, Any]
 #: Fields that change with a status; its event carries them.
 _STATUS_FIELDS: Final = frozenset({"status", "status_text", "status_since", "ended"})
 
+#: Fields of entries that may change when nothing else of the entry does.
+_SILENT: Final = frozenset({"group_changed"})
+
 #: Bytes of the entries of a list that is given whole, and of a part of a longer one, which has at
 #: least one entry.
 MAX_ENTRIES_SIZE: Final = 512 * 1024
@@ -30,7 +33,8 @@ def diff(old: Version, new: Version) -> tuple[Change, ...]:
     """Returns the fields whose values differ, in the order of the record.
 
     Objects are compared field by field under dotted paths. A list, or an object that appears or
-    disappears, is given whole. A field that the old version lacks is no change (ADR 0020).
+    disappears, is given whole. A field that the old version lacks is no change (ADR 0020), also in
+    an entry of a list (ADR 0126).
     """
     return tuple(_differences(old, new, ""))
 
@@ -38,12 +42,25 @@ def diff(old: Version, new: Version) -> tuple[Change, ...]:
 def _differences(old: Version, new: Version, path: str) -> Iterator[Change]:
     for name, value in new.items():
         before = old.get(name, value)
-        if before == value:
+        if before == value or (isinstance(value, list) and is_alike(before, value)):
             continue
         if isinstance(before, dict) and isinstance(value, dict):
             yield from _differences(before, value, f"{path}{name}.")
         else:
             yield Change(field=f"{path}{name}", old=before, new=value)
+
+
+def is_alike(old: Any, new: Any) -> bool:
+    """Returns True if values differ at most in fields that the old one lacks, or that tell nothing.
+
+    The old one was stored by an earlier release.
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        told = old.keys() - _SILENT
+        return told <= new.keys() and all(is_alike(old[name], new[name]) for name in told)
+    if isinstance(old, list) and isinstance(new, list):
+        return len(old) == len(new) and all(map(is_alike, old, new))
+    return bool(old == new)
 
 
 def company_events(changes: Sequence[Change]) -> tuple[PendingEvent, ...]:
@@ -170,21 +187,26 @@ def _by_event(
 
 def _list_changes(field: str, old: list[Any] | None, new: list[Any] | None) -> tuple[Change, ...]:
     before, after = old or [], new or []
-    if before == after:
+    if before == after or is_alike(before, after):
         return ()
     if is_short(before) and is_short(after):
         return (Change(field=field, old=old, new=new),)
-    gone, come = _without(before, after), _without(after, before)
+    told = set.intersection(*({*each[0]} for each in (before, after) if each)) - _SILENT
+    gone, come = _without(before, after, told), _without(after, before, told)
     # Without either, only the order differs.
     return (Change(field=field, old=gone, new=come, partial=True),) if gone or come else ()
 
 
-def _without(entries: list[Any], others: list[Any]) -> list[Any]:
-    """Returns the entries that the other list lacks, or has fewer times."""
-    count = Counter(map(orjson.dumps, others))
+def _without(entries: list[Any], others: list[Any], told: Set[str]) -> list[Any]:
+    """Returns the entries that the other list lacks or has fewer times, by some of their fields."""
+
+    def text_of(entry: Version) -> bytes:
+        return orjson.dumps({name: entry[name] for name in entry if name in told})
+
+    count = Counter(map(text_of, others))
     found = []
     for entry in entries:
-        text = orjson.dumps(entry)
+        text = text_of(entry)
         count[text] -= 1
         if count[text] < 0:
             found.append(entry)

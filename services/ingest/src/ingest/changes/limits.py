@@ -17,6 +17,8 @@ from register_store.events import PendingEvent
 
 #: The texts of a company that are withheld if they name a limited person.
 _TEXTS: Final = ("signing_rule", "purpose", "activity")
+#: The lists of holders, which the past has too.
+_HOLDERS: Final = ("owners", "roles")
 
 
 def limited_record(record: CompanyRecord, names: Collection[NameHash]) -> CompanyRecord:
@@ -26,6 +28,7 @@ def limited_record(record: CompanyRecord, names: Collection[NameHash]) -> Compan
         core=limited_core(record.key, record.core, names),
         owner_list=_limited_list(record.key, record.owner_list, names),
         role_list=_limited_list(record.key, record.role_list, names),
+        past=_limited_past(record.key, record.past, names),
         upcoming=tuple((day, limited_record(later, names)) for day, later in record.upcoming),
     )
 
@@ -50,7 +53,9 @@ def limited_state(
         state,
         core=None if state.core is None else limited_core(key, state.core, names),
         owners=_limited_list(key, state.owners, names),
+        listed_owners=_limited_list(key, state.listed_owners, names),
         roles=_limited_list(key, state.roles, names),
+        past=_limited_past(key, state.past, names),
     )
     if limited == state:
         return state, ()
@@ -100,12 +105,30 @@ def _limited_list(
     key: CompanyKey, entries: bytes | None, names: Collection[NameHash]
 ) -> bytes | None:
     listed: list[dict[str, Any]] | None = None if entries is None else orjson.loads(entries)
-    left = [
-        one
-        for one in listed or ()
-        if one["type"] == "company" or not is_named(key, one["name"], names)
-    ]
+    left = _unnamed(key, listed or [], names)
     return entries if len(left) == len(listed or ()) else orjson.dumps(left)
+
+
+def _limited_past(key: CompanyKey, past: bytes | None, names: Collection[NameHash]) -> bytes | None:
+    """Returns the past of a company without these persons and the texts that name them."""
+    if past is None:
+        return None
+    entries: list[list[Any]] = orjson.loads(past)
+    left = []
+    for day, field, value in entries:
+        if field in _HOLDERS:
+            value = [_unnamed(key, holders, names) for holders in value]
+        if field not in _TEXTS or not mentions(key, value, names):
+            left.append([day, field, value])
+    return past if left == entries else orjson.dumps(left)
+
+
+def _unnamed(
+    key: CompanyKey, holders: list[dict[str, Any]], names: Collection[NameHash]
+) -> list[dict[str, Any]]:
+    return [
+        one for one in holders if one["type"] == "company" or not is_named(key, one["name"], names)
+    ]
 
 
 def _shortened(field: str, entries: bytes | None) -> Change:

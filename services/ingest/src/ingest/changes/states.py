@@ -1,17 +1,19 @@
 """Stored states, planned writes, and verdicts on records."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+import orjson
 
 from common.contracts.company import CompanyKey, UnitKey
 from common.domain.countries import day_of
 from common.domain.limited import NameHash
-from ingest.records.records import CompanyRecord, SourceVersion, UnitRecord
+from ingest.records.records import CompanyRecord, Reorganisation, SourceVersion, UnitRecord
 from ingest.records.source import Part
+from register_store.documents import Document
 from register_store.events import OutboxEvent, PendingEvent
 
 
@@ -29,19 +31,28 @@ class Verdict(StrEnum):
     STALE = "stale"
     #: The register has ordered the company removed; a tombstone keeps it out.
     REMOVED = "removed"
+    #: Accounts of a company that is not stored.
+    UNKNOWN = "unknown"
+    #: Accounts of a sole proprietor, which are not stored by default.
+    LEFT_OUT = "left_out"
 
 
 #: The verdicts that write.
 WRITTEN = (Verdict.NEW, Verdict.CHANGED)
+#: The verdicts on annual accounts alone.
+OF_ACCOUNTS = (Verdict.UNKNOWN, Verdict.LEFT_OUT)
 
 
-#: The day on which employees were counted, in the JSON of a company or a unit.
-_COUNT_DAY: Final = re.compile(rb'"as_of":(?:null|"[0-9-]*+")')
-
-
-def without_count_day(core: bytes) -> bytes:
+def without_count_day(core: bytes) -> Mapping[str, Any]:
     """Returns JSON to be compared: a new count of the same employees is no change."""
-    return _COUNT_DAY.sub(b"", core)
+    document: dict[str, Any] = orjson.loads(core)
+    if document.get("employees"):
+        document["employees"].pop("as_of", None)
+    return document
+
+
+#: Raised by a release that reads a value of a company otherwise in the same document (ADR 0114).
+READING: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +79,20 @@ class CompanyState:
     past: bytes | None = None
     #: When its own record was first stored; None if an earlier release did it.
     added_at: datetime | None = None
+    #: The `READING` with which its record was stored, and that of its owners if they come apart.
+    reading: int = 0
+    owners_reading: int = 0
+    #: The mergers and demergers in which it took part; None if it never has.
+    reorganisations: tuple[Reorganisation, ...] | None = None
+    #: Its owners by the register of groups, a JSON list; None if it was never in a group.
+    links: bytes | None = None
+    #: Its other owners, if `links` are stored; `owners` are both.
+    listed_owners: bytes | None = None
+
+    @property
+    def source_owners(self) -> bytes | None:
+        """The owners of the company's own source, without those of its group."""
+        return self.owners if self.links is None else self.listed_owners
 
     @property
     def is_known(self) -> bool:
@@ -77,7 +102,7 @@ class CompanyState:
     @property
     def lacks_roles(self) -> bool:
         """True if an earlier release read the document that contains the roles."""
-        return self.owners is not None and self.roles is None
+        return self.source_owners is not None and self.roles is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +140,24 @@ class ParticipantState:
         return self.entry, self.holder
 
 
+@dataclass(frozen=True, slots=True)
+class GroupState:
+    """A stored group; one of a single company is a company in no group, or one to ask for."""
+
+    revision: int
+    #: Its companies, the one at the top first.
+    members: tuple[CompanyKey, ...]
+    version: SourceVersion
+    #: When it was last read; the beginning of time if it is to be read again.
+    asked_at: datetime
+    digest: bytes | None = None
+    #: When one of its companies last changed; None if none has since it was read.
+    changed_at: datetime | None = None
+
+
 K = TypeVar("K", bound=str)
 S = TypeVar("S", UnitState, ParticipantState)
+W = TypeVar("W", UnitState, ParticipantState, GroupState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +183,12 @@ class Bump:
 
 
 @dataclass(frozen=True, slots=True)
-class PartWrite(Generic[K, S]):
-    """The new state of a unit or an e-invoicing identifier."""
+class PartWrite(Generic[K, W]):
+    """The new state of a unit, an e-invoicing identifier or a group."""
 
     key: K
     expected: int | None
-    state: S
+    state: W
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +196,14 @@ class ParticipantDrop:
     """An identifier that is no longer registered."""
 
     key: str
+    expected: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDrop:
+    """A group whose companies are all in others."""
+
+    key: CompanyKey
     expected: int
 
 
@@ -209,6 +258,12 @@ class Plan:
     removals: tuple[UnitRemoval, ...] = ()
     #: Of companies and units that are written too.
     upcoming: tuple[UpcomingWrite, ...] = ()
+    #: Annual accounts, ids of those that are deleted, and states (`ingest.changes.accounts`).
+    accounts: tuple[Document, ...] = ()
+    accounts_dropped: tuple[str, ...] = ()
+    accounts_states: tuple[Document, ...] = ()
+    groups: tuple[PartWrite[CompanyKey, GroupState], ...] = ()
+    group_drops: tuple[GroupDrop, ...] = ()
 
     @property
     def outbox_events(self) -> tuple[OutboxEvent, ...]:
@@ -227,6 +282,11 @@ class Plan:
                 self.digest_updates,
                 self.drops,
                 self.removals,
+                self.accounts,
+                self.accounts_dropped,
+                self.accounts_states,
+                self.groups,
+                self.group_drops,
             )
         )
 
@@ -245,6 +305,8 @@ class StoredState:
     tombstones: Collection[CompanyKey | UnitKey] = frozenset()
     #: Persons who are left out of companies.
     limited: Mapping[CompanyKey, Collection[NameHash]] = field(default_factory=dict)
+    #: Groups by the key of their top company.
+    groups: Mapping[CompanyKey, GroupState] = field(default_factory=dict)
     #: Revisions that were used before a restore, up to which none is used again.
     skipped_revisions: int = 0
 

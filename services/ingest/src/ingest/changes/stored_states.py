@@ -7,21 +7,41 @@ from typing import Any, Final, NamedTuple
 
 from pymongo import DeleteOne, InsertOne, ReplaceOne, UpdateOne
 
-from common.contracts.company import CompanyKey, RegisterKey, UnitKey
+from common.contracts.company import CompanyKey, RegisterKey, RestructuringType, UnitKey
 from common.mongo import Database, translated_errors
 from ingest.changes.states import (
+    READING,
     CompanyState,
     CompanyWrite,
     DigestUpdate,
+    GroupState,
     ParticipantState,
     PartWrite,
     Plan,
     UnitState,
     UpcomingWrite,
 )
-from ingest.records.records import Changing, CompanyRecord, SourceVersion, UnitRecord, as_of
+from ingest.records.records import (
+    NO_OWNERS,
+    NO_ROLES,
+    Changing,
+    CompanyRecord,
+    Reorganisation,
+    SourceVersion,
+    UnitRecord,
+    as_of,
+)
 from ingest.records.source import Part, RegisterSource
-from register_store.documents import COMPANIES, HELD_NAMES, PARTICIPANTS, UNITS, Document
+from register_store.documents import (
+    COMPANIES,
+    GROUPS,
+    HELD_NAMES,
+    LINKS,
+    PARTICIPANTS,
+    REORGANISATIONS,
+    UNITS,
+    Document,
+)
 from register_store.lists import order_fields
 
 
@@ -39,6 +59,8 @@ def company_document(change: CompanyWrite) -> Document:
         "owners_version": _version(state.owners_version),
         "digest": state.digest,
         "owners_digest": state.owners_digest,
+        "reading": state.reading,
+        "owners_reading": state.owners_reading,
         HELD_NAMES: list(state.held_names),
         **_upcoming(change.expected, state.upcoming),
     }
@@ -47,7 +69,11 @@ def company_document(change: CompanyWrite) -> Document:
         "updated_at": change.updated_at,
         "added_at": state.added_at,
         "past": state.past,
+        REORGANISATIONS: _stored_parts(state.reorganisations),
+        LINKS: state.links,
     }
+    if state.links is not None:
+        document["listed_owners"] = state.listed_owners
     return document | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -73,6 +99,25 @@ def company_state(document: Document) -> CompanyState:
         upcoming=document.get("upcoming"),
         added_at=document.get("added_at"),
         past=document.get("past"),
+        reading=document.get("reading", 0),
+        owners_reading=document.get("owners_reading", 0),
+        reorganisations=_read_parts(document.get(REORGANISATIONS)),
+        links=document.get(LINKS),
+        listed_owners=document.get("listed_owners"),
+    )
+
+
+def _stored_parts(parts: Sequence[Reorganisation] | None) -> list[Document] | None:
+    if parts is None:
+        return None
+    return [{**part._asdict(), "type": part.type.value} for part in parts]
+
+
+def _read_parts(stored: Sequence[Document] | None) -> tuple[Reorganisation, ...] | None:
+    if stored is None:
+        return None
+    return tuple(
+        Reorganisation(**{**part, "type": RestructuringType(part["type"])}) for part in stored
     )
 
 
@@ -123,6 +168,30 @@ def participant_state(document: Document) -> ParticipantState:
         holder=_company(document["holder"]),
         version=SourceVersion(*document["version"]),
         digest=document["digest"],
+    )
+
+
+def group_document(state: GroupState) -> Document:
+    """Returns the document of a group without its key."""
+    return {
+        "revision": state.revision,
+        "members": list(state.members),
+        "version": _version(state.version),
+        "asked_at": state.asked_at,
+        "digest": state.digest,
+        "changed_at": state.changed_at,
+    }
+
+
+def group_state(document: Document) -> GroupState:
+    """Returns the state of a group from its document."""
+    return GroupState(
+        revision=document["revision"],
+        members=tuple(CompanyKey.parse(member) for member in document["members"]),
+        version=SourceVersion(*document["version"]),
+        asked_at=document["asked_at"],
+        digest=document["digest"],
+        changed_at=document["changed_at"],
     )
 
 
@@ -188,6 +257,14 @@ def participant_writes(plan: Plan) -> list[Write]:
     return writes + _renewals(plan, Part.PARTICIPANT)
 
 
+def group_writes(plan: Plan) -> list[Write]:
+    """Returns the writes to groups, each conditional on its revision."""
+    return [
+        *(_conditional(one.key, one.expected, group_document(one.state)) for one in plan.groups),
+        *(DeleteOne({"_id": one.key, "revision": one.expected}) for one in plan.group_drops),
+    ]
+
+
 def _renewals(plan: Plan, *parts: Part) -> list[Write]:
     return [renewed(change) for change in plan.digest_updates if change.part in parts]
 
@@ -209,15 +286,28 @@ class _Place(NamedTuple):
     digest: str = "digest"
     version: str = "version.0"
     exists: Mapping[str, Any] = {}
+    #: The field of its `READING`, if it has one.
+    reading: str | None = None
 
 
 _PLACES: Final = {
-    Part.COMPANY: _Place(COMPANIES),
+    Part.COMPANY: _Place(COMPANIES, reading="reading"),
     Part.OWNERS: _Place(
-        COMPANIES, "owners_digest", "owners_version.0", {"owners": {"$nin": [None, b"[]"]}}
+        COMPANIES,
+        "owners_digest",
+        "owners_version.0",
+        {
+            "$or": [
+                {LINKS: {"$exists": False}, "owners": {"$nin": [None, NO_OWNERS, NO_ROLES]}},
+                {"listed_owners": {"$nin": [None, NO_OWNERS, NO_ROLES]}},
+                {"roles": {"$nin": [None, NO_ROLES]}},
+            ]
+        },
+        "owners_reading",
     ),
     Part.UNIT: _Place(UNITS),
     Part.PARTICIPANT: _Place(PARTICIPANTS),
+    Part.GROUP: _Place(GROUPS),
 }
 
 
@@ -242,7 +332,7 @@ class StoredParts:
     ) -> AsyncIterator[Sequence[str]]:
         """Yields batches of keys of the records whose version is not newer than `until`.
 
-        For roles, the companies with owners from them; for e-invoicing, the identifiers.
+        For roles, the companies with owners or roles; for e-invoicing, the identifiers.
         """
         place = _PLACES[source.part]
         query: dict[str, Any] = {place.version: {"$lte": until}, **place.exists}
@@ -256,12 +346,14 @@ class StoredParts:
 
 def renewed(change: DigestUpdate) -> UpdateOne:
     """Returns the write of a digest, which applies only to the expected revision."""
+    place = _PLACES[change.part]
     return UpdateOne(
         {"_id": change.key, "revision": change.expected},
         {
             "$set": {
-                _PLACES[change.part].digest: change.digest,
+                place.digest: change.digest,
                 **({} if change.core is None else {"core": change.core}),
+                **({} if place.reading is None else {place.reading: READING}),
             }
         },
     )
@@ -323,6 +415,7 @@ def _fields(record: CompanyRecord | UnitRecord) -> dict[str, Any]:
         "units": list(record.units),
         "owners": record.owner_list,
         "roles": record.role_list,
+        REORGANISATIONS: _stored_parts(record.reorganisations),
     }
 
 
@@ -339,6 +432,8 @@ def _upcoming_company(document: Document, fields: Document) -> CompanyRecord:
         role_list=fields["roles"],
         next_day=_next_day(fields),
         unknown=frozenset(fields["unknown"]),
+        # A document of an earlier release does not say.
+        reorganisations=_read_parts(fields.get(REORGANISATIONS)),
     )
 
 

@@ -22,12 +22,15 @@ from common.runtime import tracing
 from ingest.changes.differences import removal
 from ingest.changes.limits import limited_days, limited_state, still_named
 from ingest.changes.states import CompanyWrite, Conflict, Plan, StoredState, UnitRemoval
+from ingest.changes.stored_accounts import StoredAccountsWriter
+from ingest.changes.stored_groups import StoredGroups
 from ingest.changes.stored_states import (
     Write,
     company_document,
     company_state,
     company_writes,
     due_record,
+    group_writes,
     participant_state,
     participant_writes,
     unit_state,
@@ -42,6 +45,7 @@ from register_store.documents import (
     LIMITED,
     OUTBOX,
     PARTICIPANTS,
+    REORGANISATIONS,
     REVISIONS,
     TOMBSTONES,
     UNITS,
@@ -69,6 +73,7 @@ class StoredRegisterWriter:
 
     def __init__(self, database: Database, now: Callable[[], datetime]) -> None:
         self._now = now
+        self.groups = StoredGroups(database)
         self._keeps_history = False
         self._database = database
         self._client = database.client
@@ -81,6 +86,7 @@ class StoredRegisterWriter:
         self._revisions = database[REVISIONS]
         self._outbox = database[OUTBOX]
         self._history = database[HISTORY]
+        self.accounts = StoredAccountsWriter(database)
 
     async def known(
         self, *, companies: Collection[CompanyKey] = (), units: Collection[UnitKey] = ()
@@ -104,6 +110,18 @@ class StoredRegisterWriter:
             skipped_revisions=0 if revisions is None else revisions["skipped"],
         )
 
+    async def parties(self, numbers: Collection[str]) -> Collection[CompanyKey]:
+        """Returns the stored companies that took part in mergers or demergers of these numbers."""
+        if not numbers:
+            return ()
+        query = {
+            f"{REORGANISATIONS}.number": {"$in": list(numbers)},
+            REORGANISATIONS: {"$exists": True},
+        }
+        with translated_errors():
+            found = await self._companies.find(query, {"_id": 1}).to_list(None)
+        return [CompanyKey.parse(one["_id"]) for one in found]
+
     async def known_participants(
         self, identifiers: Collection[str], holders: Collection[CompanyKey | UnitKey]
     ) -> StoredState:
@@ -117,6 +135,12 @@ class StoredRegisterWriter:
             units=[UnitKey.parse(key) for key in keys],
         )
         return replace(known, participants={d["_id"]: participant_state(d) for d in found})
+
+    async def known_group(self, keys: Collection[CompanyKey]) -> StoredState:
+        """Returns the groups with these companies, and the stored state of all that are in them."""
+        groups = await self.groups.of(keys)
+        members = {key for group in groups.values() for key in group.members}
+        return replace(await self.known(companies={*keys, *members}), groups=groups)
 
     async def due(
         self, country: Country | None, part: Part, today: date, *, after: str, limit: int
@@ -141,6 +165,7 @@ class StoredRegisterWriter:
             (self._companies, company_writes(plan)),
             (self._units, unit_writes(plan)),
             (self._participants, participant_writes(plan)),
+            (self.groups.collection, group_writes(plan)),
         )
         upcoming = upcoming_writes(plan.upcoming)
         traced = _TracedEvents(plan.outbox_events)
@@ -158,8 +183,10 @@ class StoredRegisterWriter:
                         await self._upcoming.bulk_write(upcoming, session=session)
                     if plan.removals:
                         await self._bury(plan.removals, session)
+                    await self.groups.to_read_again(plan.companies, self._now(), session)
                     await _write_all(self._outbox, events, session)
                     await _write_all(self._history, history, session)
+                    await self.accounts.write(plan, session)
             traced.end()
         except pymongo.errors.PyMongoError as error:
             # Not `with_transaction`, which would retry the same, outdated plan.
@@ -290,6 +317,7 @@ class StoredRegisterWriter:
             if company is None:
                 return Limited(events=events)
             before = company_state(company)
+            await self.accounts.limit(key, before, at, session)
             state, pending_events = limited_state(key, before, [name])
             was_named = state != before
             if before.is_known and not was_named:
@@ -365,6 +393,8 @@ class StoredRegisterWriter:
         await self._units.delete_many({"_id": {"$in": numbers}}, session=session)
         await self._upcoming.delete_many({"_id": {"$in": [key, *numbers]}}, session=session)
         await self._history.delete_many(history_of(key), session=session)
+        await self.accounts.purge(key, session)
+        await self.groups.leave(key, at, session)
         # A repeated removal keeps the event of the first.
         but_removal = {"$ne": EventType.COMPANY_REMOVED.value}
         await self._outbox.delete_many({"company": key, "type": but_removal}, session=session)

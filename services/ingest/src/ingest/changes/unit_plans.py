@@ -31,11 +31,15 @@ from ingest.changes.states import (
     Verdict,
 )
 from ingest.records.records import (
+    NO_OWNERS,
+    NO_ROLES,
     CompanyRecord,
+    OwnersRecord,
     ParticipantRecord,
     UnitRecord,
     as_of,
     upcoming_digest,
+    without_holders,
 )
 from ingest.records.source import Part
 from register_store.documents import dump
@@ -79,11 +83,8 @@ def _ended_company(state: CompanyState, core: bytes, ended: Ended) -> CompanyRec
         "status_since": on,
         "ended": on,
     }
-    return CompanyRecord.of(
-        last.model_copy(update=end),
-        phones=state.phones,
-        units=state.units,
-    )
+    record = CompanyRecord.of(last.model_copy(update=end), phones=state.phones, units=state.units)
+    return record if state.source_owners is None else without_holders(record)
 
 
 def _ended_unit(key: UnitKey, state: UnitState, on: str | None) -> UnitRecord:
@@ -91,6 +92,15 @@ def _ended_unit(key: UnitKey, state: UnitState, on: str | None) -> UnitRecord:
     # A unit that closed before it was deleted keeps the day on which it closed.
     end = {"status": Status.ENDED, "ended": last.ended or on}
     return UnitRecord(key, state.company, dump(last.model_copy(update=end)), state.phones)
+
+
+def withdrawn(key: CompanyKey, known: StoredState) -> OwnersRecord | None:
+    """Returns the record without owners and roles; None if the company has none."""
+    stored = known.companies.get(key)
+    none = {None, NO_OWNERS, NO_ROLES}
+    if stored is None or {stored.source_owners, stored.roles} <= none:
+        return None
+    return OwnersRecord(key, NO_OWNERS, NO_ROLES)
 
 
 def has_ended(key: CompanyKey | UnitKey, known: StoredState) -> bool:
@@ -176,6 +186,20 @@ def _of_companies(
     )
 
 
+def _is_the_same_document(stored: UnitState | None, read: UnitState) -> bool:
+    """Returns True if a release before has read this version of the document: see ADR 0114.
+
+    Digests differ by the release too. A unit whose later day was stored may have had that day.
+    """
+    return (
+        stored is not None
+        and stored.upcoming is None
+        and stored.version == read.version
+        and stored.company == read.company
+        and None is not stored.digest != read.digest is not None
+    )
+
+
 def plan_units(records: Sequence[UnitRecord], known: StoredState, context: ApplyContext) -> Plan:
     """Returns the plan of units; one that appears or moves takes its identifiers along.
 
@@ -190,8 +214,9 @@ def plan_units(records: Sequence[UnitRecord], known: StoredState, context: Apply
         for company in (stored.company if stored else None, write.state.company):
             if company is not None:
                 pending[company] += ()
-        for company, pending_event in unit_events(stored, write.state):
-            pending[company].append(pending_event)
+        if not _is_the_same_document(stored, write.state):
+            for company, pending_event in unit_events(stored, write.state):
+                pending[company].append(pending_event)
     after = replace(known, units={**known.units, **{write.key: write.state for write in writes}})
     if known.participants:
         for company in pending:

@@ -18,6 +18,7 @@ from yarl import URL
 
 from common.leases import StoredLeases
 from common.mongo import Database
+from ingest.changes.accounts import ApplyAccounts
 from ingest.changes.states import Conflict
 from ingest.following.passes import FAILURES, Passes, PassTelemetry, Sync
 from ingest.following.register_client import (
@@ -253,11 +254,17 @@ class SyncDependencies:
         """Returns the settings of a register."""
         return cast(S, self.registers[settings])
 
-    def client_of(self, base: AnyHttpUrl, register: str, **headers: str) -> RegisterClient:
+    def client_of(
+        self, base: AnyHttpUrl, register: str, *, unreached: str = "", **headers: str
+    ) -> RegisterClient:
         """Returns a client for an interface of a register at the base URL."""
-        url = URL(str(base).rstrip("/"))
         return RegisterClient(
-            self.session, url, register=register, retry_policy=self.retry_policy, headers=headers
+            self.session,
+            URL(str(base).rstrip("/")),
+            register=register,
+            retry_policy=self.retry_policy,
+            headers=headers,
+            unreached=unreached,
         )
 
     def file(self, client: RegisterClient, source: RegisterSource, path: str) -> DownloadedFile:
@@ -270,6 +277,12 @@ class SyncDependencies:
         return LoadFile(
             self.stores, self.read, origin=FileOrigin.DOWNLOADED, refuse=telemetry.refused
         )
+
+    @property
+    def apply_accounts(self) -> ApplyAccounts:
+        """Applies annual accounts."""
+        stores, settings = self.stores, self.settings
+        return ApplyAccounts(stores.writer, stores.now, settings.sole_proprietors_accounts)
 
     @property
     def read(self) -> ReadDocuments:

@@ -192,7 +192,8 @@ class Result:
     wait: timedelta = timedelta()
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity: rounds keep results by their passes, of which a sync may hold a mapping.
+@dataclass(frozen=True, slots=True, eq=False)
 class Passes:
     """The passes over one source; a lease admits one process at a time."""
 

@@ -31,6 +31,10 @@ class RegisterFault(Exception):
     """A register's answer cannot be used, and a retry would not help."""
 
 
+class UntrustedRegister(RegisterFault):
+    """The certificate of a register is not trusted, so it has given no answer."""
+
+
 class TransientError(Exception):
     """A failed request that may succeed when retried."""
 
@@ -243,7 +247,7 @@ async def sessions(
 class RegisterClient:
     """A client of one register for one source, which sends one request at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what identifies a register, and how it is reached)
         self,
         session: aiohttp.ClientSession,
         base: URL,
@@ -251,8 +255,11 @@ class RegisterClient:
         register: str,
         retry_policy: RetryPolicy,
         headers: Mapping[str, str] | None = None,
+        unreached: str = "",
     ) -> None:
+        """`unreached` ends the message of a connection that fails."""
         self._session = session
+        self._unreached = unreached
         self._base = base
         self._register = register
         self._retry_policy = retry_policy
@@ -275,6 +282,25 @@ class RegisterClient:
             async with self._response(call) as response:
                 content = await read_json(response, call.limit)
                 return Answer(response.status, response.headers, content)
+
+        return await self._trying(call, once)
+
+    async def fetch(self, call: Call, *, limit: int, timeout: timedelta) -> Answer:
+        """Returns a response whose content is the bytes of a 200, unpacked up to the limit.
+
+        Redirects are followed as those of a download, within the timeout. Raises what `ask` does.
+        """
+
+        async def once() -> Answer:
+            try:
+                async with (
+                    asyncio.timeout(timeout.total_seconds()),
+                    self._response(call, is_file=True) as response,
+                ):
+                    content = await _read(response, limit) if response.status == 200 else b""
+                    return Answer(response.status, response.headers, content)
+            except TimeoutError:
+                raise TransientError("no response in time", result="timeout") from None
 
         return await self._trying(call, once)
 
@@ -329,7 +355,7 @@ class RegisterClient:
                     return
             raise RegisterFault(f"{call.url.path}: more than {_MAX_REDIRECTS} redirects")
         except aiohttp.ClientConnectorCertificateError as error:
-            raise RegisterFault(f"untrusted certificate: {error}") from None
+            raise UntrustedRegister(f"untrusted certificate: {error}") from None
         except aiohttp.ClientHttpProxyError as error:
             # Its message has the URL of the proxy, and with it a password.
             raise TransientError(
@@ -337,7 +363,11 @@ class RegisterClient:
             ) from None
         except aiohttp.ClientConnectorError as error:
             raise TransientError(
-                f"no connection ({error})", result="no_connection", done=False
+                f"no connection ({error}){self._unreached}", result="no_connection", done=False
+            ) from None
+        except aiohttp.ConnectionTimeoutError:
+            raise TransientError(
+                f"no connection in time{self._unreached}", result="timeout", done=False
             ) from None
         except TimeoutError:
             raise TransientError("no response in time", result="timeout") from None

@@ -25,11 +25,13 @@ from typing import Any, Final
 from common.domain.sentences import counted
 from common.runtime.processes import processors, workers
 from ingest.changes.apply import touched
-from ingest.changes.states import Verdict
+from ingest.changes.states import OF_ACCOUNTS, Verdict
 from ingest.changes.stored_states import StoredParts
 from ingest.loading.stores import FileOrigin, Stores
+from ingest.records.ledger import Ledger
 from ingest.records.records import (
     FileBroken,
+    GroupRecord,
     OutOfScope,
     Parser,
     RawDocument,
@@ -49,7 +51,9 @@ _MAX_PROCESSES: Final = 2
 _IDLE: Final = 60.0
 
 #: The record as which each document reads on a day, or the reason why it cannot be used.
-Reader = Callable[[Parser, Sequence[RawDocument], date], Awaitable[Sequence[Record | Rejected]]]
+Reader = Callable[
+    [Parser, Sequence[RawDocument], date, Ledger | None], Awaitable[Sequence[Record | Rejected]]
+]
 
 
 @asynccontextmanager
@@ -58,11 +62,11 @@ async def reading_processes() -> AsyncIterator[Reader]:
     async with workers(min(max(processors() - 1, 1), _MAX_PROCESSES), idle=_IDLE) as processes:
 
         async def read(
-            parser: Parser, documents: Sequence[RawDocument], today: date
+            parser: Parser, documents: Sequence[RawDocument], today: date, ledger: Ledger | None
         ) -> Sequence[Record | Rejected]:
             if len(documents) < _WORTH_IT:
-                return all_understood(parser, documents, today)
-            return await processes.run(all_understood, parser, documents, today)
+                return all_understood(parser, documents, today, ledger)
+            return await processes.run(all_understood, parser, documents, today, ledger)
 
         yield read
 
@@ -94,7 +98,7 @@ class ReadDocuments:
             for one in documents
         ]
         unread = [one for one in found if isinstance(one, RawDocument)]
-        read = iter(await self.reader(source.parse, unread, today) if unread else ())
+        read = iter(await self.reader(source.parse, unread, today, source.ledger) if unread else ())
         return [next(read) if isinstance(one, RawDocument) else one for one in found]
 
 
@@ -115,6 +119,9 @@ IN_FLIGHT = 3
 #: Batches that are parsed ahead of the writes.
 _AHEAD = 4
 
+#: The odd value of a row that was read in spite of its quotation marks.
+_QUOTATION_MARKS: Final = "row.quotation_marks"
+
 #: Takes the next batch of a file.
 TakeBatch = Callable[[], "list[Piece]"]
 Apply = Callable[[Sequence[Stored]], Coroutine[Any, Any, Sequence[Verdict]]]
@@ -122,8 +129,12 @@ Apply = Callable[[Sequence[Stored]], Coroutine[Any, Any, Sequence[Verdict]]]
 Piece = RawDocument | Rejected
 Item = Record | Rejected
 ReadResult = Item | UnchangedDocument
-#: Those of a source's own records.
+#: The items of a source's own records.
 Usable = Stored | RegisteredInError | UnchangedDocument
+
+
+#: Kinds of odd values that are counted, so that a register cannot fill the metrics.
+_MAX_KINDS: Final = 200
 
 
 @dataclass
@@ -137,8 +148,14 @@ class OddValues:
         """Counts the odd values of records."""
         for record in records:
             for path in record.odd:
-                self.counts[path] += 1
-                self.examples.setdefault(path, record.key)
+                self.count(path, record.key)
+
+    def count(self, path: str, example: str) -> None:
+        """Counts an odd value; of very many kinds the further ones together."""
+        if path not in self.counts and len(self.counts) >= _MAX_KINDS:
+            path = "(others)"
+        self.counts[path] += 1
+        self.examples.setdefault(path, example)
 
     def most_common(self, most: int | None = None) -> dict[str, str]:
         """Returns the number of each kind, and a record with it."""
@@ -193,7 +210,12 @@ class Tally:
 
     def of_file(self) -> dict[str, int]:
         """Returns the counts of a file; `read` is the sum of the others."""
-        results = (*(verdict.value for verdict in Verdict), "elsewhere", "refused")
+        verdicts = (
+            verdict.value
+            for verdict in Verdict
+            if verdict not in OF_ACCOUNTS or self.results[verdict.value]
+        )
+        results = (*verdicts, "elsewhere", "refused")
         return {"read": self.read, **{result: self.results[result] for result in results}}
 
 
@@ -218,15 +240,21 @@ def next_batch(items: Iterator[Piece], tally: Tally) -> list[Piece]:
     except FileBroken as error:
         tally.broken = str(error)
     tally.read += len(found)
+    for piece in found:
+        if isinstance(piece, RawDocument) and piece.is_repaired:
+            tally.odd.count(_QUOTATION_MARKS, piece.key or piece.place)
     return found
 
 
 def distinct(records: Iterator[Stored]) -> Iterator[list[Stored]]:
-    """Cuts records into batches without repetition: a repeated record meets its stored version."""
+    """Cuts records into batches without repetition: a repeated record meets its stored version.
+
+    A group, which concerns many companies, is a batch of its own.
+    """
     batch: list[Stored] = []
     seen: set[str] = set()
     for record in records:
-        if record.key in seen:
+        if batch and (record.key in seen or isinstance(record, GroupRecord)):
             yield batch
             batch, seen = [], set()
         batch.append(record)
@@ -346,7 +374,8 @@ class LoadFile:
         tally = tally or Tally()
         apply = partial(self.stores.apply, file_version=file_version, publish_events=publish_events)
         try:
-            await self._load(source, partial(next_batch, items, tally), apply, tally)
+            take_batch = partial(next_batch, items, tally)
+            await self._load(source, take_batch, apply, tally, file_version)
         except ExceptionGroup as failures:
             # The first failure cancels the other tasks, so it is the cause.
             raise failures.exceptions[0] from None
@@ -358,7 +387,12 @@ class LoadFile:
         return tally
 
     async def _load(
-        self, source: RegisterSource, take_batch: TakeBatch, apply: Apply, tally: Tally
+        self,
+        source: RegisterSource,
+        take_batch: TakeBatch,
+        apply: Apply,
+        tally: Tally,
+        file_version: SourceVersion,
     ) -> None:
         async with (
             asyncio.TaskGroup() as group,
@@ -366,9 +400,24 @@ class LoadFile:
         ):
             writing = Writes(tally, self.stale)
             async for documents in found:
-                for batch in distinct(self._to_store(documents, tally)):
+                mistakes: list[RegisteredInError] = []
+                for batch in distinct(self._to_store(documents, tally, mistakes)):
                     await writing.begin(group, apply, batch)
+                if mistakes:
+                    await writing.end()  # They end what is stored.
+                    for batch in distinct(await self._ended(mistakes, file_version, tally)):
+                        await writing.begin(group, apply, batch)
             await writing.end()
+
+    async def _ended(
+        self, mistakes: Sequence[RegisteredInError], file_version: SourceVersion, tally: Tally
+    ) -> Iterator[Stored]:
+        """Returns what is stored of records that were registered in error; counts the others."""
+        ended = await self.stores.apply.ended_by_mistake(mistakes, file_version)
+        if missing := len(mistakes) - len(ended):
+            tally.results["elsewhere"] += missing
+            tally.elsewhere["registered in error"] += missing
+        return iter(ended)
 
     async def _found(
         self, source: RegisterSource, take_batch: TakeBatch, group: asyncio.TaskGroup
@@ -383,8 +432,10 @@ class LoadFile:
                 return
             yield await reading.popleft()
 
-    def _to_store(self, found: Sequence[ReadResult], tally: Tally) -> Iterator[Stored]:
-        """Yields the records to store; the others are counted."""
+    def _to_store(
+        self, found: Sequence[ReadResult], tally: Tally, mistakes: list[RegisteredInError]
+    ) -> Iterator[Stored]:
+        """Yields the records to store; mistakes are added to theirs, the others are counted."""
         for one in found:
             match one:
                 case UnchangedDocument():
@@ -392,10 +443,11 @@ class LoadFile:
                 case Rejected():
                     tally.results["refused"] += 1
                     self.refuse(one)
-                case OutOfScope() | RegisteredInError():
-                    reason = one.reason if isinstance(one, OutOfScope) else "registered in error"
+                case RegisteredInError():
+                    mistakes.append(one)
+                case OutOfScope():
                     tally.results["elsewhere"] += 1
-                    tally.elsewhere[reason] += 1
+                    tally.elsewhere[one.reason] += 1
                 case _:
                     tally.odd.noticed((one,))
                     yield one

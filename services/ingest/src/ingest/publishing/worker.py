@@ -10,7 +10,7 @@ from prometheus_client import Counter, Gauge
 
 from common.contracts.events import FeedNotice
 from common.contracts.failures import Unavailable
-from common.contracts.topology import EVENTS_EXCHANGE, EVENTS_QUEUE
+from common.contracts.topology import EVENTS_EXCHANGE, FAN_OUT_QUEUE
 from common.contracts.webhooks import encode_for_owner
 from common.leases import StoredLeases
 from common.messaging.publisher import Broadcaster, Publisher, Unroutable
@@ -80,7 +80,7 @@ class BrokerBus:
 
     async def takes_repeats(self) -> bool:
         """Returns whether a dispatcher consumes the queue of events and it is short."""
-        queue = await self._probe.state(EVENTS_QUEUE)
+        queue = await self._probe.state(FAN_OUT_QUEUE)
         return queue is not None and queue.consumers > 0 and queue.ready < LONG_QUEUE
 
     async def notify(self, notice: FeedNotice) -> None:

@@ -166,7 +166,7 @@ def _lines(value: object) -> object:
 
 
 @lru_cache(maxsize=1 << 15)
-def _iso_day(text: str) -> str | None:
+def iso_day(text: str) -> str | None:
     """Returns the day that a text begins with; None if it has none. A register repeats its days."""
     try:
         return date.fromisoformat(text[:10]).isoformat()
@@ -179,7 +179,7 @@ def _day(value: object) -> object:
         return value
     if not value:
         return None
-    if (day := _iso_day(value)) is None:
+    if (day := iso_day(value)) is None:
         raise PydanticCustomError("day", "not a date")
     return day
 

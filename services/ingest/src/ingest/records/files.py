@@ -1,11 +1,10 @@
 """Raw records of a register's file of any size, plain or gzip: JSON, CSV or XML.
 
 A damaged file ends where it is damaged, like a truncated one: what precedes is read, and FileBroken
-says at which byte or line.
+says at which byte or line. A row with bad quotation marks damages only itself (`tables`).
 """
 
 import codecs
-import csv
 import gzip
 import io
 import json
@@ -15,16 +14,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import orjson
 
 from common.domain.sentences import counted
 from ingest.records.records import MAX_RECORD_SIZE, FileBroken, FileRecord, Raw, Rejected
+from ingest.records.tables import PART, Dialect, csv_records, delimiter_of
 from ingest.records.xml_records import XmlRecords
-
-#: Bytes that are read at once.
-PART: Final = 1 << 18
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _BYTE_ORDER_MARK = codecs.BOM_UTF8
@@ -44,15 +41,6 @@ OnBytes = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
-    """The format of one publisher's tables."""
-
-    encoding: str
-    #: The name of the first column, which identifies the table.
-    first_column: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class RawRecord:
     """A record of a file before parsing."""
 
@@ -63,6 +51,8 @@ class RawRecord:
     raw: Raw
     #: The JSON of `raw`; None if it is a row or an element, or was assembled from something else.
     text: bytes | None = None
+    #: True for a row that was read in spite of its quotation marks.
+    is_repaired: bool = False
 
 
 def raw_records(
@@ -83,7 +73,7 @@ def raw_records(
             if one.content is None:
                 yield Rejected(number, one.place, one.fault)
             else:
-                yield RawRecord(number, one.place, one.content, one.text)
+                yield RawRecord(number, one.place, one.content, one.text, one.is_repaired)
     except FileBroken as broken:
         raise FileBroken(f"{broken} ({counted(number, 'record')} before)") from None
 
@@ -346,72 +336,3 @@ class JsonRecords:
             return False
         self._text, self._at = "".join(texts), 0
         return True
-
-
-#: A longer line of a table has no end.
-_MAX_LINE: Final = 1 << 20
-
-
-class _Parts(io.RawIOBase):
-    """The parts of a file as a binary file."""
-
-    def __init__(self, parts: Iterator[bytes]) -> None:
-        self._parts = parts
-        self._left = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        while not self._left:
-            part = next(self._parts, b"")
-            if not part:
-                return 0
-            self._left = memoryview(part)
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
-        return size
-
-
-def csv_records(parts: Iterator[bytes], encoding: str, delimiter: str) -> Iterator[FileRecord]:
-    """Yields the rows below the header, each a dict of its cells by column.
-
-    A row with too few or too many cells is refused. Raises FileBroken, with the line, for a row
-    that csv cannot read, as where a quotation mark is missing.
-    """
-    lines = io.TextIOWrapper(
-        io.BufferedReader(_Parts(parts), PART), encoding, errors="surrogateescape", newline=""
-    )
-    rows = csv.reader(_bounded(lines), delimiter=delimiter, strict=True)
-    header: list[str] = []
-    begin = 1
-    try:
-        for row in rows:
-            "".join(row).encode()
-            place, begin = f"line {begin}", rows.line_num + 1
-            if not header:
-                header = row
-            elif len(row) == len(header):
-                yield FileRecord(place, dict(zip(header, row, strict=True)))
-            elif row:
-                cells = counted(len(row), "cell")
-                yield FileRecord(place, None, f"{cells} instead of {len(header)}")
-    except csv.Error as fault:
-        raise FileBroken(f"not a row at line {begin}: {fault}") from None
-    except UnicodeEncodeError:
-        raise FileBroken(f"not {encoding}, in the row at line {begin}") from None
-
-
-def _bounded(lines: io.TextIOWrapper) -> Iterator[str]:
-    """Yields the lines of a table; raises csv.Error for one that has no end."""
-    while line := lines.readline(_MAX_LINE):
-        if len(line) == _MAX_LINE:
-            raise csv.Error(f"longer than {_MAX_LINE:,} characters")
-        yield line
-
-
-def delimiter_of(header: bytes, dialect: Dialect) -> str | None:
-    """Returns the column separator; None if the header is not that of such a table."""
-    name = re.escape(dialect.first_column)
-    match = re.match(b'"?' + name + b'"?([,;\t])', header, re.IGNORECASE)
-    return None if match is None else match[1].decode()

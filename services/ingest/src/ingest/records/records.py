@@ -1,23 +1,24 @@
 """Records of companies, owners, units and participants, and what they say of later days."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple, Self, TypeVar
 
-import orjson
-
 from common.contracts.company import (
     Company,
     CompanyKey,
+    Country,
     HolderType,
     Owner,
+    Restructuring,
+    RestructuringType,
     Role,
     RoleCode,
     UnitKey,
 )
-from register_store.documents import dump, dump_all, sort_text
+from register_store.documents import dump, dump_all, dump_value, sort_text
 
 #: A document as the register's JSON has it, or a row of its CSV by column.
 Raw = Mapping[str, Any]
@@ -37,6 +38,8 @@ class FileRecord:
     fault: str = ""
     #: The JSON that the content was parsed from; None if it was not JSON.
     text: bytes | None = None
+    #: True for a row that was read in spite of its quotation marks.
+    is_repaired: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,8 @@ class RawDocument:
     key: str | None = None
     #: See `digests`.
     digest: bytes | None = None
+    #: As that of a `FileRecord`.
+    is_repaired: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -68,6 +73,48 @@ class SourceVersion:
 def to_milliseconds(moment: datetime) -> datetime:
     """Returns a time with MongoDB's precision, so that comparisons with stored times hold."""
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+
+
+class Reorganisation(NamedTuple):
+    """A merger or demerger in which a company took part."""
+
+    #: The register's number of it, which all parties share; None if it gives none.
+    number: str | None
+    type: RestructuringType
+    date: str | None
+    #: True if the company went into it, or transferred a part; False if it received.
+    went_in: bool
+
+
+class Party(NamedTuple):
+    """A company with its part in a reorganisation."""
+
+    key: CompanyKey
+    name: str
+    part: Reorganisation
+
+
+def restructurings(
+    parts: Iterable[Reorganisation], parties: Iterable[Party] = ()
+) -> tuple[tuple[Restructuring, ...], tuple[Restructuring, ...]]:
+    """Returns the companies that continue one, and those that it continues, as far as known.
+
+    A reorganisation of which nobody on the other side is known is given without a name.
+    """
+    into: list[Restructuring] = []
+    out_of: list[Restructuring] = []
+    for one in parts:
+        others: list[tuple[str | None, str | None]] = sorted(
+            (party.key.number, party.name)
+            for party in parties
+            if (party.part.number, party.part.type) == (one.number, one.type)
+            and party.part.went_in != one.went_in
+        )
+        (into if one.went_in else out_of).extend(
+            Restructuring(type=one.type, name=name, vat=number, date=one.date)
+            for number, name in others or [(None, None)]
+        )
+    return tuple(into), tuple(out_of)
 
 
 class Holder(NamedTuple):
@@ -92,6 +139,7 @@ class CompanyRecord:
     #: The units listed in the record itself; Norwegian records list none.
     units: tuple[UnitKey, ...]
     #: A JSON list; None if owners come from another file (Norway's roles), or are left unchanged.
+    #: A deleted company's is empty, since its roles are no longer in any file.
     owner_list: bytes | None
     #: None if the register has no versions; the file's time counts then.
     version: SourceVersion | None
@@ -112,6 +160,11 @@ class CompanyRecord:
     past: bytes | None = None
     #: The paths of values of the document that were left out, and of words that nobody knows.
     odd: tuple[str, ...] = field(default=(), compare=False)
+    #: Fields that the release before read otherwise in the same document, with their values then
+    #: (ADR 0114); those of `owners` and `roles` are JSON lists.
+    earlier: Mapping[str, Any] | None = field(default=None, compare=False)
+    #: The mergers and demergers in which the company took part; None if the source cannot tell.
+    reorganisations: tuple[Reorganisation, ...] | None = None
 
     @classmethod
     def of(  # noqa: PLR0913 (the parts of a record)
@@ -124,10 +177,12 @@ class CompanyRecord:
         version: SourceVersion | None = None,
         updated_at: datetime | None = None,
         roles: Sequence[Role] | None = None,
-        past: Sequence[tuple[str, str, str]] | None = None,
+        past: Sequence[tuple[str, str, Any]] | None = None,
+        reorganisations: tuple[Reorganisation, ...] | None = None,
         next_day: date | None = None,
         unknown: frozenset[str] = frozenset(),
         odd: Iterable[str] = (),
+        earlier: Mapping[str, Any] | None = None,
     ) -> Self:
         """Returns the record of a public company, its JSON and its rank written."""
         return cls(
@@ -140,11 +195,18 @@ class CompanyRecord:
             version,
             updated_at=updated_at,
             role_list=None if roles is None else dump_all(roles),
-            past=None if past is None else orjson.dumps(past),
+            past=None if past is None else dump_value(past),
             next_day=next_day,
             unknown=unknown,
             odd=tuple(dict.fromkeys(odd)),
+            earlier=earlier,
+            reorganisations=reorganisations,
         )
+
+
+#: The JSON of the owners of a company of which the register keeps none, and of no roles.
+NO_OWNERS: Final = b"null"
+NO_ROLES: Final = b"[]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +221,8 @@ class OwnersRecord:
     version: SourceVersion | None = None
     digest: bytes | None = field(default=None, compare=False)
     odd: tuple[str, ...] = field(default=(), compare=False)
+    #: As that of a `CompanyRecord`.
+    earlier: Mapping[str, Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +258,21 @@ class ParticipantRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupRecord:
+    """A group of companies, and who owns whom in it; or a company that is in none."""
+
+    #: The company at the top, or the one that is in no group.
+    key: CompanyKey
+    #: All of its companies, the key among them.
+    members: tuple[CompanyKey, ...]
+    #: The owners of each owned company within the group, as a JSON list.
+    links: Mapping[CompanyKey, bytes]
+    version: SourceVersion | None = None
+    digest: bytes | None = field(default=None, compare=False)
+    odd: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class RegisteredInError:
     """A company or unit whose record its register has withdrawn as an error."""
 
@@ -209,7 +288,7 @@ class OutOfScope:
 
 
 #: The records that are stored.
-Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord
+Stored = CompanyRecord | OwnersRecord | UnitRecord | ParticipantRecord | GroupRecord
 Record = Stored | RegisteredInError | OutOfScope
 
 #: Returns the record as which a document reads on a day: what begins later is not in it, and what
@@ -221,14 +300,40 @@ Parser = Callable[[Raw, date], Record]
 _ROLE_CODES: Final = tuple(RoleCode)
 
 
+Entry = TypeVar("Entry", bound=Hashable)
+
+
+def each_holder(entries: Iterable[tuple[Hashable, Entry]]) -> tuple[Entry, ...]:
+    """Returns the entry of each holder once: two people with one name are two equal entries.
+
+    With an entry comes what tells its holder apart within the document: the register's own number
+    of the participant (`enhedsNummer`), or else the birth date, or else the place in the document.
+    It is compared here and goes no further: no record, index or event has it, not even hashed.
+    Lists of owners and roles are therefore compared as multisets everywhere.
+    """
+    return tuple(entry for _, entry in dict.fromkeys(entries))
+
+
 def in_order(roles: Iterable[Role]) -> tuple[Role, ...]:
-    """Returns each role once, by code and name: reordering in the register is no change."""
+    """Returns the roles by code and name: reordering in the register is no change."""
     return tuple(
         sorted(
-            dict.fromkeys(roles),
-            key=lambda one: (_ROLE_CODES.index(one.role), one.name, one.vat or "", one.since or ""),
+            roles,
+            key=lambda one: (
+                _ROLE_CODES.index(one.role),
+                one.name,
+                one.vat or "",
+                one.since or "",
+                one.elected_by_text or "",
+            ),
         )
     )
+
+
+def without_holders(record: CompanyRecord) -> CompanyRecord:
+    """Returns the record of a company whose register gives no owners and roles any more."""
+    owners = NO_OWNERS if record.key.country is Country.NO else NO_ROLES
+    return replace(record, owner_list=owners, role_list=NO_ROLES)
 
 
 class RecordRejected(Exception):

@@ -1,11 +1,12 @@
 """Texts of addresses, for both registers, and Danish names of countries."""
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import cache
-from typing import Final
+from typing import Final, NamedTuple
 
-#: Postal codes other than four to six digits, by country.
+#: Postal codes by country; elsewhere four to six digits.
 _BRITISH: Final = r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}"
 _BRITISH_ISLES: Final = ("GB", "GG", "IM", "JE")
 _SWEDISH: Final = r"\d{3} ?\d{2}"
@@ -13,6 +14,15 @@ _POSTAL_CODES: Final = {
     **dict.fromkeys(_BRITISH_ISLES, _BRITISH),
     **dict.fromkeys(("CZ", "GR", "SE", "SK"), _SWEDISH),
     **dict.fromkeys(("FO", "IS"), r"\d{3}"),
+    **dict.fromkeys(
+        ("AT", "AU", "BE", "BG", "CH", "CY", "GL", "HU", "LI", "LU", "LV", "NO", "NZ", "SI", "ZA"),
+        r"\d{4}",
+    ),
+    **dict.fromkeys(
+        ("DE", "EE", "ES", "FI", "FR", "HR", "IT", "LT", "MC", "MX", "MY", "RS", "TH", "TR", "UA"),
+        r"\d{5}",
+    ),
+    **dict.fromkeys(("CN", "RO", "RU", "SG"), r"\d{6}"),
     "BR": r"\d{5}-?\d{3}",
     "CA": r"[A-Z]\d[A-Z] ?\d[A-Z]\d",
     "IE": r"[A-Z]\d[\dW] ?[A-Z\d]{4}",
@@ -28,13 +38,56 @@ _DIGITS: Final = r"\d{4,6}"
 #: Maximum length of a town line; a long hostile one would be slow to match.
 _MAX_TOWN_LINE: Final = 100
 
-#: Countries whose towns have their state before the code: `New York, NY 10001`.
-_WITH_STATES: Final = frozenset({"AU", "CA", "US"})
-_STATE: Final = re.compile(r"[A-Z]{2,3}")
-#: Town lines are searched for in the last parts of a line, up to this many.
-_MAX_TOWN_PARTS: Final = 3
+#: Countries where digits after a town are its code without a comma between them too: elsewhere
+#: `Teststrasse 1050` is a street with its number.
+_CODE_LAST: Final = frozenset({"AU", "CN", "IN", "JP", "LV", "NZ", "SG", "TH", "US"})
+
+#: Parts of countries that stand between a town and its code, by their short and long names.
+_REGIONS: Final = {
+    "AU": "ACT|NSW|NT|QLD|SA|TAS|VIC|WA|Australian Capital Territory|New South Wales"
+    "|Northern Territory|Queensland|South Australia|Tasmania|Victoria|Western Australia",
+    "CA": "AB|BC|MB|NB|NL|NS|NT|NU|ON|PE|PEI|QC|SK|YT|Alberta|British Columbia|Manitoba"
+    "|New Brunswick|Newfoundland and Labrador|Nova Scotia|Nunavut|Ontario|Prince Edward Island"
+    "|Quebec|Québec|Saskatchewan|Yukon",
+    "GB": "Avon|Bedfordshire|Berkshire|Berks|Buckinghamshire|Bucks|Cambridgeshire|Cheshire"
+    "|Cleveland|Cornwall|Cumbria|Derbyshire|Devon|Dorset|East Sussex|Essex|Gloucestershire"
+    "|Greater London|Greater Manchester|Hampshire|Hants|Herefordshire|Hertfordshire|Herts|Kent"
+    "|Lancashire|Lancs|Leicestershire|Lincolnshire|Merseyside|Middlesex|Norfolk|North Yorkshire"
+    "|Northamptonshire|Northumberland|Nottinghamshire|Notts|Oxfordshire|Oxon|Shropshire|Somerset"
+    "|South Yorkshire|Staffordshire|Suffolk|Surrey|Sussex|Tyne and Wear|Warwickshire"
+    "|West Midlands|West Sussex|West Yorkshire|Wiltshire|Wilts|Worcestershire|England|Scotland"
+    "|Wales|Northern Ireland",
+    # New York and Washington are towns as well.
+    "US": "AK|AL|AR|AZ|CA|CO|CT|DC|DE|FL|GA|HI|IA|ID|IL|IN|KS|KY|LA|MA|MD|ME|MI|MN|MO|MS|MT|NC|ND"
+    "|NE|NH|NJ|NM|NV|NY|OH|OK|OR|PA|RI|SC|SD|TN|TX|UT|VA|VT|WA|WI|WV|WY|Alabama|Alaska|Arizona"
+    "|Arkansas|California|Colorado|Connecticut|Delaware|Florida|Georgia|Hawaii|Idaho|Illinois"
+    "|Indiana|Iowa|Kansas|Kentucky|Louisiana|Maine|Maryland|Massachusetts|Michigan|Minnesota"
+    "|Mississippi|Missouri|Montana|Nebraska|Nevada|New Hampshire|New Jersey|New Mexico"
+    "|North Carolina|North Dakota|Ohio|Oklahoma|Oregon|Pennsylvania|Rhode Island|South Carolina"
+    "|South Dakota|Tennessee|Texas|Utah|Vermont|Virginia|West Virginia|Wisconsin|Wyoming",
+}
+#: The last word of what is a street or a building rather than a town.
+_NO_TOWN: Final = re.compile(
+    r"(?:ave|avenue|boulevard|blvd|building|centre|center|close|court|drive|floor|gardens|house"
+    r"|lane|park|parkway|place|plaza|quay|road|rd|row|square|st|street|suite|terrace|tower|towers"
+    r"|way|wharf|yard|strasse|straße|weg|platz|allee|gatan|gata|gate|vägen|vej|vei|gade|rue|via"
+    r"|calle|straat|laan)\.?$",
+    re.IGNORECASE,
+)
+#: Districts of Dublin are parts of its name.
+_NUMBERED_TOWN: Final = re.compile(r"(?:Dublin|Baile Átha Cliath) \d{1,2}W?", re.IGNORECASE)
+#: Town lines are searched for in the last parts of an address, up to this many.
+_MAX_TOWN_PARTS: Final = 4
+#: Words in the place of a town that is not known.
+_UNKNOWN_TOWN: Final = re.compile(r"(?:9999 ?)?(?:ukendt|uoplyst)(?: adresse)?", re.IGNORECASE)
+
+#: Countries of which a town has the name.
+_TOWNS_OF_ONE_NAME: Final = frozenset({"DJ", "GI", "GT", "KW", "LU", "MC", "PA", "SG", "SM", "VA"})
 
 _CARE_OF = re.compile(r"c/o[\s:.]*|c\s?/\s?o\s+", re.IGNORECASE)
+_CARE_OF_INSIDE = re.compile(r"\sc\s?/\s?o[\s:.]+", re.IGNORECASE)
+#: A line break, or spaces where there was one.
+_LINES = re.compile(r"\n|[ \t]{2,}")
 #: A name that states itself how it is meant: `v/Hans`, `Att.: Anna`.
 _ADDRESSED = re.compile(r"(?:v\s?/|att\b)", re.IGNORECASE)
 
@@ -75,43 +128,146 @@ def town_abroad(line: str, country: str) -> tuple[str | None, str | None]:
     return None, line
 
 
-def split_abroad(
-    lines: Sequence[str], country: str
-) -> tuple[list[str], str | None, str | None] | None:
-    """Returns street lines, postal code and city of an address in another country.
+class FreeAddress(NamedTuple):
+    """An address in free text, in its parts."""
 
-    None where they cannot be told apart: no end of the last line is a town with its postal code.
+    #: All of it but the country, in the order of the register.
+    text: str
+    co: str | None
+    street: str | None
+    #: None where it is not sure, as is the town.
+    postal_code: str | None
+    city: str | None
+
+
+def free_address(text: str, country: str, *, is_whole: bool = True) -> FreeAddress:
+    """Returns the parts of an address in another country; of a street alone if it is not whole.
+
+    A part that is not surely a town is none: street and town of the address are then in its text.
     """
-    *before, last = lines
-    parts = [part for part in (part.strip() for part in last.split(",")) if part]
+    parts = [
+        part.strip(" ,")
+        for line in _LINES.split(text)
+        for part in line.split(",")
+        if part.strip(" ,")
+    ]
+    if is_whole:
+        parts = _without_country(parts, country)
+    named = [_co_in(part) for part in parts if not is_unknown_town(part)]
+    co = next((co for _, co in named if co), None)
+    written = [part for rest, name in named for part in (rest, name and f"c/o {name}") if part]
+    rest = [part for part, _ in named if part]
+    count, code, city = (_town(rest, country) if is_whole else None) or (0, None, None)
+    street = ", ".join(rest[: len(rest) - count]) if count or not is_whole else None
+    return FreeAddress(", ".join(written), co, street or None, code, city)
+
+
+def without_accents(text: str) -> str:
+    """Returns a text in upper case and plain letters, as Faroese names are compared."""
+    plain = unicodedata.normalize("NFKD", text.upper()).replace("Ø", "O").replace("Ð", "D")
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
+
+
+def is_unknown_town(text: str) -> bool:
+    """Returns True for a word that says that the town is not known: `9999 Ukendt`."""
+    return _UNKNOWN_TOWN.fullmatch(text.strip()) is not None
+
+
+def _co_in(part: str) -> tuple[str | None, str | None]:
+    """Returns a part without the name after `c/o`, and the name."""
+    name = care_of(part)
+    if name is not None:
+        return None, name.strip() or None
+    inside = _CARE_OF_INSIDE.search(part)
+    if inside is None:
+        return part, None
+    return part[: inside.start()].strip() or None, part[inside.end() :].strip() or None
+
+
+def _town(parts: Sequence[str], country: str) -> tuple[int, str, str | None] | None:
+    """Returns how many of the last parts are the town, its code and its name; None without a code.
+
+    The name is None where it is not sure.
+    """
     found = None
     for count in range(1, min(len(parts), _MAX_TOWN_PARTS) + 1):
-        code, city = town_abroad(", ".join(parts[-count:]), country)
-        is_state = country in _WITH_STATES and city is not None and _STATE.fullmatch(city)
-        if code is not None and (found is None or city is not None):
-            found = [*before, *([", ".join(parts[:-count])] if parts[:-count] else [])], code, city
-            if city is not None and not is_state:
-                break
+        line = ", ".join(parts[-count:])
+        code, city = _town_of(line, country)
+        if code is None:
+            continue
+        if city is None:
+            # The text before a code on its own may be its town.
+            found = found or (count, code, None)
+        elif _is_region(city, country):
+            found = count, code, None
+        elif _may_be_town(city, is_first=line.startswith(city)):
+            return count, code, city
+        else:
+            break
     return found
 
 
-def without_country(lines: Sequence[str], country: str | None) -> list[str]:
-    """Returns the lines without those, and the ends of those, that only name the country."""
-    names = _names_of(country) if country else frozenset()
-    kept = []
-    for line in lines:
-        parts = line.split(",")
-        while parts and parts[-1].strip(" .").casefold() in names:
-            parts.pop()
-        kept.append(",".join(parts).strip(" ,"))
-    return [line for line in kept if line]
+def _town_of(line: str, country: str) -> tuple[str | None, str | None]:
+    """Returns the code and the town of a line; a town before bare digits needs a comma."""
+    code, city = town_abroad(line, country)
+    if code is None or city is None or not line.startswith(city):
+        return code, city
+    is_bare = code.isdigit() and line[len(city) :].strip() == code
+    is_sure = not is_bare or country in _CODE_LAST
+    return (code, city) if is_sure else (None, line)
+
+
+def _is_region(city: str, country: str) -> bool:
+    return city.casefold() in _regions(country)
+
+
+def _may_be_town(city: str, *, is_first: bool) -> bool:
+    """Returns False for what looks like a street; behind its code a town may have a number."""
+    *_, last = city.split(", ")
+    if not is_first or _NUMBERED_TOWN.fullmatch(city):
+        return True
+    return not any(letter.isdigit() for letter in city.split(",")[0]) and not _NO_TOWN.search(last)
+
+
+@cache
+def _regions(country: str) -> frozenset[str]:
+    return frozenset(_REGIONS.get(country, "").casefold().split("|"))
+
+
+def _without_country(parts: list[str], country: str) -> list[str]:
+    """Returns the parts without the last ones that only name the country.
+
+    Where a town has the country's name, the last of them is the town.
+    """
+    names = _names_of(country)
+    kept = list(parts)
+    while kept and kept[-1].strip(" .").casefold() in names:
+        is_town = country in _TOWNS_OF_ONE_NAME and not any(
+            name in part.casefold() for part in kept[:-1] for name in names if len(name) > 2
+        )
+        if is_town:
+            break
+        kept.pop()
+    if kept and country not in _TOWNS_OF_ONE_NAME:
+        kept[-1] = _without_last_word(kept[-1], names)
+    return kept
+
+
+def _without_last_word(part: str, names: frozenset[str]) -> str:
+    """Returns a part without a country's name behind its town: `211 20 Malmö Sverige`."""
+    for name in names:
+        before = part[: -len(name)]
+        is_last = len(name) > 2 and part.casefold().endswith(name) and before.endswith(" ")
+        if is_last and any(letter.isdigit() for letter in before):
+            return before.strip(" ,")
+    return part
 
 
 @cache
 def _town_lines(country: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Returns patterns with the code first and last, there perhaps before a British nation."""
     code = rf"(?P<code>{_POSTAL_CODES.get(country, _DIGITS)})"
-    nation = rf"{re.escape(country)}[- ]+"
+    nation = rf"{re.escape(country)}[- ]*"
     # The code may follow the letters of the country's cars: `D-20095`, `FIN-00100`.
     marked = rf"(?:{nation}|[A-Z]{{1,3}}-)?{code}"
     end = r"(?:[ ,]+(?P<nation>\D+))?" if country in _BRITISH_ISLES else r"(?P<nation>)"

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from common.contracts.company import CompanyKey
+from common.contracts.failures import Failure
 from common.contracts.find import ExportPage, ExportRequest, FindRequest
-from lookup.answers.parts import NO_EXTRAS, OF_UNITS, read_units
+from lookup.answers.parts import NO_EXTRAS, READ_IN_COPIES, read_company
 from lookup.answers.rendering import Candidate, Extras, line
+from lookup.answers.searches import LateAccounts
 from lookup.search.indexed_company import SearchHit, company_key
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
@@ -20,9 +22,9 @@ from register_store.reads import Rows, StoredCopies, StoredRegister
 _MATCH: Final = "export"
 #: Bytes of a page; it may exceed this by a batch of companies.
 MAX_BYTES: Final = 1024 * 1024
-#: Companies of a page with units or e-invoicing, each of which takes reads of its own, and the
-#: number of these that are read at once.
-_WITH_UNITS, _AT_ONCE = 100, 10
+#: Companies of a page with units, e-invoicing or accounts, each of which takes reads of its own,
+#: and the number of these that are read at once.
+_WITH_PARTS, _AT_ONCE = 100, 10
 #: Companies that are rendered between lookups, in less than a tenth of a millisecond: a lookup
 #: needs several turns of the event loop, and may wait for a slice in each.
 _AT_A_TIME: Final = 5
@@ -35,22 +37,28 @@ class AnswerExports:
     copies: StoredCopies
     feed: StoredFeed
     searches: IndexSearches
-    #: For units and e-invoicing.
+    #: For units, e-invoicing and accounts.
     register: StoredRegister
+    late: LateAccounts
     queue: FairQueue = field(default_factory=lambda: FairQueue(per_client=1))
 
-    async def __call__(self, requests: Sequence[ExportRequest]) -> list[ExportPage]:
+    async def __call__(self, requests: Sequence[ExportRequest]) -> list[ExportPage | Failure]:
         """Returns one page per request, in order; may raise `Unavailable`."""
         return await asyncio.gather(*map(self._in_turn, requests))
 
-    async def _in_turn(self, request: ExportRequest) -> ExportPage:
+    async def _in_turn(self, request: ExportRequest) -> ExportPage | Failure:
+        if request.filter is not None:
+            filters = await self.late(request.filter)
+            if isinstance(filters, Failure):
+                return filters
+            request = request.model_copy(update={"filter": filters})
         async with self.queue.turn(request.client):
             position = await self.feed.copy_position()
             page = await self._page(request)
             return page.model_copy(update={"position": position})
 
     async def _page(self, request: ExportRequest) -> ExportPage:
-        limit = request.limit if OF_UNITS.isdisjoint(request.include) else _WITH_UNITS
+        limit = request.limit if READ_IN_COPIES.isdisjoint(request.include) else _WITH_PARTS
         if request.filter is None:
             batches = self.copies.following(request.country, request.after, limit)
             numbers: Sequence[str] = ()
@@ -82,7 +90,7 @@ class AnswerExports:
         return [company_key(request.country, number).vat for number in numbers]
 
     async def _companies(self, request: ExportRequest, rows: Rows) -> list[bytes]:
-        if OF_UNITS.isdisjoint(request.include):
+        if READ_IN_COPIES.isdisjoint(request.include):
             lines: list[bytes] = []
             for start in range(0, len(rows), _AT_A_TIME):
                 some = rows[start : start + _AT_A_TIME]
@@ -91,12 +99,12 @@ class AnswerExports:
             return lines
         reading = asyncio.Semaphore(_AT_ONCE)
 
-        async def with_units(key: CompanyKey, row: CompanyRow) -> bytes:
+        async def with_parts(key: CompanyKey, row: CompanyRow) -> bytes:
             async with reading:
-                extras = await read_units(self.register, key, row.core, request.include)
+                extras = await read_company(self.register, key, row.core, request.include)
             return _line(request, key, row, extras)
 
-        return await asyncio.gather(*(with_units(*each) for each in rows))
+        return await asyncio.gather(*(with_parts(*each) for each in rows))
 
 
 def _line(request: ExportRequest, key: CompanyKey, row: CompanyRow, extras: Extras) -> bytes:

@@ -1,31 +1,55 @@
-"""The group of a company: its owners upwards and its subsidiaries downwards, with their shares."""
+"""The group of a company: its owners upwards and its subsidiaries downwards, with their shares.
 
-import asyncio
+The registers' documents are read on the event loop. All else runs in the threads of searches,
+within limits: a group that reaches one is cut off, and its answer says so.
+
+A company may have a record in both registers: Norway's has foreign companies, with their number at
+home. Such records are one company, with the links of each.
+"""
+
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
-from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 
 from common.contracts.company import CompanyKey, Country
-from common.contracts.find import MAX_FOUND, FindRequest
+from lookup.answers.ownership import Holding, Share, components, ultimate_shares
 from lookup.answers.rendering import Candidate, described
-from lookup.search.indexed_company import company_key
+from lookup.search.scheduling import Budget
 from lookup.search.searcher import IndexSearches
-from register_store.documents import CompanyRow
+from register_store.documents import CompanyRow, home_key
 from register_store.reads import StoredRegister
 
 #: Maximum companies of a group in an answer.
 MAX_COMPANIES: Final = 500
-#: Steps along paths of ownership, after which shares are not computed.
-_MAX_STEPS: Final = 10_000
+#: Companies that are read at once.
+_READ: Final = 100
 _ALL: Final = Decimal(100)
 _CENT: Final = Decimal("0.01")
-_OWNERSHIP: Final = ("role", "role_text", "share", "votes", "since")
+#: The sources of owners that name none.
+_SOURCES: Final = {Country.DK: "dk-virksomhed", Country.NO: "no-roller"}
+#: In the JSON of a company that has a number in another country.
+_HOME: Final = b'"home_register":{'
+
+T = TypeVar("T")
+
+
+class GroupLimits(NamedTuple):
+    """Limits of one group, next to its levels and `MAX_COMPANIES`."""
+
+    #: Entries of lists of owners.
+    links: int = 2_500
+    #: Steps along the paths within circles of ownership.
+    steps: int = 1_000
+    #: Seconds of processor time for collecting companies.
+    seconds: float = 0.05
+
+
+GROUP_LIMITS: Final = GroupLimits()
 
 
 class Link(NamedTuple):
@@ -34,36 +58,167 @@ class Link(NamedTuple):
     owner: str
     owned: CompanyKey
     entry: Mapping[str, Any]
+    #: The register that says so.
+    country: Country
+
+    @property
+    def source(self) -> str:
+        """The source that says so."""
+        return self.entry.get("source") or _SOURCES[self.country]
+
+
+#: The records of each company.
+Records = dict[CompanyKey, dict[CompanyKey, CompanyRow]]
 
 
 @dataclass(slots=True)
-class _Collected:
-    """The companies of a group, in the order in which they were found, and their levels."""
+class _Group:
+    """The companies of a group, in the order in which they were found."""
 
-    rows: dict[CompanyKey, CompanyRow]
-    levels: dict[CompanyKey, int]
-    is_truncated: bool = False
-    #: The owners of each company, each once; its first entry has its largest share.
+    root: CompanyKey
+    limits: GroupLimits
+    #: The fields of each company in the answer.
+    companies: dict[CompanyKey, dict[str, Any]] = field(default_factory=dict)
+    #: By the key of a further record of a company: that of its own.
+    own_key: dict[CompanyKey, CompanyKey] = field(default_factory=dict)
+    #: The owners of each company, each once by its kind and source; its first entry has its largest
+    #: share. Of a subsidiary only those that are companies.
     links: dict[CompanyKey, list[Link]] = field(default_factory=dict)
+    #: The companies above, and the company itself.
+    upward: set[CompanyKey] = field(default_factory=set)
+    #: True if owners, or subsidiaries, are missing.
+    lacks_owners: bool = False
+    lacks_owned: bool = False
+    entries_left: int = 0
+    seconds_left: float = 0.0
 
-    def add(self, rows: Mapping[CompanyKey, CompanyRow], level: int) -> list[CompanyKey]:
-        """Adds companies; returns those that are new."""
-        new = [key for key in rows if key not in self.rows]
-        room = MAX_COMPANIES - len(self.rows)
-        self.is_truncated |= len(new) > room
-        for key in new[:room]:
-            self.rows[key], self.levels[key] = rows[key], level
-            self.links[key] = list(_links(key, rows[key]))
-        return new[:room]
+    def __post_init__(self) -> None:
+        self.entries_left, self.seconds_left = self.limits.links, self.limits.seconds
+
+    @property
+    def is_full(self) -> bool:
+        """Returns True if no more companies can be added."""
+        return (
+            len(self.companies) >= MAX_COMPANIES
+            or self.entries_left <= 0
+            or self.seconds_left <= 0.0
+        )
+
+    def known(self, key: CompanyKey) -> CompanyKey:
+        """Returns the key by which the group has a company."""
+        return self.own_key.get(key, key)
+
+    def joined(self, found: Mapping[CompanyKey, CompanyRow]) -> Records:
+        """Returns the records by company, without its own of one that is already here."""
+        by_home = defaultdict[CompanyKey, list[CompanyKey]](list)
+        for key, row in found.items():
+            home = _home(row)
+            if home is not None and (home in found or home in self.companies):
+                by_home[home].append(key)
+        for home, keys in by_home.items():
+            every = (home, *keys)
+            own = self.root if self.root in every else home
+            self.own_key |= {key: own for key in every if key != own}
+        records: Records = {}
+        for key, row in found.items():
+            if key not in self.companies:
+                records.setdefault(self.known(key), {})[key] = row
+        return records
+
+    def add_owners(self, records: Records, level: int, budget: Budget) -> list[CompanyKey]:
+        """Adds a level of owners; returns the companies that own them and are not yet here."""
+        above = set[CompanyKey]()
+        for key, rows in records.items():
+            if self.is_full or self._spent(budget):
+                self.lacks_owners = True
+                break
+            links, is_whole = self._links(rows)
+            self.lacks_owners |= not is_whole
+            self._add(key, rows, level, links)
+            self.upward.add(key)
+            above.update(_companies(links))
+        self.seconds_left -= budget.used
+        return sorted(key for key in above if self.known(key) not in self.companies)
+
+    def add_owned(
+        self, records: Records, level: int, owners: Iterable[CompanyKey], budget: Budget
+    ) -> list[CompanyKey]:
+        """Adds those of a level's companies that have one of the owners.
+
+        Returns the keys of their records.
+        """
+        new, held = list[CompanyKey](), frozenset(owners)
+        for key, rows in records.items():
+            if self.is_full or self._spent(budget):
+                self.lacks_owned = True
+                break
+            links, is_whole = self._links(rows)
+            self.lacks_owned |= not is_whole
+            # The index may have what an owner has just sold.
+            if not held.isdisjoint(_companies(links)):
+                kept = [link for link in links if isinstance(link.owner, CompanyKey)]
+                self._add(key, rows, level, kept)
+                new += rows
+        self.seconds_left -= budget.used
+        return new
+
+    def settle(self) -> None:
+        """Leads each link to the own key of its owner; records do not own each other."""
+        for owned, links in self.links.items():
+            led = list[Link]()
+            for link in links:
+                key = link.owner if isinstance(link.owner, CompanyKey) else None
+                own = key and self.own_key.get(key)
+                if own != owned:
+                    led.append(link._replace(owner=own) if own else link)
+            self.links[owned] = led
+
+    def _add(
+        self, key: CompanyKey, rows: Mapping[CompanyKey, CompanyRow], level: int, links: list[Link]
+    ) -> None:
+        if key not in self.companies:
+            fields = described(orjson.loads(rows[key].core))
+            place = {"level": level, "country": key.country, "other_records": []}
+            self.companies[key] = {**fields, **place}
+            self.links[key] = []
+        self.links[key] += links
+        self.companies[key]["other_records"] += [
+            {"country": one.country, "vat": one.vat} for one in rows if one != key
+        ]
+
+    def _spent(self, budget: Budget) -> bool:
+        budget.check()
+        return budget.used > self.seconds_left
+
+    def _links(self, rows: Mapping[CompanyKey, CompanyRow]) -> tuple[list[Link], bool]:
+        """Returns the links to the owners of a company, and whether these are all."""
+        links: dict[tuple[str, str | None, Country], Link] = {}
+        is_whole = True
+        for key, row in rows.items():
+            entries = orjson.loads(row.owners) or ()
+            listed = entries[: self.entries_left]
+            self.entries_left -= len(listed)
+            is_whole &= len(listed) == len(entries)
+            for number, entry in enumerate(listed):
+                # Registers publish no number of a person: each is one of this company alone.
+                owner = f"{key.vat}/{number}"
+                if entry["type"] == "company" and entry.get("vat"):
+                    owner = CompanyKey(key.country, entry["vat"])
+                # The register of groups may contradict the others, or say a link of each kind.
+                kind = entry.get("role") if entry.get("source") else None
+                link = Link(owner, self.known(key), entry, key.country)
+                links.setdefault((owner, kind, key.country), link)
+        return list(links.values()), is_whole
 
 
-async def group_body(
+async def group_body(  # noqa: PLR0913 (where it is read, whose it is, and its limits)
     register: StoredRegister,
     searches: IndexSearches,
     found: Candidate,
     *,
     levels: int,
     client: str,
+    limits: GroupLimits,
 ) -> bytes:
     """Returns the public group of a company as JSON; may raise `Unavailable`.
 
@@ -71,192 +226,225 @@ async def group_body(
     ownership is shown and not followed.
     """
     root, country = found.hit.key, found.hit.key.country
-    group = _Collected({}, {})
-    frontier = group.add({root: found.row}, 0)
-    for level in range(1, levels + 2):
-        owners = {key for owned in frontier for key in _companies(group.links[owned])}
-        above = sorted(owners.difference(group.rows))
-        if level > levels or not above:
-            group.is_truncated |= bool(above)
+
+    async def apart(work: Callable[[Budget], T]) -> T:
+        return await searches.apart(country, "group", work, client=client)
+
+    group = _Group(root, limits)
+    reads = _Reads(register, searches, group, client)
+    above = await apart(partial(group.add_owners, await reads.with_others({root: found.row}), 0))
+    for level in range(1, levels + 1):
+        if not above or group.is_full:
             break
-        frontier = group.add(await register.companies(above), -level)
-    upward = set(group.rows)
-    frontier = [root]
+        above = await apart(partial(group.add_owners, await reads.records(above), -level))
+    group.lacks_owners |= bool(above)
+    frontier = [root, *(key for key, own in group.own_key.items() if own == root)]
     for level in range(1, levels + 2):
-        pages = await asyncio.gather(
-            *(_owned(searches, country, owner.vat, client) for owner in frontier)
+        owned = await reads.owned(frontier)
+        below = [key for key in owned if group.known(key) not in group.companies]
+        if not below:
+            break
+        if level > levels or group.is_full:
+            group.lacks_owned = True
+            break
+        records = await reads.records(below)
+        frontier = await apart(partial(group.add_owned, records, level, frontier))
+    return await apart(partial(_rendered, group))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reads:
+    """Reads the companies of a group, each with its records in both registers."""
+
+    register: StoredRegister
+    searches: IndexSearches
+    group: _Group
+    client: str
+
+    async def owned(self, owners: Collection[CompanyKey]) -> list[CompanyKey]:
+        """Returns the companies that some of these own, by the index of each register."""
+        found = list[CompanyKey]()
+        for country in Country:
+            of_register = [key for key in owners if key.country is country]
+            if country in self.searches.countries:
+                found += await self._found(country, of_register)
+            elif of_register:
+                self.group.lacks_owned = True
+        return found
+
+    async def records(self, keys: Iterable[CompanyKey]) -> Records:
+        """Returns the companies among `keys` that are stored."""
+        return await self.with_others(await self._rows(keys))
+
+    async def with_others(self, rows: Mapping[CompanyKey, CompanyRow]) -> Records:
+        """Returns companies, each with its records in both registers."""
+        found = dict(rows)
+        homes = {home for row in rows.values() if (home := _home(row))}
+        found |= await self._rows(sorted(homes.difference(found)))
+        if Country.NO in self.searches.countries:
+            # Its index has a company under its number at home, as if that owned it.
+            abroad = [key for key in found if key.country is not Country.NO]
+            listed = await self._found(Country.NO, abroad)
+            others = await self._rows(key for key in listed if key not in found)
+            found |= {key: row for key, row in others.items() if _home(row) in found}
+        return self.group.joined(found)
+
+    async def _found(
+        self, country: Country, owners: Collection[CompanyKey]
+    ) -> Sequence[CompanyKey]:
+        if not owners:
+            return ()
+        return await self.searches.owned_companies(
+            country, owners, MAX_COMPANIES + 1, client=self.client
         )
-        below = sorted({key for keys, _ in pages for key in keys}.difference(group.rows))
-        group.is_truncated |= not all(is_whole for _, is_whole in pages)
-        if level > levels or not below or len(group.rows) >= MAX_COMPANIES:
-            group.is_truncated |= bool(below)
-            break
-        rows = await register.companies(below[: MAX_COMPANIES + 1])
-        # The index may have what an owner has just sold.
-        held = set(frontier)
-        owned = {k: row for k, row in rows.items() if held.intersection(_companies(_links(k, row)))}
-        frontier = group.add(owned, level)
-    return _rendered(root, group, upward)
+
+    async def _rows(self, keys: Iterable[CompanyKey]) -> Mapping[CompanyKey, CompanyRow]:
+        wanted, rows = list(keys)[: MAX_COMPANIES + 1], dict[CompanyKey, CompanyRow]()
+        for start in range(0, len(wanted), _READ):
+            rows |= await self.register.owned(wanted[start : start + _READ])
+        return rows
 
 
-async def _owned(
-    searches: IndexSearches, country: Country, owner: str, client: str
-) -> tuple[list[CompanyKey], bool]:
-    """Returns the companies that one owns, as many as a page has, and whether these are all."""
-    found = await searches.find(
-        FindRequest(country=country, owned_by=owner, limit=MAX_FOUND, client=client)
-    )
-    keys = [company_key(one.country, one.number) for one in found.positions]
-    return keys, found.total <= len(keys)
-
-
-def _links(owned: CompanyKey, row: CompanyRow) -> Iterator[Link]:
-    seen = set()
-    for number, entry in enumerate(orjson.loads(row.owners) or ()):
-        # Registers publish no number of a person: each is one of this company alone.
-        owner = f"{owned.vat}/{number}"
-        if entry["type"] == "company" and entry.get("vat"):
-            owner = CompanyKey(owned.country, entry["vat"])
-        if owner not in seen:
-            seen.add(owner)
-            yield Link(owner, owned, entry)
+def _home(row: CompanyRow) -> CompanyKey | None:
+    return home_key(orjson.loads(row.core)) if _HOME in row.core else None
 
 
 def _companies(links: Iterable[Link]) -> Iterator[CompanyKey]:
     return (link.owner for link in links if isinstance(link.owner, CompanyKey))
 
 
-def _rendered(root: CompanyKey, group: _Collected, upward: set[CompanyKey]) -> bytes:
+def _rendered(group: _Group, budget: Budget) -> bytes:
     """Returns the JSON; of subsidiaries only the owners within the group are shown."""
+    group.settle()
+    circles = components(
+        {
+            owned: [link.owner for link in links if link.owner in group.companies]
+            for owned, links in group.links.items()
+        }
+    )
+    budget.check()
+    circle_of = {company: place for place, circle in enumerate(circles) for company in circle}
     shown = [
         link
         for owned, links in group.links.items()
         for link in links
-        if owned in upward or link.owner in group.rows
+        if owned in group.upward or link.owner in group.companies
     ]
-    circles = _circles(shown)
-    holders = {link.owner: link for link in shown if link.owner not in group.rows}
+    holders = {link.owner: link for link in shown if link.owner not in group.companies}
+    owners, is_cut = _ultimate(group, circles, budget)
     return orjson.dumps(
         {
-            "country": root.country,
-            "vat": root.vat,
-            "companies": [
-                {**described(orjson.loads(row.core)), "level": group.levels[key]}
-                for key, row in group.rows.items()
-            ],
+            "country": group.root.country,
+            "vat": group.root.vat,
+            "companies": list(group.companies.values()),
             "holders": [
-                {
-                    "id": _id(owner),
-                    "name": link.entry["name"],
-                    "type": link.entry["type"],
-                    "vat": link.entry.get("vat"),
-                }
-                for owner, link in holders.items()
+                {"id": _id(owner), **_named(owner, link.entry)} for owner, link in holders.items()
             ],
             "links": [
-                {
-                    "owner": _id(link.owner),
-                    "owned": link.owned.vat,
-                    **{name: link.entry.get(name) for name in _OWNERSHIP},
-                    "circle": (link.owner, link.owned) in circles,
-                }
+                _shown(link, circle=circle_of.get(link.owner) == circle_of[link.owned])
                 for link in shown
             ],
-            "ultimate_owners": _ultimate(root, group),
-            "truncated": group.is_truncated,
-            # Norway's open data has partners, and no shareholders.
-            "shareholders_known": root.country is Country.DK,
+            "ultimate_owners": owners,
+            "shares_truncated": is_cut,
+            "truncated": group.lacks_owners or group.lacks_owned,
+            # Norway's open data has partners and groups, and no other shareholders.
+            "shareholders_known": group.root.country is Country.DK,
         }
     )
+
+
+def _shown(link: Link, *, circle: bool) -> dict[str, Any]:
+    get = link.entry.get
+    return {
+        "owner": _id(link.owner),
+        "owned": link.owned.vat,
+        "role": get("role"),
+        "role_text": get("role_text"),
+        "share": get("share"),
+        "votes": get("votes"),
+        "since": get("since"),
+        "source": link.source,
+        "circle": circle,
+    }
 
 
 def _id(owner: str) -> str:
     return owner.vat if isinstance(owner, CompanyKey) else owner
 
 
-def _circles(links: Sequence[Link]) -> set[tuple[str, CompanyKey]]:
-    """Returns the links that are part of a circle of ownership."""
-    owners: defaultdict[str, set[str]] = defaultdict(set)
-    for link in links:
-        owners[link.owned].add(link.owner)
-    found = set[tuple[str, CompanyKey]]()
-    while True:
-        try:
-            TopologicalSorter(owners).prepare()
-        except CycleError as error:
-            # Each element is an owner of the one after it; first and last are the same.
-            circle = error.args[1]
-            for owner, owned in pairwise(circle):
-                found.add((owner, owned))
-                owners[owned].discard(owner)
-        else:
-            return found
+def _named(owner: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    key = owner if isinstance(owner, CompanyKey) else None
+    return {
+        "name": entry["name"],
+        "type": entry["type"],
+        "vat": key and key.vat,
+        "country": key and key.country,
+    }
 
 
-class _Path(NamedTuple):
-    """A path of ownership upwards, and its share from 0 to 1; None if a part of it is unknown."""
+def _ultimate(
+    group: _Group, circles: list[list[str]], budget: Budget
+) -> tuple[list[dict[str, Any]] | None, bool]:
+    """Returns the owners whose own owners are unknown or persons, and if their shares are cut.
 
-    #: The company at its end, whose owners are next.
-    owned: CompanyKey
-    companies: frozenset[CompanyKey]
-    low: Decimal | None
-    high: Decimal | None
-
-
-@dataclass(slots=True)
-class _Total:
-    """The share of an ultimate owner along all paths; None if a part of it is unknown."""
-
-    entry: Mapping[str, Any]
-    low: Decimal | None = Decimal(0)
-    high: Decimal | None = Decimal(0)
-
-
-def _ultimate(root: CompanyKey, group: _Collected) -> list[dict[str, Any]] | None:
-    """Returns those who own and whose own owners are unknown or persons, with their shares.
-
-    A share multiplies along a path, and those of several paths add up. None if not every owner
-    was followed.
+    None if not every owner was followed; subsidiaries do not matter.
     """
-    if group.is_truncated:
-        return None
-    totals: dict[str, _Total] = {}
-    paths = [_Path(root, frozenset({root}), Decimal(1), Decimal(1))]
-    for _ in range(_MAX_STEPS):
-        if not paths:
-            break
-        owned, path, low, high = paths.pop()
-        for link in group.links[owned]:
-            share = link.entry.get("share")
-            least = None if share is None or low is None else low * Decimal(share["min"]) / _ALL
-            most = None if share is None or high is None else high * Decimal(share["max"]) / _ALL
-            owner = link.owner
-            if isinstance(owner, CompanyKey) and group.links.get(owner):
-                if owner not in path:
-                    paths.append(_Path(owner, path | {owner}, least, most))
-                continue
-            total = totals.setdefault(owner, _Total(link.entry))
-            total.low = None if total.low is None or least is None else total.low + least
-            total.high = None if total.high is None or most is None else total.high + most
-    else:
-        return None
+    if group.lacks_owners:
+        return None, False
+    holdings: dict[str, list[Holding]] = {
+        owned: [
+            Holding(link.owner, _share(link.entry.get("share")))
+            for link in _largest(group.links[owned])
+        ]
+        for owned in group.upward
+    }
+    entries = {link.owner: link.entry for owned in group.upward for link in group.links[owned]}
+    shares = ultimate_shares(
+        group.root, holdings, circles, max_steps=group.limits.steps, check=budget.check
+    )
+    largest = sorted(
+        shares.of_owner.items(), key=lambda one: one[1][1] if one[1] else 0, reverse=True
+    )
     return [
         {
             "owner": _id(owner),
-            "name": total.entry["name"],
-            "type": total.entry["type"],
-            "vat": total.entry.get("vat"),
-            "share": _share(total),
+            **_named(owner, entries[owner]),
+            "share": _percentages(share),
         }
-        for owner, total in sorted(totals.items(), key=lambda one: one[1].high or 0, reverse=True)
-    ]
+        for owner, share in largest
+    ], shares.is_cut
 
 
-def _share(total: _Total) -> dict[str, str] | None:
-    if total.low is None or total.high is None:
+def _largest(links: Iterable[Link]) -> Iterable[Link]:
+    """Returns one link of each owner, that of the largest share: they may be about the same one."""
+    found: dict[str, Link] = {}
+    for link in links:
+        known = found.get(link.owner)
+        if known is None or _least(known) < _least(link):
+            found[link.owner] = link
+    return found.values()
+
+
+def _least(link: Link) -> Decimal:
+    share = _share(link.entry.get("share"))
+    return share[0] if share else Decimal(-1)
+
+
+def _share(share: Mapping[str, str] | None) -> Share:
+    return None if share is None else (_fraction(share["min"]), _fraction(share["max"]))
+
+
+@lru_cache(maxsize=1_024)
+def _fraction(percentage: str) -> Decimal:
+    return Decimal(percentage) / _ALL
+
+
+@lru_cache(maxsize=1_024)
+def _percentages(share: Share) -> dict[str, str] | None:
+    if share is None:
         return None
-    least = (total.low * _ALL).quantize(_CENT, ROUND_FLOOR)
-    most = min(total.high * _ALL, _ALL).quantize(_CENT, ROUND_CEILING)
+    least = (share[0] * _ALL).quantize(_CENT, ROUND_FLOOR)
+    most = min(share[1] * _ALL, _ALL).quantize(_CENT, ROUND_CEILING)
     return {"min": _plain(least), "max": _plain(most)}
 
 

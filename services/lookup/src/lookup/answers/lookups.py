@@ -24,7 +24,7 @@ from common.contracts.watchlists import KnownRequest
 from common.domain.countries import day_of
 from common.domain.numbers import InvalidIdentifier, parse_participant
 from common.messaging.rpc import Result, RpcRequest
-from lookup.answers.group import group_body
+from lookup.answers.group import GROUP_LIMITS, GroupLimits, group_body
 from lookup.answers.history import on_day
 from lookup.answers.parts import NO_EXTRAS, READ_APART, read_parts
 from lookup.answers.rendering import Candidate, Extras, answer, not_found, removed
@@ -70,6 +70,7 @@ class AnswerLookups:
     #: The turns of the reads of parts, which are slow for a large company.
     queue: FairQueue = field(default_factory=lambda: FairQueue(per_client=2, others=2))
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    group_limits: GroupLimits = GROUP_LIMITS
 
     async def __call__(self, requests: Sequence[LookupRequest]) -> list[LookupReply | Failure]:
         """Returns one result per request, in order; may raise `Unavailable`."""
@@ -226,12 +227,14 @@ class AnswerLookups:
                 await on_day(self.register.history, best, request.as_of, day_of(self.now()))
                 if request.as_of
                 else None,
-                await group_body(
-                    self.register, self.searches, best, levels=levels, client=request.client
-                )
-                if levels
-                else None,
+                await self._group(best, levels, request.client) if levels else None,
             )
+
+    async def _group(self, found: Candidate, levels: int, client: str) -> bytes:
+        limits = self.group_limits
+        return await group_body(
+            self.register, self.searches, found, levels=levels, client=client, limits=limits
+        )
 
 
 class _Details(NamedTuple):
@@ -330,10 +333,28 @@ def _logged_as(request: Any) -> str:
             return _LOGGED_AS[type(request)]
 
 
-def report(asked: Sequence[RpcRequest[Any]], results: Sequence[Result], seconds: float) -> None:
-    """Logs one line per request, without its term, which may be a person's name."""
+#: Failures of the service itself; the others are answers.
+_FAULTS: Final = frozenset(
+    {FailureCode.UNAVAILABLE, FailureCode.INTERNAL, FailureCode.DEADLINE_EXCEEDED}
+)
+
+
+def report(
+    asked: Sequence[RpcRequest[Any]],
+    results: Sequence[Result],
+    seconds: float,
+    *,
+    slow: float,
+) -> None:
+    """Logs requests that failed or took `slow` seconds, without their terms.
+
+    The gateway has a line for each request; a term may be a person's name.
+    """
     milliseconds = round(seconds * 1000, 2)
     for item, result in zip(asked, results, strict=True):
+        is_fault = isinstance(result, Failure) and result.code in _FAULTS
+        if seconds < slow and not is_fault:
+            continue
         request = item.request
         log.info(
             "lookup.done",

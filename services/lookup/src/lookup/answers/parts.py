@@ -2,13 +2,15 @@
 
 import asyncio
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
 
-from common.contracts.company import CompanyKey, Country, Include
+from common.contracts.accounts import MAX_ACCOUNTS
+from common.contracts.company import CompanyKey, Country, Include, Owner, Role
 from common.contracts.failures import Failure, FailureCode, FieldError
 from common.contracts.find import FindRequest
 from common.contracts.lookup import (
@@ -19,36 +21,52 @@ from common.contracts.lookup import (
     PartReply,
     PartRequest,
 )
+from common.domain.countries import day_of
 from lookup.answers.history import DATED, history_page
 from lookup.answers.rendering import Candidate, Extras, described, removed, rendered_units
 from lookup.search.indexed_company import company_key
 from lookup.search.scheduling import FairQueue
 from lookup.search.searcher import IndexSearches
-from register_store.documents import CompanyRow
+from register_store.accounts import PLACE, AccountsPage
+from register_store.documents import CompanyRow, completed_entries
 from register_store.lists import EntryPosition, UnitPosition
 from register_store.reads import StoredRegister
 
 NO_EXTRAS = Extras()
 #: An identifier may be registered for a unit, so e-invoicing needs the units too.
 OF_UNITS = frozenset({Include.PRODUCTION_UNITS, Include.EINVOICING})
-READ_APART = OF_UNITS | {Include.SUBSIDIARIES}
+#: The parts that take reads of their own for each company of a copy.
+READ_IN_COPIES = OF_UNITS | {Include.ANNUAL_ACCOUNTS}
+READ_APART = READ_IN_COPIES | {Include.SUBSIDIARIES}
 
 #: Registers without shareholders: they list no subsidiaries of a company that is no partner.
 _PARTNERS_ONLY: Final = frozenset({Country.NO})
 
-_OWNERSHIP: Final = ("role", "role_text", "share", "votes", "since")
+_OWNERSHIP: Final = ("role", "role_text", "share", "votes", "since", "source")
 
 
 async def read_parts(
     register: StoredRegister, searches: IndexSearches, found: Candidate, request: LookupRequest
 ) -> Extras:
     """Returns the parts that a lookup requests of a company; may raise `Unavailable`."""
-    company, extras = found.hit.key, NO_EXTRAS
-    if not OF_UNITS.isdisjoint(request.include):
-        extras = await read_units(register, company, found.row.core, request.include)
+    company = found.hit.key
+    extras = await read_company(register, company, found.row.core, request.include)
     if Include.SUBSIDIARIES in request.include:
         listed, total = await _subsidiaries(register, searches, company, request.client)
         extras = extras._replace(subsidiaries=listed, subsidiaries_total=total)
+    return extras
+
+
+async def read_company(
+    register: StoredRegister, company: CompanyKey, core: bytes, include: Collection[Include]
+) -> Extras:
+    """Returns the parts of a company that a lookup and a copy read for it alone."""
+    extras = NO_EXTRAS
+    if not OF_UNITS.isdisjoint(include):
+        extras = await read_units(register, company, core, include)
+    if Include.ANNUAL_ACCOUNTS in include:
+        page = await register.accounts.page(company, MAX_ACCOUNTS)
+        extras = extras._replace(accounts=page.accounts, accounts_state=page.state)
     return extras
 
 
@@ -108,6 +126,7 @@ _CURSORS: Final = {
     ListedPart.ROLES: re.compile(r"()([0-9]{1,7})"),
     # The place of a change; of a dated entry, the number of those before it.
     ListedPart.HISTORY: re.compile(rf"({DATED}?)([0-9]{{1,12}})"),
+    ListedPart.ACCOUNTS: re.compile(f"()({PLACE})"),
 }
 
 
@@ -125,6 +144,7 @@ class AnswerPages:
 
     register: StoredRegister
     queue: FairQueue = field(default_factory=lambda: FairQueue(per_client=2, others=2))
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     async def __call__(self, requests: Sequence[PartRequest]) -> list[PartReply | Failure]:
         """Returns one page per request, in order; may raise `Unavailable`."""
@@ -149,9 +169,19 @@ class AnswerPages:
         if request.part is ListedPart.HISTORY:
             is_dated = section == DATED
             body = await history_page(
-                self.register.history, company, row, request.limit, dated=is_dated, after=last
+                self.register.history,
+                company,
+                row,
+                request.limit,
+                dated=is_dated,
+                after=last,
+                since=request.since,
+                today=day_of(self.now()),
             )
             return PartReply(body=body)
+        if request.part is ListedPart.ACCOUNTS:
+            accounts = await self.register.accounts.page(company, request.limit, last)
+            return PartReply(body=accounts_body(accounts))
         page = await self._page(request, company, row, section, last)
         body = b'{"%b":%b,"total":%b,"cursor":%b}' % (
             request.part.encode(),
@@ -172,9 +202,9 @@ class AnswerPages:
                 place = EntryPosition(int(section), last) if section else None
                 return await self._einvoicing(company, row, request.limit, place)
             case ListedPart.OWNERS:
-                return _of_list(row.owners, request.limit, int(last or 0))
+                return _of_list(row.owners, Owner, request.limit, int(last or 0))
             case _:
-                return _of_list(row.roles, request.limit, int(last or 0))
+                return _of_list(row.roles, Role, request.limit, int(last or 0))
 
     async def _units(
         self, company: CompanyKey, row: CompanyRow, request: PartRequest, after: UnitPosition | None
@@ -199,13 +229,23 @@ class AnswerPages:
         return Page(b"[%b]" % b",".join(found.entries), found.total, cursor)
 
 
-def _of_list(listed: bytes, limit: int, begin: int) -> Page:
+def accounts_body(page: AccountsPage) -> bytes:
+    """Returns a page of annual accounts as the client receives it."""
+    return b'{"annual_accounts":[%b],"accounts_state":%b,"cursor":%b}' % (
+        b",".join(page.accounts),
+        orjson.dumps(page.state),
+        orjson.dumps(page.cursor),
+    )
+
+
+def _of_list(listed: bytes, model: type[Owner | Role], limit: int, begin: int) -> Page:
     entries = orjson.loads(listed)
     if entries is None:
         return Page(listed, None, None)
     end = begin + limit
     cursor = str(end) if end < len(entries) else None
-    return Page(orjson.dumps(entries[begin:end]), len(entries), cursor)
+    page = completed_entries(entries[begin:end], model)
+    return Page(orjson.dumps(page), len(entries), cursor)
 
 
 def _bad_cursor() -> Failure:

@@ -9,17 +9,24 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from common.contracts.company import REGISTER_OF, Include, ProductionUnit, UnitKey
+from common.contracts.company import (
+    REGISTER_OF,
+    Include,
+    Owner,
+    ProductionUnit,
+    Role,
+    UnitKey,
+)
 from common.contracts.failures import Failure, FailureCode
 from common.contracts.lookup import MAX_LISTED, LookupReply, LookupRequest, SearchType
 from common.domain.numbers import registration_number_checks
 from lookup.search.indexed_company import SearchHit
-from register_store.documents import CompanyRow, completed, dump
+from register_store.documents import CompanyRow, completed, completed_entries, dump
 
 _TIMES = orjson.OPT_UTC_Z | orjson.OPT_OMIT_MICROSECONDS
 
 #: Raised when the representation of stored companies changes, which invalidates entity tags.
-_SHAPE = "8"
+_SHAPE = "9"
 
 #: The name of each search type in a problem's detail.
 _SEARCHED_AS = {
@@ -36,6 +43,10 @@ _SEARCHED_AS = {
 
 #: Maximum companies that a problem's detail names.
 _MAX_NAMED = 3
+
+
+#: The last member of a unit, which one that an earlier release stored lacks.
+_LAST_OF_UNITS = f'"{list(ProductionUnit.model_fields)[-1]}":'.encode()
 
 
 class Candidate(NamedTuple):
@@ -60,6 +71,9 @@ class Extras(NamedTuple):
     #: A JSON list of the first ones and the number of all; JSON null if the register cannot say.
     subsidiaries: bytes = b"null"
     subsidiaries_total: int | None = None
+    #: The newest annual accounts, and what their absence means.
+    accounts: Sequence[bytes] = ()
+    accounts_state: str = "unknown"
     #: The requested day, and the time from which the company is known.
     as_of: tuple[str, str] | None = None
 
@@ -68,7 +82,8 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
     """Returns the reply, its keys in the order of docs/decisions.md (*The company*)."""
     key, row = found.hit.key, found.row
     parts = _parts(found, include, extras)
-    asked = "".join(part[0] for part in sorted(include))
+    # Whole names: those of two parts may begin alike.
+    asked = ".".join(sorted(include))
     if Include.ALTERNATIVES in include:
         others = orjson.dumps([summary(core, its_score) for its_score, core in extras.alternatives])
         parts += (b',"alternatives":', others)
@@ -81,9 +96,14 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
         )
         parts += (b',"subsidiaries":', owned)
         asked += hashlib.blake2b(owned, digest_size=8).hexdigest()
+    if Include.ANNUAL_ACCOUNTS in include:
+        filed = _accounts(extras)
+        parts += (b",", filed)
+        # The state changes without a new revision.
+        asked += hashlib.blake2b(filed, digest_size=8).hexdigest()
     if extras.as_of is not None:
         day, known_from = extras.as_of
-        parts.append(b',"as_of":"%b","known_from":"%b"' % (day.encode(), known_from.encode()))
+        parts.append(b',"as_of":%b,"known_from":%b' % (orjson.dumps(day), orjson.dumps(known_from)))
         asked += f"@{day}"
     parts.append(b"}")
     # So do the companies that match as well.
@@ -95,7 +115,8 @@ def answer(found: Candidate, include: Collection[Include], extras: Extras) -> Lo
 
 def line(found: Candidate, include: Collection[Include], extras: Extras) -> bytes:
     """Returns a company of a copy: its reply without an entity tag, on a line of its own."""
-    return b"".join((*_parts(found, include, extras), b"}\n"))
+    filed = (b",", _accounts(extras)) if Include.ANNUAL_ACCOUNTS in include else ()
+    return b"".join((*_parts(found, include, extras), *filed, b"}\n"))
 
 
 def _parts(found: Candidate, include: Collection[Include], extras: Extras) -> list[bytes]:
@@ -115,7 +136,7 @@ def _parts(found: Candidate, include: Collection[Include], extras: Extras) -> li
         ),
     ]
     if Include.OWNERS in include:
-        parts.append(b',"owners":%b,"owners_total":%b' % _first(row.owners))
+        parts.append(b',"owners":%b,"owners_total":%b' % _first(row.owners, Owner))
     if Include.PRODUCTION_UNITS in include:
         parts += (b',"production_units":', extras.units)
         parts.append(b',"production_units_total":%d' % extras.units_total)
@@ -123,18 +144,23 @@ def _parts(found: Candidate, include: Collection[Include], extras: Extras) -> li
         parts += (b',"einvoicing":[', b",".join(extras.einvoicing))
         parts.append(b'],"einvoicing_total":%d' % extras.einvoicing_total)
     if Include.ROLES in include:
-        parts.append(b',"roles":%b,"roles_total":%b' % _first(row.roles))
+        parts.append(b',"roles":%b,"roles_total":%b' % _first(row.roles, Role))
     return parts
 
 
-def _first(listed: bytes) -> tuple[bytes, bytes]:
+def _accounts(extras: Extras) -> bytes:
+    state = orjson.dumps(extras.accounts_state)
+    return b'"annual_accounts":[%b],"accounts_state":%b' % (b",".join(extras.accounts), state)
+
+
+def _first(listed: bytes, model: type[Owner | Role]) -> tuple[bytes, bytes]:
     if listed == b"null":
         return listed, listed
-    # Every entry has one name, and a quotation mark within a text is escaped.
-    total = listed.count(b'"name":')
-    if total > MAX_LISTED:
-        listed = orjson.dumps(orjson.loads(listed)[:MAX_LISTED])
-    return listed, b"%d" % total
+    entries = orjson.loads(listed)
+    shown = completed_entries(entries[:MAX_LISTED], model)
+    if len(shown) < len(entries) or shown[:1] != entries[:1]:
+        listed = orjson.dumps(shown)
+    return listed, b"%d" % len(entries)
 
 
 def described(company: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,5 +223,8 @@ def rendered_units(
     for key in keys:
         core = cores.get(key) or dump(ProductionUnit(number=key.number, main=None))
         is_main = key == main and key in cores
-        units.append(orjson.dumps({**orjson.loads(core), "main": True}) if is_main else core)
+        if is_main or _LAST_OF_UNITS not in core:
+            (unit,) = completed_entries([orjson.loads(core)], ProductionUnit)
+            core = orjson.dumps({**unit, "main": True} if is_main else unit)
+        units.append(core)
     return b"[%b]" % b",".join(units)

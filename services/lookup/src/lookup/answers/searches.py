@@ -2,42 +2,46 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from math import exp
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from common.contracts.company import CompanyKey, Country, UnitKey
-from common.contracts.failures import FailureCode
+from common.contracts.failures import Failure, FailureCode, FieldError
 from common.contracts.find import (
+    Between,
     CodeText,
     Facet,
     FindReply,
     FindRequest,
     FoundCompany,
 )
-from common.contracts.lookup import SuggestReply, SuggestRequest
+from common.contracts.lookup import SourcesRequest, SuggestReply, SuggestRequest
 from common.contracts.match import MatchReply, MatchRequest, WeighedRecord
 from common.contracts.watchlists import KnownReply, KnownRequest
 from lookup.answers.rendering import Candidate, Extras, answer, removed, summary
 from lookup.search.indexed_company import SearchHit, SuggestionPage, company_key
 from lookup.search.match import CandidateCompany, NumberMatches, ReadRecord, read_record
 from lookup.search.searcher import IndexSearches
+from register_store.accounts import SOURCES
 from register_store.documents import CompanyRow
-from register_store.reads import StoredRegister
+from register_store.reads import StoredRegister, StoredSources
 
 
-def suggestion_list(page: SuggestionPage, rows: Mapping[CompanyKey, CompanyRow]) -> SuggestReply:
-    """Returns the public response (`SuggestionList`) for a page, with the stored companies."""
-    suggestions = [
-        {**summary(rows[hit.key].core, hit.score), "matched_name": hit.matched_name}
-        for hit in page.hits
-        # A company that was just removed may still be in the index.
-        if hit.key in rows
-    ]
-    return SuggestReply(body=orjson.dumps({"suggestions": suggestions, "cursor": page.cursor}))
+def suggestion(hit: SearchHit, row: CompanyRow) -> dict[str, Any]:
+    """Returns a company as the public response (`SuggestionList`) has it."""
+    company = orjson.loads(row.core)
+    return {
+        **summary(row.core, hit.score),
+        "matched_name": hit.matched_name,
+        "country": hit.key.country,
+        "form": company.get("form"),
+        "postal_code": (company["address"] or {}).get("postal_code"),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +53,47 @@ class AnswerSuggestions:
 
     async def __call__(self, requests: Sequence[SuggestRequest]) -> list[SuggestReply]:
         """Returns one reply per request, in order, with one read for all; raises `Unavailable`."""
-        pages = await asyncio.gather(
-            *(
-                self.searches.suggest(
-                    each.country, each.text, each.limit, each.after, client=each.client
-                )
-                for each in requests
-            )
-        )
+        pages = await asyncio.gather(*map(self._page, requests))
         keys = {hit.key for page in pages for hit in page.hits}
         rows = await self.register.companies(keys) if keys else {}
-        return [suggestion_list(page, rows) for page in pages]
+        return await asyncio.gather(
+            *(self._reply(*each, rows) for each in zip(requests, pages, strict=True))
+        )
+
+    async def _page(self, request: SuggestRequest) -> SuggestionPage:
+        return await self.searches.suggest(
+            request.country, request.text, request.limit, request.after, client=request.client
+        )
+
+    async def _reply(
+        self,
+        request: SuggestRequest,
+        page: SuggestionPage,
+        rows: Mapping[CompanyKey, CompanyRow],
+    ) -> SuggestReply:
+        found = _suggestions(request, page, rows)
+        # Companies of another status leave room for those of the next pages.
+        for _ in range(_MAX_PAGES if request.statuses else 0):
+            if page.cursor is None or len(found) >= request.limit:
+                break
+            left = {"after": page.cursor, "limit": request.limit - len(found)}
+            page = await self._page(request.model_copy(update=left))
+            keys = {hit.key for hit in page.hits}
+            rows = await self.register.companies(keys) if keys else {}
+            found += _suggestions(request, page, rows)
+        return SuggestReply(body=orjson.dumps({"suggestions": found, "cursor": page.cursor}))
+
+
+#: Further pages that are read for companies of a status.
+_MAX_PAGES = 20
+
+
+def _suggestions(
+    request: SuggestRequest, page: SuggestionPage, rows: Mapping[CompanyKey, CompanyRow]
+) -> list[dict[str, Any]]:
+    # A company that was just removed may still be in the index.
+    found = [suggestion(hit, rows[hit.key]) for hit in page.hits if hit.key in rows]
+    return [one for one in found if not request.statuses or one["status"] in request.statuses]
 
 
 #: Fields of which companies have a code and its text.
@@ -69,21 +103,67 @@ _MATCH = "find"
 
 
 @dataclass(frozen=True, slots=True)
+class LateAccounts:
+    """Says until which days accounts were due that are late today."""
+
+    sources: StoredSources
+    now: Callable[[], datetime]
+
+    async def __call__(self, request: FindRequest) -> FindRequest | Failure:
+        """Returns the request with these days, if it is about them; may raise `Unavailable`.
+
+        Of a register that has not given all accounts yet, accounts that are only not loaded
+        would be late. Norway's own record of a company says the year of the last ones.
+        """
+        if request.accounts_late is None:
+            return request
+        if request.country is Country.DK and not await self._are_loaded(SOURCES[Country.DK]):
+            return _NOT_LOADED
+        today = self.now().date()
+        yesterday = today - timedelta(days=1)
+        due = (
+            Between(last=yesterday.isoformat())
+            if request.accounts_late
+            else Between(first=today.isoformat())
+        )
+        return request.model_copy(update={"accounts_due": due})
+
+    async def _are_loaded(self, source: str) -> bool:
+        [reply] = await self.sources([SourcesRequest()])
+        return any(one.source == source and one.loaded_at for one in reply.sources)
+
+
+_NOT_LOADED = Failure(
+    code=FailureCode.INVALID_PARAMETER,
+    errors=(
+        FieldError(
+            parameter="accounts_late",
+            message="not all accounts of the Danish register are loaded; send country=no",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerFinds:
     """Answers batches of requests for companies that fit filters."""
 
     finds: IndexSearches
     register: StoredRegister
+    late: LateAccounts
     #: The texts of codes by country and field, each read once from a company that has it.
     _texts: defaultdict[tuple[Country, Facet], dict[str, CodeText]] = field(
         default_factory=lambda: defaultdict(dict)
     )
 
-    async def __call__(self, requests: Sequence[FindRequest]) -> list[FindReply]:
+    async def __call__(self, requests: Sequence[FindRequest]) -> list[FindReply | Failure]:
         """Returns one reply per request, in order; raises `Unavailable`."""
         return await asyncio.gather(*map(self._reply, requests))
 
-    async def _reply(self, request: FindRequest) -> FindReply:
+    async def _reply(self, given: FindRequest) -> FindReply | Failure:
+        request = await self.late(given)
+        if isinstance(request, Failure):
+            return request
         found = await self.finds.find(request)
         keys = {company_key(one.country, one.number): one for one in found.positions}
         rows = await self.register.companies(keys) if keys else {}
@@ -247,9 +327,14 @@ class AnswerMatches:
         if not companies:
             return read
         try:
-            ranked = await self.searches.weighed(country, record, companies, client=request.client)
+            found = await self.searches.weighed(country, record, companies, client=request.client)
         except TimeoutError:
             return WeighedRecord(failure=FailureCode.DEADLINE_EXCEEDED)
-        others = sum(exp(one.log_odds) for one in ranked[request.limit :])
-        found = {"candidates": tuple(ranked[: request.limit]), "other_odds": others}
-        return read.model_copy(update=found)
+        return read.model_copy(
+            update={
+                "candidates": tuple(found.ranked[: request.limit]),
+                "other_odds": sum(exp(one.log_odds) for one in found.ranked[request.limit :]),
+                "numbered": found.numbered,
+                "named": found.named,
+            }
+        )

@@ -93,7 +93,26 @@ COUNTRY_NAMES = frozenset({
     "storbritannia", "storbritannien", "uk", "gb", "frankrike", "frankrig", "france", "fr",
     "nederland", "nederlandene", "holland", "nl", "polen", "poland", "polska", "pl", "usa", "us",
     "gronland", "greenland", "svalbard", "svalbard og jan mayen",
+    # As systems in German, French and English write the neighbours and others.
+    "danemark", "norwegen", "norvege", "schweden", "suede", "finnland", "finlande",
+    "suomi", "ruotsi", "norja", "tanska", "allemagne", "saksa", "royaume uni", "united kingdom",
+    "great britain", "grossbritannien", "storbritania", "scotland", "skottland", "skotland",
+    "ireland", "irland", "frankreich", "niederlande", "netherlands", "the netherlands", "pays bas",
+    "belgium", "belgien", "belgia", "belgie", "luxembourg", "luxemburg", "switzerland", "schweiz",
+    "sveits", "osterreich", "austria", "ostrig", "osterrike", "spain", "spanien", "spania",
+    "espana", "portugal", "italy", "italien", "italia", "estland", "estonia", "eesti", "letland",
+    "latvia", "litauen", "lithuania", "czech republic", "tjekkiet", "united states",
+    "united states of america", "canada", "kina", "china", "faroe islands", "feroyene", "faroerne",
 })  # fmt: skip
+#: A shorter name of a country may be a part of a town's.
+_MIN_COUNTRY_LETTERS = 4
+_ONLY_HOUSE = re.compile(r"\d{1,3}\s?[a-zæøå]?", re.IGNORECASE)
+#: As systems of other countries write: `43 Prøvevej`, also with a postal code behind it.
+_HOUSE_FIRST = re.compile(
+    r"(?P<house>\d{1,3}\s?[a-zæøå]?(?:\s*[-–/]\s*\d{1,3})?),?\s+(?P<street>[^\W\d][^\d]*?)"
+    r"(?P<area>\s+(?:(?:dk|no|n)[-\s]?)?\d{4}(?:\s+\D+)?)?",
+    re.IGNORECASE,
+)
 
 #: Introduces a person or company at an address: `c/o`, `v/`, `att.`.
 _CARE_OF = re.compile(r"^\(?\s*(?:c\s*/\s*o\b|v\s*/|att\b)[\s.:]*", re.IGNORECASE)
@@ -162,9 +181,8 @@ class ParsedAddress(NamedTuple):
 
 def read_address(term: str) -> tuple[ParsedAddress, ...]:
     """Returns the readings of a query, the likeliest first; empty if it has no letter or digit."""
-    segments, co = _without_care_of(_segments(term))
-    while segments and fold_text(segments[-1]).words in COUNTRY_NAMES:
-        segments.pop()
+    segments, co = _without_care_of(_without_country(_segments(term)))
+    segments = _with_street_first(segments)
     whole = fold_text(" ".join(segments))
     rest, postal_code, towns, at = _without_postcode(segments)
     readings = [_parsed(part, postal_code, towns, co, whole) for part in _road_and_box(rest)]
@@ -240,6 +258,37 @@ def without_quarter(town: str) -> str:
 
 def _segments(text: str) -> list[str]:
     return [stripped for part in _BREAK.split(text) if (stripped := part.strip())]
+
+
+def _without_country(segments: list[str]) -> list[str]:
+    while segments and fold_text(segments[-1]).words in COUNTRY_NAMES:
+        segments = segments[:-1]
+    *before, last = segments or [""]
+    words = last.split()
+    for count in range(min(3, len(words) - 1), 0, -1):
+        name = fold_text(" ".join(words[-count:])).words
+        if name in COUNTRY_NAMES and len(name) >= _MIN_COUNTRY_LETTERS:
+            return [*before, " ".join(words[:-count])]
+    return segments
+
+
+def _with_street_first(segments: list[str]) -> list[str]:
+    if len(segments) > 1 and _ONLY_HOUSE.fullmatch(segments[0]):
+        segments = [f"{segments[0]} {segments[1]}", *segments[2:]]
+    return [
+        _street_first(part, is_alone=len(segments) == 1) if not place else part
+        for place, part in enumerate(segments)
+    ]
+
+
+def _street_first(segment: str, *, is_alone: bool) -> str:
+    found = _HOUSE_FIRST.fullmatch(segment)
+    if found is None or is_dwelling(segment):
+        return segment
+    # `24 Timer` may be a street only with a place behind it.
+    if is_alone and not found["area"] and not names_kind(found["street"]):
+        return segment
+    return f"{found['street']} {found['house']}{found['area'] or ''}"
 
 
 def _without_care_of(segments: list[str]) -> tuple[list[str], str]:

@@ -93,7 +93,8 @@ APOSTROPHES = "'’‘`´ʼ"
 #: Endings of a name that are its legal form, as they are spelled: `Aes` is not `AS`.
 TRAILING_FORMS = (
     "a/s", "as", "aps", "ivs", "i/s", "k/s", "ks", "p/s", "a.m.b.a.", "amba", "s.m.b.a.", "smba",
-    "f.m.b.a.", "fmba", "asa", "ans", "da", "sa", "s.a.", "ba", "enk", "nuf", "iks",
+    "f.m.b.a.", "fmba", "a.p.s.", "i.v.s.", "a.s.a.", "a.n.s.", "n.u.f.", "asa", "ans", "da", "sa",
+    "s.a.", "ba", "enk", "nuf", "iks",
     "aktieselskab", "aktieselskabet", "anpartsselskab", "anpartsselskabet", "interessentskab",
     "interessentskabet", "kommanditselskab", "kommanditselskabet", "partnerselskab",
     "aksjeselskap", "iværksætterselskab", "ivaerksaetterselskab", "ivarksatterselskab",
@@ -169,6 +170,34 @@ def fold_name_and_form(text: str) -> tuple[FoldedText, str]:
     start, end = _own_part(spelled, written_out)
     form = form_of(text) if written_out != text else _form_outside(spelled, start, end)
     return _part(spelled, start, end), form
+
+
+class Initials(NamedTuple):
+    """A text that begins with initials which spell a legal form: `A. S. Prøven`."""
+
+    letters: str
+    #: With these as a part of the name.
+    as_name: str
+    #: With these as its form; None for a text with another form at its end: `A S Holding AS`.
+    as_form: str | None
+
+
+#: Letters with a full stop or a space after each, before a word.
+_INITIALS = re.compile(r"\s*((?:[^\W\d_](?:\.\s*|\s+)){2,4})(?=[^\W_]{2})")
+
+
+def read_initials(text: str) -> Initials | None:
+    """Returns the readings of a text that begins with initials which may be a legal form."""
+    found = _INITIALS.match(text)
+    letters = "".join(filter(str.isalpha, found[1])).lower() if found else ""
+    if found is None or letters not in _SPELLED:
+        return None
+    rest = text[found.end() :]
+    words = _tokens(expanded(rest))
+    is_alone = _before_trailing_forms(words, rest) == len(words)
+    return Initials(
+        letters, f"{'.'.join(letters)}. {rest}", f"{_SPELLED[letters]} {rest}" if is_alone else None
+    )
 
 
 def own_writing(text: str) -> str:
@@ -324,6 +353,9 @@ def _forms_by_edge(forms: tuple[str, ...], edge: int) -> dict[str, tuple[list[st
     return {word: tuple(sorted(same, key=len, reverse=True)) for word, same in found.items()}
 
 
+#: Leading forms by their letters, those with a slash for the same letters.
+_SPELLED = {form.replace("/", ""): form for form in reversed(LEADING_FORMS) if len(form) < 4}
+
 _TRAILING = _forms_by_edge(TRAILING_FORMS, -1)
 _LEADING = _forms_by_edge(LEADING_FORMS, 0)
 
@@ -384,15 +416,18 @@ def _after_leading_forms(words: list[str], end: int, text: str) -> int:
     while start < end - 1 and (forms := _LEADING.get(words[start])):
         fitting = (len(f) for f in forms if len(f) < end - start)
         taken = next((n for n in fitting if words[start : start + n] in forms), 0)
-        if not taken or (taken > 1 and (start or _begins_with_initials(words, taken, text))):
+        if not taken or (taken > 1 and (start or _begins_with_initials(words, taken, text, end))):
             break
         start += taken
     return start
 
 
-def _begins_with_initials(words: list[str], taken: int, text: str) -> bool:
-    """Returns True if the first words are initials, and no form: `K.S. Prøven`, `A S P Eiendom`."""
+def _begins_with_initials(words: list[str], taken: int, text: str, end: int) -> bool:
+    """Returns True if the first words are initials, and no form.
+
+    `K.S. Prøven`, `A S P Eiendom`, and `A S Holding AS`, which has its form at its end.
+    """
     first = text.split(maxsplit=1)[0]
     if "/" in first:
         return False
-    return len(first) > 1 or len(words[taken]) == 1
+    return len(first) > 1 or len(words[taken]) == 1 or end < len(words)

@@ -28,7 +28,8 @@ from common.runtime.processes import Workers, processors, release_freed_memory, 
 from common.runtime.tasks import delays
 from lookup.search.index.documents import Batch, StoredParts, indexed, stored_batch
 from lookup.search.index.search_index import SearchIndex
-from lookup.search.indexed_company import searched_core
+from lookup.search.indexed_company import newest_accounts, searched_core
+from register_store.accounts import NewestAccounts
 from register_store.documents import COMPANIES, HELD_NAMES, Document
 from register_store.lists import StoredEinvoicing
 
@@ -105,10 +106,13 @@ def read_change(document: Mapping[str, Any]) -> Change:
     )
 
 
-def stored_parts(document: Mapping[str, Any], *, is_receiver: bool = False) -> StoredParts:
+def stored_parts(
+    document: Mapping[str, Any], *, is_receiver: bool = False, accounts: Sequence[bytes] = ()
+) -> StoredParts:
     """Returns the searched parts of a company's document."""
     core = searched_core(document["core"], document.get(HELD_NAMES, ()))
-    return StoredParts(core, document.get("owners") or b"", is_receiver)
+    owners = document.get("owners") or b""
+    return StoredParts(core, owners, is_receiver, newest_accounts(accounts))
 
 
 #: Companies per read while an index is built, the seconds that a read may take, and concurrent
@@ -157,6 +161,7 @@ class Follower:
         """
         self._companies = database[COMPANIES]
         self._einvoicing = StoredEinvoicing(database)
+        self._accounts = NewestAccounts(database)
         self._index = index
         self._country = country
         self._interval = interval
@@ -267,7 +272,14 @@ class Follower:
             hint=[("$natural", 1)],
         )
         while documents := await asyncio.wait_for(cursor.to_list(_READ), _READ_TIMEOUT):
-            yield [stored_parts(one, is_receiver=one["_id"] in receivers) for one in documents]
+            keys = [CompanyKey.parse(one["_id"]) for one in documents]
+            accounts = await asyncio.wait_for(self._accounts(keys), _READ_TIMEOUT)
+            yield [
+                stored_parts(
+                    one, is_receiver=one["_id"] in receivers, accounts=accounts.get(key, ())
+                )
+                for key, one in zip(keys, documents, strict=True)
+            ]
 
     async def _watch(self, point: bytes | None) -> AsyncChangeStream[Document]:
         return await self._companies.watch(
@@ -285,10 +297,10 @@ class Follower:
             changes, is_all = await self._gathered(stream)
             read_at = time.monotonic()
             if changes or loop.time() - saved_at > _SAVE_POINT_EVERY:
-                receivers = await self._einvoicing.receivers_among(
-                    [change.key for change in changes if change.stored is not None]
-                )
-                await asyncio.to_thread(self._apply, changes, _point(stream), receivers)
+                keys = [change.key for change in changes if change.stored is not None]
+                receivers = await self._einvoicing.receivers_among(keys)
+                accounts = await self._accounts(keys)
+                await asyncio.to_thread(self._apply, changes, _point(stream), receivers, accounts)
                 saved_at = loop.time()
             if changes and not is_all:
                 # More changes may wait, so the lag is the age of the newest.
@@ -310,12 +322,20 @@ class Follower:
         return changes, False
 
     def _apply(
-        self, changes: Sequence[Change], point: bytes, receivers: Collection[CompanyKey]
+        self,
+        changes: Sequence[Change],
+        point: bytes,
+        receivers: Collection[CompanyKey],
+        accounts: Mapping[CompanyKey, Sequence[bytes]],
     ) -> None:
         newest = {change.key: change.stored for change in changes}
         of_core = {change.key for change in changes if change.of_core}
         companies = [
-            indexed(stored._replace(einvoicing=key in receivers))
+            indexed(
+                stored._replace(
+                    einvoicing=key in receivers, accounts=newest_accounts(accounts.get(key, ()))
+                )
+            )
             for key, stored in newest.items()
             if stored is not None
         ]

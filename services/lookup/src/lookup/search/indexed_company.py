@@ -3,6 +3,7 @@
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import date
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from enum import IntEnum, IntFlag
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -13,15 +14,21 @@ from common.contracts.company import CompanyKey, Country, Status
 from common.domain.countries import FORMATS
 from common.domain.known_values import digits, municipality_key
 from common.domain.written import read_contacts
-from register_store.documents import FOREIGN_FORM, Rank, day_of, known_employees
+from register_store.documents import FOREIGN_FORM, Rank, day_of, home_key, known_employees
 
 INDUSTRY, MUNICIPALITY, CITY, POSTAL_CODE = "industry", "municipality", "city", "postal_code"
 MUNICIPALITY_CODE = "municipality_code"
 FORM, STATUS, EMPLOYEES, FOUNDED, ENDED = "form", "status", "employees", "founded", "ended"
+ACCOUNTS_YEAR, ACCOUNTS_DUE = "accounts_year", "accounts_due"
 FIELDS = (
     INDUSTRY, MUNICIPALITY, MUNICIPALITY_CODE, CITY, POSTAL_CODE, FORM, STATUS, EMPLOYEES, FOUNDED,
-    ENDED,
+    ENDED, ACCOUNTS_YEAR, ACCOUNTS_DUE,
 )  # fmt: skip
+REVENUE, EQUITY = "revenue", "equity"
+#: Of which nearly each company has another value, so that they have no table of values.
+AMOUNTS = (REVENUE, EQUITY)
+#: The amount that is not told; others are at most `MAX_AMOUNT`, with either sign.
+NO_AMOUNT, MAX_AMOUNT = -(1 << 63), 10**18
 
 #: Bytes of a name that decide its place.
 _MAX_NAME = 120
@@ -58,8 +65,46 @@ class Facts(NamedTuple):
     #: The values of `FIELDS`; empty where the register does not say.
     values: tuple[str, ...]
     flags: int
-    #: The numbers of the companies of its register that own it.
+    #: The numbers of the companies of its register that own it, and its own in the other register,
+    #: by which it is found from there. The numbers of two registers differ in length.
     owners: tuple[int, ...] = ()
+    #: The values of `AMOUNTS`.
+    amounts: tuple[int, ...] = (NO_AMOUNT, NO_AMOUNT)
+
+
+class AccountsFacts(NamedTuple):
+    """The newest annual accounts of a company, of itself if there are some, else of its group."""
+
+    #: The last day of their period.
+    end: str = ""
+    revenue: str | None = None
+    equity: str | None = None
+
+
+NO_ACCOUNTS = AccountsFacts()
+#: Figures of the company itself come first, and those of its group where it has no others.
+_SCOPES = ("company", "unknown", "group")
+
+
+def newest_accounts(bodies: Sequence[bytes]) -> AccountsFacts:
+    """Returns the facts of the stored accounts of a company's last period."""
+    accounts = [orjson.loads(body) for body in bodies]
+    if not accounts:
+        return NO_ACCOUNTS
+    first = min(accounts, key=lambda one: _SCOPES.index(one["scope"]))
+    figures = first["figures"]
+    return AccountsFacts(first["period"]["end"], figures["revenue"], figures["equity"])
+
+
+#: Legal forms that must file annual accounts, whatever their size; others are never late.
+_FILING_FORMS = {
+    Country.DK: frozenset({"60", "70", "80", "81", "90", "290"}),
+    Country.NO: frozenset({"AS", "ASA", "SE", "BRL", "BBL", "SPA", "GFS", "STI", "SF"}),
+}
+#: A first year may have 18 months.
+_FIRST_YEAR = 18
+#: Accounts are late a year after the year that follows the newest ones.
+_LATE = 12
 
 
 #: Plain integers, because adding a flag of an enumeration takes a microsecond.
@@ -75,8 +120,14 @@ _PARTS = (
 _EINVOICING = int(Flag.EINVOICING)
 
 
-def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: bool = False) -> Facts:
-    """Returns the facts of a company's JSON and of its owners' JSON."""
+def facts_of(
+    company: Mapping[str, Any],
+    owners: bytes = b"",
+    *,
+    einvoicing: bool = False,
+    accounts: AccountsFacts = NO_ACCOUNTS,
+) -> Facts:
+    """Returns the facts of a company's JSON, of its owners' JSON and of its newest accounts."""
     address = company.get("address") or {}
     employees = company.get("employees")
     count = known_employees(employees["exact"], employees["min"]) if employees else None
@@ -101,10 +152,47 @@ def facts_of(company: Mapping[str, Any], owners: bytes = b"", *, einvoicing: boo
             "" if count is None else employees_text(count),
             company.get("founded") or "",
             company.get("ended") or "",
+            # Norway's register says the year before the accounts themselves are known.
+            max(accounts.end[:4], company.get("accounts") or ""),
+            _accounts_due(company, accounts.end),
         ),
         flags,
-        _owners(owners) if _OWNED_BY_A_COMPANY in owners else (),
+        _owners(company, owners),
+        (_amount(accounts.revenue, ROUND_FLOOR), _amount(accounts.equity, ROUND_CEILING)),
     )
+
+
+def _amount(text: str | None, rounding: str) -> int:
+    """Returns an amount in whole units; rounded so that a filter by whole units stays exact."""
+    if text is None:
+        return NO_AMOUNT
+    whole = int(Decimal(text).to_integral_value(rounding))
+    return min(max(whole, -MAX_AMOUNT), MAX_AMOUNT)
+
+
+def _accounts_due(company: Mapping[str, Any], end: str) -> str:
+    """Returns the day after which accounts are late; empty if none must be filed, or unknown.
+
+    A company that is bankrupt or has ended files none. Whether a Danish company without accounts
+    has never filed some is not known of it alone.
+    """
+    country = company.get("country", "")
+    form = (company.get("form") or _NO_CODE)["code"]
+    must_file = form in _FILING_FORMS.get(country, ())
+    if not must_file or company["status"] in (Status.ENDED, Status.BANKRUPT):
+        return ""
+    told = f"{year}-12-31" if (year := company.get("accounts")) else ""
+    if last := end if end[:4] >= told[:4] else told:
+        return _months_after(last, 12 + _LATE)
+    founded = company.get("founded") or company.get("registered")
+    is_told = country == Country.NO
+    return _months_after(founded, _FIRST_YEAR + _LATE) if founded and is_told else ""
+
+
+def _months_after(day: str, months: int) -> str:
+    years, month = divmod(int(day[5:7]) - 1 + months, 12)
+    # Days are compared as texts, so that the 31st of a month that has 30 days is none too early.
+    return f"{int(day[:4]) + years:04d}-{month + 1:02d}{day[7:10]}"
 
 
 _NO_CODE = {"code": ""}
@@ -146,9 +234,11 @@ def folded(value: str) -> str:
     return value.casefold()
 
 
-def _owners(owners: bytes) -> tuple[int, ...]:
-    numbers = (owner.get("vat") for owner in orjson.loads(owners) or () if isinstance(owner, dict))
-    return tuple(sorted({int(number) for number in numbers if number}))
+def _owners(company: Mapping[str, Any], owners: bytes) -> tuple[int, ...]:
+    listed = (orjson.loads(owners) or ()) if _OWNED_BY_A_COMPANY in owners else ()
+    numbers = {int(owner["vat"]) for owner in listed if owner.get("vat")}
+    home = home_key(company) if company.get("home_register") else None
+    return tuple(sorted(numbers | {int(home.vat)} if home else numbers))
 
 
 class NameType(IntEnum):
@@ -256,11 +346,13 @@ def rank_of(order: int) -> int:
     return order & (1 << RANK_BITS) - 1
 
 
-#: The stored form; inside a JSON text its quotes would be escaped.
-_NO_FORMER_NAMES = b'"former_names":[]'
-
-
-def indexed_core(core: bytes, owners: bytes = b"", *, einvoicing: bool = False) -> IndexedCompany:
+def indexed_core(
+    core: bytes,
+    owners: bytes = b"",
+    *,
+    einvoicing: bool = False,
+    accounts: AccountsFacts = NO_ACCOUNTS,
+) -> IndexedCompany:
     """Returns the searched part of a company's stored JSON, unvalidated for speed.
 
     Fields that a company of an older release lacks are empty.
@@ -275,7 +367,7 @@ def indexed_core(core: bytes, owners: bytes = b"", *, einvoicing: bool = False) 
         form is not None and form.get("code") == FOREIGN_FORM,
     )
     key = CompanyKey(company["country"], vat)
-    facts = facts_of(company, owners, einvoicing=einvoicing)
+    facts = facts_of(company, owners, einvoicing=einvoicing, accounts=accounts)
     contacts = read_contacts(company.get("email"), company.get("website"))
     names, addresses = names_of(company), addresses_of(company)
     return IndexedCompany(key, names, addresses, rank, facts, tuple(contacts.terms))
@@ -304,7 +396,8 @@ def searched_core(core: bytes, held_names: Sequence[str]) -> bytes:
     """Returns a company's stored JSON for the index: held names are searched like former names."""
     if not held_names:
         return core
-    return core.replace(_NO_FORMER_NAMES, b'"former_names":' + orjson.dumps(held_names), 1)
+    company = orjson.loads(core)
+    return orjson.dumps({**company, "former_names": company.get("former_names") or held_names})
 
 
 def company_key(country: Country, number: int) -> CompanyKey:

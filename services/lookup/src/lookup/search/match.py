@@ -12,7 +12,7 @@ postal code is read next to its town or in its place, and an invalid number as a
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -278,7 +278,8 @@ def _best_name(
             # The type of the name is a feature of its own.
             name = Name(NameType.CURRENT, folded, text)
             match = match_name(query, name, 0, weigh)
-            letters = round(similarity(query.name, folded), 1)
+            names = filter(None, (query.name, query.without_initials))
+            letters = round(max(similarity(each, folded) for each in names), 1)
             is_other = not match.accepted and has_another_figure(
                 query, name._replace(places=places)
             )
@@ -456,23 +457,58 @@ class CandidateCompany(NamedTuple):
     numbers: NumberMatches = NO_NUMBERS
 
 
-def weighed(
-    record: ReadRecord, companies: Iterable[CandidateCompany], weigh: Weigh
-) -> list[WeighedCompany]:
-    """Returns the companies with their evidence and its weight, the likeliest first."""
-    found = [_weighed(record, company, weigh) for company in companies]
-    return sorted(found, key=lambda one: (-one.log_odds, one.vat))
+class Weighed(NamedTuple):
+    """The companies that a record may be."""
+
+    #: The likeliest first.
+    ranked: Sequence[WeighedCompany]
+    #: The company with the record's number, and of the others the one whose name agrees best.
+    numbered: WeighedCompany | None
+    named: WeighedCompany | None
 
 
-def _weighed(record: ReadRecord, candidate: CandidateCompany, weigh: Weigh) -> WeighedCompany:
+def weighed(record: ReadRecord, companies: Iterable[CandidateCompany], weigh: Weigh) -> Weighed:
+    """Returns the companies with their evidence and its weight."""
+    found = sorted(
+        (_weighed(record, company, weigh) for company in companies),
+        key=lambda one: (-one[0].log_odds, one[0].vat),
+    )
+    ranked = [one for one, _ in found]
+    numbered, named = claimed([compared for _, compared in found])
+    return Weighed(
+        ranked,
+        None if numbered is None else ranked[numbered],
+        None if named is None else ranked[named],
+    )
+
+
+def claimed(compared: Sequence[Comparison]) -> tuple[int | None, int | None]:
+    """Returns the places of the company with the record's number, and of the best named other.
+
+    The likeliest come first, which is the one of equal names.
+    """
+    places = range(len(compared))
+    numbered = next((n for n in places if compared[n].evidence.number == EXACT), None)
+    # A name with another figure is another company's.
+    others = [n for n in places if n != numbered and "other_figures" not in compared[n].features]
+    named = [n for n in others if compared[n].evidence.name is not None]
+    return numbered, max(named, key=lambda n: compared[n].evidence.name or 0.0, default=None)
+
+
+def _weighed(
+    record: ReadRecord, candidate: CandidateCompany, weigh: Weigh
+) -> tuple[WeighedCompany, Comparison]:
     company = orjson.loads(candidate.core)
-    evidence, features = compare(record, company, weigh, candidate.numbers)
+    compared = compare(record, company, weigh, candidate.numbers)
     address = company.get("address") or {}
-    return WeighedCompany(
+    found = WeighedCompany(
         vat=company["vat"],
         name=company["name"],
         city=address.get("city"),
+        address=address.get("text"),
+        form=company.get("form"),
         status=company["status"],
-        evidence=evidence,
-        log_odds=round(log_odds(features), _DIGITS),
+        evidence=compared.evidence,
+        log_odds=round(log_odds(compared.features), _DIGITS),
     )
+    return found, compared

@@ -77,11 +77,15 @@ class FairQueue:
         self._used: dict[str, float] = {}
         self._now = 0.0
 
-    async def begin(self, client: str) -> None:
-        """Waits for the client's turn, which `end` ends."""
+    async def begin(self, client: str, *, first: bool = False) -> None:
+        """Waits for the client's turn, which `end` ends; `first` before its other searches."""
         self._used[client] = max(self._used.get(client, 0.0), self._now)
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(client, deque()).append(turn)
+        waiting = self._waiting.setdefault(client, deque())
+        if first:
+            waiting.appendleft(turn)
+        else:
+            waiting.append(turn)
         self._serve()
         try:
             await turn
@@ -153,9 +157,18 @@ class SearchThreads:
         self._queue = queue
 
     async def run(
-        self, country: Country, search_type: str, search: Callable[[Budget], T], *, client: str
+        self,
+        country: Country,
+        search_type: str,
+        search: Callable[[Budget], T],
+        *,
+        client: str,
+        first: bool = False,
     ) -> T:
-        """Searches in a thread, which stops soon after the caller is cancelled."""
+        """Searches in a thread, which stops soon after the caller is cancelled.
+
+        `first` puts it before the client's other searches; other clients have their turns.
+        """
         budget, submitted_at = Budget(), time.perf_counter()
 
         def timed() -> T:
@@ -167,7 +180,7 @@ class SearchThreads:
                 budget.note()
 
         with _SECONDS.labels(country, search_type).time():
-            await self._queue.begin(client)
+            await self._queue.begin(client, first=first)
             loop = asyncio.get_running_loop()
             running = self._pool.submit(timed)
             # The turn ends with the thread, which runs on for a while when its caller is cancelled.

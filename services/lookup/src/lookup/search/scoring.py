@@ -8,7 +8,7 @@ and the measurement of every number here.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import log
 from typing import NamedTuple
@@ -25,6 +25,7 @@ from lookup.search.folding import (
     form_of,
     one_line,
     own_writing,
+    read_initials,
     refolded,
     same_spelling,
     words_before_owner,
@@ -125,6 +126,18 @@ class Query:
     figures: tuple[int, ...] = ()
     #: True if the last word may be a prefix of the intended one.
     last_is_prefix: bool = False
+    #: Initials at its beginning that spell a legal form (`A. S. Prøven`), and the name if they are
+    #: it.
+    initials: str = ""
+    without_initials: FoldedText | None = None
+
+    @property
+    def as_form(self) -> "Query | None":
+        """The query if initials at its beginning are its legal form; None if it has none."""
+        name = self.without_initials
+        return (
+            None if name is None else replace(self, name=name, initials="", without_initials=None)
+        )
 
     @property
     def has_form(self) -> bool:
@@ -162,7 +175,8 @@ class NameMatch(NamedTuple):
 
 def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> Query:
     """Returns the query of any text; with `last_is_prefix` its last word may be incomplete."""
-    name = fold_name(text)
+    initials = read_initials(text)
+    name = fold_name(initials.as_name if initials else text)
     # A name may begin with a word that is a legal form elsewhere (`AB Prøven`).
     context = (FORM_WORDS | COUNTRY_NAMES[country]) - {name.tokens[0]}
     plain = fold_text(text).spelled
@@ -175,6 +189,8 @@ def read_query(text: str, country: Country, *, last_is_prefix: bool = False) -> 
         frozenset(context),
         figure_places(name.tokens),
         last_is_prefix,
+        initials.letters if initials else "",
+        fold_name(initials.as_form) if initials and initials.as_form else None,
     )
 
 
@@ -187,12 +203,16 @@ def weight(word: str, frequency: int, names: int) -> float:
 
 def match_name(query: Query, name: Name, order: int, weigh: Weigh) -> NameMatch:
     """Returns the match of a name; an exact one scores 100 regardless of its type."""
-    if _is_equal(query.name, name.folded):
+    other = query.without_initials
+    if _is_equal(query.name, name.folded) or (other and _is_equal(other, name.folded)):
         return NameMatch(True, True, EXACT, _literal(query, name), order)  # noqa: FBT003
     words = _by_words(query, name, weigh)
     slipped = _edit_points(query, name, _form_edits(query, name), _SLIPPED_FORM, weigh)
     own = _edit_points(query, name, _own_edits(query, name), EXACT, weigh)
     letters = max(_whole_points(query, name, weigh), own)
+    if query.initials and query.name.key == query.initials + name.folded.key:
+        # They are no typo: `A S Holding AS` is not `Holding AS`.
+        letters = 0.0
     other_letters = letters > 0 and _has_other_figures(query, name)
     accepted = words.accepted or slipped > 0 or (letters > 0 and not other_letters)
     weight_of_type = TYPE_WEIGHT[name.type] * (_FOREIGN_WEIGHT if is_foreign(order) else 1.0)

@@ -16,7 +16,6 @@ from prometheus_client import Gauge
 from common.contracts.company import CompanyKey, Country
 from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
-from common.contracts.match import WeighedCompany
 from common.mongo import Database
 from common.runtime.tasks import background
 from lookup.search.find.pages import FindPage
@@ -28,8 +27,8 @@ from lookup.search.index.names import many_share, search_names
 from lookup.search.index.schema import View
 from lookup.search.index.search_index import SearchIndex
 from lookup.search.indexed_company import SearchHit, SuggestionPage, company_key
-from lookup.search.match import CandidateCompany, ReadRecord, weighed
-from lookup.search.scheduling import SearchThreads, search_threads
+from lookup.search.match import CandidateCompany, ReadRecord, Weighed, weighed
+from lookup.search.scheduling import Budget, SearchThreads, search_threads
 
 _SIZE = Gauge("search_index_companies", "Companies in the index", ["country"])
 T = TypeVar("T")
@@ -48,6 +47,11 @@ class IndexSearches:
     threads: SearchThreads
     #: Separate threads, so that suggestions never wait for slow searches.
     suggest_threads: SearchThreads
+
+    @property
+    def countries(self) -> Collection[Country]:
+        """The countries whose registers this process searches."""
+        return self.indexes.keys()
 
     async def by_name(
         self, country: Country, name: str, limit: int = 1, *, client: str = ""
@@ -97,6 +101,24 @@ class IndexSearches:
         search = partial(self._answering(request.country).find, request)
         return await self.threads.run(request.country, "find", search, client=request.client)
 
+    async def owned_companies(
+        self, country: Country, owners: Collection[CompanyKey], limit: int, *, client: str = ""
+    ) -> list[CompanyKey]:
+        """Returns the companies that some of these own, the lowest numbers first; see `by_name`.
+
+        Of companies of the other register: the records that they have in this one.
+        """
+        numbers = {int(owner.vat) for owner in owners}
+        search = partial(self._answering(country).owned, numbers, limit)
+        found = await self.threads.run(country, "find", search, client=client)
+        return [company_key(country, number) for number in found]
+
+    async def apart(
+        self, country: Country, kind: str, work: Callable[[Budget], T], *, client: str = ""
+    ) -> T:
+        """Runs other work of a request in the threads and the turns of searches."""
+        return await self.threads.run(country, kind, work, client=client)
+
     async def having(
         self, country: Country, field: str, values: Collection[str], *, client: str = ""
     ) -> Mapping[str, CompanyKey]:
@@ -120,10 +142,18 @@ class IndexSearches:
         companies: Sequence[CandidateCompany],
         *,
         client: str = "",
-    ) -> list[WeighedCompany]:
-        """Returns the companies that a record may be, the likeliest first; see `by_name`."""
+    ) -> Weighed:
+        """Returns the companies that a record may be; see `by_name`.
+
+        Before the client's searches for other records: those that it began with end first, and not
+        all at once, which may be too late.
+        """
         return await self._search(
-            country, "match", lambda view: weighed(record, companies, view.weigh), client
+            country,
+            "match",
+            lambda view: weighed(record, companies, view.weigh),
+            client,
+            first=True,
         )
 
     async def find_numbers(self, request: FindRequest, *, after: int, limit: int) -> Sequence[int]:
@@ -141,11 +171,21 @@ class IndexSearches:
         self._answering(country)
 
     async def _search(
-        self, country: Country, search_type: str, search: Callable[[View], T], client: str
+        self,
+        country: Country,
+        search_type: str,
+        search: Callable[[View], T],
+        client: str,
+        *,
+        first: bool = False,
     ) -> T:
         index = self._answering(country)
         return await self.threads.run(
-            country, search_type, lambda budget: search(index.view(budget)), client=client
+            country,
+            search_type,
+            lambda budget: search(index.view(budget)),
+            client=client,
+            first=first,
         )
 
     def _answering(self, country: Country) -> SearchIndex:

@@ -21,6 +21,9 @@ _TURN: Final = 30.0
 
 _WIDTH: Final = 18
 
+#: A number, which is one in a workbook too, or a text.
+Cell = str | float
+
 
 class TooManyDownloads(LimitReached):
     """Other spreadsheets took all of the time that one may wait."""
@@ -29,7 +32,7 @@ class TooManyDownloads(LimitReached):
 
 
 class _Rows(Protocol):
-    def write(self, rows: Sequence[Sequence[str]]) -> None:
+    def write(self, rows: Sequence[Sequence[Cell]]) -> None:
         """Writes the next rows."""
 
     def close(self) -> None:
@@ -43,15 +46,19 @@ class _Csv:
         self._text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="", write_through=True)
         self._writer = csv.writer(self._text)
 
-    def write(self, rows: Sequence[Sequence[str]]) -> None:
-        self._writer.writerows(rows)
+    def write(self, rows: Sequence[Sequence[Cell]]) -> None:
+        self._writer.writerows([_text(cell) for cell in row] for row in rows)
 
     def close(self) -> None:
         self._text.detach()
 
 
+def _text(cell: Cell) -> str:
+    return f"{cell:.4f}" if isinstance(cell, float) else cell
+
+
 class _Xlsx:
-    """A workbook of texts, whose rows are on the disk as soon as they are written."""
+    """A workbook of texts and numbers, whose rows are on the disk as soon as they are written."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._book = xlsxwriter.Workbook(file, {"constant_memory": True})
@@ -59,14 +66,16 @@ class _Xlsx:
         self._sheet.freeze_panes(1, 0)
         self._next = 0
 
-    def write(self, rows: Sequence[Sequence[str]]) -> None:
+    def write(self, rows: Sequence[Sequence[Cell]]) -> None:
         if self._next == 0 and rows:
             self._sheet.set_column(0, len(rows[0]) - 1, _WIDTH)
         for row in rows:
-            for column, text in enumerate(row):
-                if text:
+            for column, cell in enumerate(row):
+                if isinstance(cell, float):
+                    self._sheet.write_number(self._next, column, cell)
+                elif cell:
                     # A text stays a text: neither a formula, nor a number, nor a link.
-                    self._sheet.write_string(self._next, column, text)
+                    self._sheet.write_string(self._next, column, cell)
             self._next += 1
 
     def close(self) -> None:
@@ -83,7 +92,7 @@ class Spreadsheet:
         self._file = file
         self._rows: _Rows | None = _WRITERS[format_](file)
 
-    async def add(self, rows: Sequence[Sequence[str]]) -> None:
+    async def add(self, rows: Sequence[Sequence[Cell]]) -> None:
         """Writes rows off the event loop."""
         if self._rows is not None:
             await asyncio.to_thread(self._rows.write, rows)

@@ -5,7 +5,7 @@ A file is forgotten when its owner says so, signs out or is idle for as long as 
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -23,7 +23,7 @@ from company_registry import (
 )
 from company_registry.columns import Columns, recognised
 from company_registry.progress import Progress
-from company_registry.spreadsheets import LONGER
+from company_registry.spreadsheets import LONGER, Row
 from portal.domain.customers import Outcomes, Table
 from portal.domain.wording import LimitReached, detail
 
@@ -37,6 +37,8 @@ _MATCHING: Final = 8
 _SWEEP: Final = 60.0
 #: The part of a key's rate that matching uses; the rest is left to its owner's pages.
 SHARE: Final = 0.75
+#: Rows by which the columns are chosen that a person may then change.
+_JUDGED: Final = 1000
 #: Bytes that the results of a row take.
 _RESULT: Final = 500
 
@@ -93,6 +95,12 @@ class Upload:
         return len(self.outcomes.piles) == len(self.table.rows)
 
     @property
+    def left(self) -> Sequence[int]:
+        """The rows to be matched next: those without a result, else those to be searched again."""
+        first = len(self.outcomes.piles)
+        return self.outcomes.to_repeat if self.is_complete else range(first, len(self.table.rows))
+
+    @property
     def held(self) -> int:
         """Bytes that it holds, or will hold once it is matched."""
         return self.table.size + max(len(self.data), _RESULT * len(self.table.rows))
@@ -122,7 +130,8 @@ class Uploads:
 
     def hold(self, key: str, name: str, data: bytes, table: Table) -> Upload:
         """Keeps a file for its session; raises TooManyCustomers, TooManyOfKey."""
-        id_, columns = secrets.token_urlsafe(16), recognised(table.header)
+        first = [Row(table.row(place)) for place in range(min(len(table.rows), _JUDGED))]
+        id_, columns = secrets.token_urlsafe(16), recognised(table.header, rows=first)
         upload = Upload(id_, key, name, table, columns, self._clock(), data)
         of_key = sum(each.held for each in self.held.values() if each.key == key)
         if of_key + upload.held > MAX_HELD_PER_KEY:
@@ -149,7 +158,7 @@ class Uploads:
         self._count.set(len(self.held))
 
     def begin(self, upload: Upload, registry: AsyncClient) -> None:
-        """Matches the rows that are not decided yet, in the background."""
+        """Matches the rows that have no result yet, or were not searched, in the background."""
         if upload.task is None and self._tasks is not None:
             upload.has_begun, upload.fault, upload.data = True, "", b""
             upload.task = self._tasks.create_task(self._match(upload, registry))
@@ -169,22 +178,20 @@ class Uploads:
             upload.task = None
 
     async def _go_through(self, upload: Upload, registry: AsyncClient) -> None:
-        table, columns = upload.table, upload.columns
-        first, total = len(upload.outcomes.piles), len(table.rows)
-        progress = upload.progress = Progress(total, self._clock, first, SHARE)
+        table, columns, left = upload.table, upload.columns, upload.left
+        total = len(table.rows)
+        progress = upload.progress = Progress(total, self._clock, total - len(left), SHARE)
         records = (
-            columns.record(str(place), table.row(place))
-            for place in range(first, total)
-            if not table.is_longer(place)
+            columns.record(str(row), table.row(row)) for row in left if not table.is_longer(row)
         )
         answers = registry.match(records, share=SHARE, on_pace=progress.take)
         async with aclosing(answers):
-            for place in range(first, total):
-                if table.is_longer(place):
-                    result = MatchResult(MatchRecord(str(place)), None, error=LONGER)
+            for row in left:
+                if table.is_longer(row):
+                    result = MatchResult(MatchRecord(str(row)), None, error=LONGER)
                 else:
                     result = await anext(answers)
-                upload.outcomes.add(result)
+                upload.outcomes.take(row, result)
                 progress.advance()
 
     async def _sweep(self) -> None:

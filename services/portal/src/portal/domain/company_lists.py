@@ -17,7 +17,8 @@ ALWAYS_OPEN: Final = ("q", "country", "industry", "municipality", "employees_min
 #: Every filter of the API, in the order of the page.
 FIELDS: Final = (
     *ALWAYS_OPEN,
-    *("city", "postal_code", "form", "status", "founded_from", "founded_to"),
+    *("city", "postal_code", "form", "status", "min_revenue", "max_equity", "accounts_year"),
+    *("accounts_late", "founded_from", "founded_to"),
     *("ended_from", "ended_to", "has", "advertising_protected", "vat_registered", "owned_by"),
 )
 LABELS: Final = {
@@ -31,6 +32,10 @@ LABELS: Final = {
     "status": "Status",
     "employees_min": "Employees from",
     "employees_max": "Employees to",
+    "min_revenue": "Revenue from",
+    "max_equity": "Equity to",
+    "accounts_year": "Year of the accounts",
+    "accounts_late": "Accounts",
     "founded_from": "Founded from",
     "founded_to": "Founded to",
     "ended_from": "Ended from",
@@ -42,10 +47,21 @@ LABELS: Final = {
 }
 #: Fields of several values, which people separate with commas.
 _SETS: Final = frozenset(
-    {"country", "industry", "municipality", "city", "postal_code", "form", "status", "has"}
+    {
+        *("country", "industry", "municipality", "city", "postal_code", "form", "status", "has"),
+        "accounts_year",
+    }
 )
-_NUMBERS: Final = ("employees_min", "employees_max")
-_CHOICES: Final = ("vat_registered", "advertising_protected")
+_COUNT: Final = re.compile(r"[0-9]{1,8}")
+#: As people write amounts: `10 000 000`, `10.000.000`, `−1`.
+_AMOUNT: Final = re.compile(r"[-−]?(?:[0-9]{1,15}|[0-9]{1,3}(?:[ .\u00a0\u202f][0-9]{3}){1,4})")
+_NUMBERS: Final = {
+    "employees_min": _COUNT,
+    "employees_max": _COUNT,
+    "min_revenue": _AMOUNT,
+    "max_equity": _AMOUNT,
+}
+_CHOICES: Final = ("vat_registered", "advertising_protected", "accounts_late")
 
 #: Divisions of industries in words, by the first two digits of a code.
 DIVISIONS: Final = {code: division.text for code, division in code_texts.DIVISIONS.items()}
@@ -75,7 +91,7 @@ class CompanyForm:
             if name in _SETS:
                 found[name] = values
             elif name in _NUMBERS:
-                found[name] = int(values[0]) if _is_number(values[0]) else None
+                found[name] = _number(name, values[0])
             else:
                 found[name] = _BOOLEANS.get(values[0]) if name in _CHOICES else values[0]
         # Not validated: the API refuses a country that is none, with the other values.
@@ -87,7 +103,7 @@ class CompanyForm:
         return {
             name: "Enter a whole number."
             for name in _NUMBERS
-            if not all(map(_is_number, self.values.get(name, ())))
+            if any(_number(name, each) is None for each in self.values.get(name, ()))
         }
 
     @property
@@ -144,8 +160,10 @@ def _sort(sort: str | None, values: Mapping[str, object]) -> FindSort | None:
     return cast(FindSort, sort) if known else None
 
 
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) <= 8
+def _number(name: str, text: str) -> int | None:
+    if not _NUMBERS[name].fullmatch(text):
+        return None
+    return int(re.sub(r"[^0-9-]", "", text.replace("−", "-")))
 
 
 # Facets

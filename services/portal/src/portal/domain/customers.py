@@ -1,4 +1,4 @@
-"""Customers of a spreadsheet: its columns, the records to be matched, and the three piles."""
+"""Customers of a spreadsheet: its columns, the records to be matched, and their piles."""
 
 import json
 from collections import Counter
@@ -8,8 +8,16 @@ from sys import intern
 from typing import Final
 
 from company_registry.columns import Columns, read_places
-from company_registry.matching import MatchCandidate, MatchResult, counted
+from company_registry.errors import CompanyRemoved
+from company_registry.matching import (
+    NOT_SEARCHED,
+    MatchCandidate,
+    MatchConflict,
+    MatchResult,
+    counted,
+)
 from company_registry.spreadsheets import harmless
+from portal.domain.pasted import REGISTERS
 
 MAX_ROWS: Final = 50_000
 MAX_COLUMNS: Final = 100
@@ -26,14 +34,30 @@ FIELDS: Final = {
     "website": "Website",
     "country": "Country",
 }
-#: The piles, in the order of the page.
-PILES: Final = {"review": "To review", "matched": "Matched", "missing": "Not found"}
+#: The piles, in the order of the page. Of a row that was not searched nothing is known.
+PILES: Final = {
+    "review": "To review",
+    "matched": "Matched",
+    "missing": "Not found",
+    "unsearched": "Not searched",
+}
 
-_PILE_OF: Final = {"match": "matched", "review": "review"}
+#: By decision. A record without one is invalid, and was not searched either.
+_PILE_OF: Final = {"match": "matched", "review": "review", "none": "missing"}
 
-_NOT_FOUND, _BY_HAND = "not_found", "by_hand"
-#: Why a row has no company, where that is not evident.
+#: The decision in a file, as the command line writes it.
+_DECISION_OF: Final = {
+    "matched": "match",
+    "review": "review",
+    "missing": "none",
+    "unsearched": NOT_SEARCHED,
+}
+#: The piles whose rows have a reason.
+_REASONED: Final = ("missing", "unsearched")
+_NOT_FOUND, _BY_HAND, _INVALID = "not_found", "by_hand", "invalid_parameter"
+#: Why a row has no company, or was not searched, where that is not evident.
 WHY: Final = {
+    "company_removed": "Its register had this company removed.",
     "country_not_covered": "The country is neither Denmark nor Norway.",
     "person": "This seems to be a person.",
     "unreadable": "None of its values can be read.",
@@ -41,10 +65,16 @@ WHY: Final = {
     "empty": "It has nothing to search for.",
     "invalid_parameter": "It has more cells than the header, or cannot be read.",
     "lookup_timeout": "The search took too long.",
+    "service_unavailable": "The service could not answer.",
+    "rate_limited": "Your key had made as many requests as it may.",
+    "internal_error": "The service failed.",
 }
 
 #: Candidates that are kept of a record that nobody needs to review.
 _KEPT: Final = 2
+
+#: Rows that a remark names.
+_NAMED: Final = 5
 
 #: Columns that a download adds.
 ADDED: Final = ("Matched country", "Matched number", "Matched name", "Matched status", "Score")
@@ -100,7 +130,7 @@ def read_columns(chosen: Mapping[str, str], header: Sequence[str]) -> Columns:
         if (name := chosen.get(f"column-{place}", "")) in FIELDS
     }
     country = chosen.get("country", "")
-    return Columns(read_places(header, fields), country if country in ("dk", "no") else "")
+    return Columns(read_places(header, fields), country if country in REGISTERS else "")
 
 
 @dataclass(slots=True)
@@ -111,13 +141,18 @@ class Outcomes:
     piles: list[str] = field(default_factory=list)
     #: The candidates of each row, as JSON.
     _candidates: list[bytes] = field(default_factory=list)
-    #: Why each row has no company; empty if it may have one.
+    #: Why each row has no company or was not searched; empty if it may have one.
     _reasons: list[str] = field(default_factory=list)
     #: The status of the likeliest candidate of each row; empty without one.
     _statuses: list[str] = field(default_factory=list)
     #: By row, the fields that could not be read, and the values that were assumed instead.
     _unread: dict[int, tuple[str, ...]] = field(default_factory=dict)
     _assumed: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    #: By row, whose number and whose name it has, where these differ.
+    _conflicts: dict[int, MatchConflict] = field(default_factory=dict)
+    #: By row, its company, which other rows may have as well, and by company its rows.
+    _companies: dict[int, str] = field(default_factory=dict)
+    _rows_of: dict[str, set[int]] = field(default_factory=dict)
     #: By row, the candidate that a person has chosen; None for none of them.
     chosen: dict[int, int | None] = field(default_factory=dict)
 
@@ -127,19 +162,37 @@ class Outcomes:
         return sum(map(len, self._candidates))
 
     def add(self, result: MatchResult) -> None:
-        """Adds the result of the next row. A record that cannot be matched is not found."""
-        pile = _PILE_OF.get(result.decision or "", "missing") if result.candidates else "missing"
+        """Adds the result of the next row."""
+        self.take(len(self.piles), result)
+
+    def take(self, row: int, result: MatchResult) -> None:
+        """Takes the result of the next row, or of one that was not searched."""
+        if row == len(self.piles):
+            self.piles.append("unsearched")
+            self._reasons.append("")
+            self._statuses.append("")
+            self._candidates.append(b"")
+        if row in self.chosen:
+            return
+        pile = _pile_of(result)
         kept = result.candidates if pile == "review" else result.candidates[:_KEPT]
         found = [each.model_dump(mode="json", exclude_none=True) for each in kept]
-        row = len(self.piles)
-        self.piles.append(pile)
-        self._reasons.append(intern(_reason(result)))
-        self._statuses.append(intern(result.candidates[0].status if result.candidates else ""))
+        self.piles[row] = pile
+        self._reasons[row] = intern(_reason(result))
+        self._statuses[row] = intern(result.candidates[0].status if result.candidates else "")
         if result.unread:
             self._unread[row] = result.unread
         if result.assumed:
             self._assumed[row] = result.assumed
-        self._candidates.append(json.dumps(found, separators=(",", ":")).encode() if found else b"")
+        if result.conflict:
+            self._conflicts[row] = result.conflict
+        self._candidates[row] = json.dumps(found, separators=(",", ":")).encode() if found else b""
+        self._note_company(row, result.candidates[0] if pile == "matched" else None)
+
+    @property
+    def to_repeat(self) -> list[int]:
+        """The rows that may be searched again: nothing but a fault kept them from it."""
+        return [row for row in self.rows("unsearched") if self._reasons[row] != _INVALID]
 
     def candidates(self, row: int) -> list[MatchCandidate]:
         """Returns the candidates of a row, the likeliest first."""
@@ -159,6 +212,20 @@ class Outcomes:
         # Raises for a row that is not there, too.
         self.piles[row] = "missing" if place is None else "matched"
         self.chosen[row] = place
+        self._note_company(row, self.match(row))
+
+    def same(self, row: int) -> list[int]:
+        """Returns the other rows that have the company of a matched row."""
+        rows = self._rows_of.get(self._companies.get(row, ""), set())
+        return sorted(rows - {row})
+
+    def _note_company(self, row: int, match: MatchCandidate | None) -> None:
+        earlier = self._companies.pop(row, None)
+        if earlier is not None:
+            self._rows_of[earlier].discard(row)
+        if match is not None:
+            company = self._companies[row] = intern(f"{match.country}:{match.vat}")
+            self._rows_of.setdefault(company, set()).add(row)
 
     def rows(self, pile: str) -> list[int]:
         """Returns the rows of a pile."""
@@ -174,24 +241,28 @@ class Outcomes:
         if pile == "matched":
             found = Counter(self._status(row) for row in rows)
             return counted({name: count for name, count in found.items() if name != "active"})
-        if pile == "missing":
+        if pile in _REASONED:
             return counted(Counter(map(self.reason, rows)))
         return ""
 
     def reason(self, row: int) -> str:
-        """Returns why a row has no company, also if a person has decided so."""
+        """Returns why a row has no company or was not searched, also if a person has decided."""
         return _BY_HAND if row in self.chosen else self._reasons[row] or _NOT_FOUND
 
     def remark(self, row: int) -> str:
         """Returns what to know about a row, in sentences; empty without anything."""
-        is_missing = self.piles[row] == "missing"
-        said = [WHY.get(self.reason(row), "")] if is_missing else []
+        said = [WHY.get(self.reason(row), "")] if self.piles[row] in _REASONED else []
         said += [f"{FIELDS[name]}: cannot be read." for name in self._unread.get(row, ())]
         said += [
             f"{FIELDS[name]}: taken for {value}."
             for name, value in self._assumed.get(row, {}).items()
         ]
+        said.append(str(self._conflicts.get(row, "")))
         return " ".join(filter(None, said))
+
+    def conflict(self, row: int) -> MatchConflict | None:
+        """Returns the companies of number and name of a row; None if they are one."""
+        return self._conflicts.get(row)
 
     def _status(self, row: int) -> str:
         match = self.match(row) if self.chosen.get(row) else None
@@ -203,7 +274,19 @@ class Outcomes:
         return list(dict.fromkeys(f"{each.country}:{each.vat}" for each in found if each))
 
 
-def enriched(table: Table, outcomes: Outcomes) -> Iterator[list[str]]:
+def remark_of(table: Table, outcomes: Outcomes, row: int) -> str:
+    """Returns what to know about a row, also which others have its company."""
+    same = outcomes.same(row)
+    said = outcomes.remark(row)
+    if not same:
+        return said
+    numbers = [f"{table.number(each):,}" for each in same[:_NAMED]]
+    more = f" and {len(same) - _NAMED:,} more" if len(same) > _NAMED else ""
+    words = f"Row {numbers[0]} is" if len(same) == 1 else f"Rows {', '.join(numbers)}{more} are"
+    return f"{said} {words} the same company.".strip()
+
+
+def enriched(table: Table, outcomes: Outcomes) -> Iterator[list[str | float]]:
     """Yields the rows of a download, with the header: the file's own columns, and what was found.
 
     No cell acts on the program that shows it.
@@ -211,23 +294,33 @@ def enriched(table: Table, outcomes: Outcomes) -> Iterator[list[str]]:
     yield [*map(harmless, table.header), *ADDED, *_DECIDED]
     for row in range(len(table.rows)):
         own = [harmless(cell) for cell in table.row(row)]
-        yield [*own, *map(harmless, _found(outcomes, row)), *_decided(outcomes, row)]
+        yield [*own, *_found(outcomes, row), *_decided(table, outcomes, row)]
 
 
-def _found(outcomes: Outcomes, row: int) -> list[str]:
+def _found(outcomes: Outcomes, row: int) -> list[str | float]:
     match = outcomes.match(row) if row < len(outcomes.piles) else None
     if match is None:
         return [""] * len(ADDED)
-    return [match.country.upper(), match.vat, match.name, match.status, f"{match.score:.4f}"]
+    texts = (match.country.upper(), match.vat, match.name, match.status)
+    return [*map(harmless, texts), match.score]
 
 
-def _decided(outcomes: Outcomes, row: int) -> list[str]:
+def _decided(table: Table, outcomes: Outcomes, row: int) -> list[str]:
     if row >= len(outcomes.piles):
-        return [""] * len(_DECIDED)
-    pile = outcomes.piles[row]
-    words = {"matched": "match", "review": "review", "missing": "none"}[pile]
-    decision = f"{words} (by hand)" if row in outcomes.chosen else words
-    return [decision, outcomes.reason(row) if pile == "missing" else "", outcomes.remark(row)]
+        return [NOT_SEARCHED, "", "The matching has not reached it."]
+    pile, reason = outcomes.piles[row], outcomes.reason(row)
+    decision = _DECISION_OF[pile]
+    if pile == "unsearched" and reason == _INVALID:
+        decision = "error"
+    decision = f"{decision} (by hand)" if row in outcomes.chosen else decision
+    return [decision, reason if pile in _REASONED else "", remark_of(table, outcomes, row)]
+
+
+def _pile_of(result: MatchResult) -> str:
+    if isinstance(result.error, CompanyRemoved):
+        return "missing"
+    pile = _PILE_OF.get(result.decision or "", "unsearched")
+    return pile if result.candidates or pile == "unsearched" else "missing"
 
 
 def _reason(result: MatchResult) -> str:

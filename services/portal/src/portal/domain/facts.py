@@ -24,6 +24,8 @@ _ROLES: Final = {
     "general_partner": "is fully liable for a limited partnership.",
     "sole_proprietor": "owns the business alone, and pays its debts.",
     "co_owner": "owns the business jointly with others.",
+    "parent_company": "controls the company, according to the register of groups.",
+    "shareholder": "has a part of the company, according to the register of groups.",
     "director": "runs the daily business.",
     "board_chair": "leads the board of directors.",
     "board_deputy_chair": "stands in for the chair.",
@@ -38,11 +40,18 @@ _ROLES: Final = {
     "supervisory_board_member": "supervises the management.",
     "sustainability_auditor": "verifies the company's report on sustainability.",
     "estate_administrator": "winds up the estate of a bankruptcy.",
+    "liquidator": "winds up a company that is dissolved.",
 }
 
 _REGISTERS: Final = {"vat": "VAT"}
 
 _LANGUAGES: Final = {"nb": "Norwegian, Bokmål", "nn": "Norwegian, Nynorsk"}
+
+#: Where shareholders are that the open data of a register does not have.
+_SHAREHOLDERS: Final = {
+    "no": " They are in the company’s own register (aksjeeierbok), which it shows to anyone who "
+    "asks, and in the Tax Administration’s (aksjonærregisteret).",
+}
 
 _STATUSES: Final = {
     "under_liquidation": "The company is being wound up, and will end.",
@@ -76,6 +85,21 @@ def register(code: str) -> str:
 def language(code: str | None) -> str:
     """Returns a language in English; empty without one."""
     return _LANGUAGES.get(code or "", code or "")
+
+
+def no_shareholders(country: str) -> str:
+    """Returns what a register without shareholders has, and where these are."""
+    return (
+        "The open data of this register has sole proprietors, partners, public owners and the "
+        f"companies of a group, and no other shareholders.{_SHAREHOLDERS.get(country, '')}"
+    )
+
+
+def no_owners(country: str) -> str:
+    """Returns why the owners of a company are unknown."""
+    if country in _SHAREHOLDERS:
+        return no_shareholders(country)
+    return "The register has no owners for this legal form."
 
 
 def status(code: str) -> str:

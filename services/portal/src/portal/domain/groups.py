@@ -45,10 +45,16 @@ class Box:
     level: int
     #: The registration number of a company that has a page.
     vat: str | None = None
+    #: The country of that page.
+    country: str = ""
+    #: Its numbers in the other register, such as `NO 310346020`.
+    other_numbers: tuple[str, ...] = ()
     status: str = ""
     city: str = ""
     #: The computed share of an ultimate owner, such as `25–33.33 %`; empty for others.
     ultimately: str = ""
+    #: Whether that share reaches 25 %; empty for others.
+    reach: str = ""
     x: int = 0
     y: int = 0
     row: int = 0
@@ -114,6 +120,11 @@ class Picture:
     owners: tuple[Entry, ...]
     subsidiaries: tuple[Entry, ...]
 
+    @property
+    def countries(self) -> dict[str, str]:
+        """The country of each company that has a page, by its number."""
+        return {box.vat: box.country for box in self.boxes if box.vat}
+
 
 def picture(group: Group) -> Picture:
     """Returns the picture of a group: a level is a row, or several where it is long."""
@@ -141,7 +152,19 @@ def _boxes(group: Group) -> dict[str, Box]:
     """Returns the members by id, the company itself first."""
     companies = sorted(group.companies, key=lambda one: one.vat != group.vat)
     boxes = {
-        one.vat: Box(one.vat, one.name, "company", one.level, one.vat, one.status, one.city or "")
+        one.vat: Box(
+            one.vat,
+            one.name,
+            "company",
+            one.level,
+            vat=one.vat,
+            country=one.country or group.country,
+            other_numbers=tuple(
+                f"{other.country.upper()} {other.vat}" for other in one.other_records
+            ),
+            status=one.status,
+            city=one.city or "",
+        )
         for one in companies
     }
     levels: defaultdict[str, list[int]] = defaultdict(list)
@@ -155,6 +178,7 @@ def _boxes(group: Group) -> dict[str, Box]:
     for owner in group.ultimate_owners or ():
         if owner.owner in boxes:
             boxes[owner.owner].ultimately = owner.share.text if owner.share else _UNKNOWN
+            boxes[owner.owner].reach = group.reach(owner)
     return boxes
 
 

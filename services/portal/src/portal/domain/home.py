@@ -1,13 +1,15 @@
 """The home page: which webhooks need attention, how fresh registers are, and the newest changes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from company_registry.models import Change, Event, RegisterSource
+from company_registry.change_words import Line
+from company_registry.models import Event, RegisterSource
 from company_registry.watchlist_models import Watchlist
 from company_registry.webhook_models import Webhook
+from portal.domain.wording import lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,14 +21,14 @@ class WatchedChange:
     watchlists: tuple[Watchlist, ...] = ()
 
     @property
-    def only(self) -> Change | None:
-        """The change of a single value; None if there are several, or lists."""
+    def only(self) -> Line | None:
+        """The one thing that changed, in words; None if there are several."""
+        data = self.event.data
+        found = lines(data.changes, data.production_unit or data.company)
         # Its day and the register's own word for it change with a status.
-        is_status = self.event.type == "company.status_changed"
-        told = [each for each in self.event.data.changes if not is_status or each.field == "status"]
-        if len(told) != 1 or isinstance(told[0].old or told[0].new, Mapping | list):
-            return None
-        return told[0]
+        if self.event.type == "company.status_changed":
+            found = [line for line in found if line.field == "status"]
+        return found[0] if len(found) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,22 +77,25 @@ def _urgency(webhook: Webhook) -> int:
     health = webhook.health
     if health is None:
         return 0
-    return 3 if health.failing_since else 2 if health.last_24h.failed else 0
+    return 3 if webhook.condition == "failing" else 2 if health.last_24h.failed else 0
 
 
 #: By the beginning of their sources: the registers as people call them, and the age at which one
 #: is behind, which is that of the operator's alerts.
 _REGISTERS: Final = (
     ("dk-", "Denmark (CVR)", timedelta(minutes=20)),
+    ("no-konsern", "Groups in Norway (Brønnøysund)", timedelta(days=2)),
     ("no-", "Norway (Brønnøysund)", timedelta(minutes=20)),
     ("peppol", "E-invoicing (Peppol)", timedelta(days=2)),
 )
 _PARTS: Final = {
     "dk-virksomhed": "companies",
     "dk-produktionsenhed": "production units",
+    "dk-regnskab": "annual accounts",
     "no-enheter": "companies",
     "no-underenheter": "production units",
     "no-roller": "owners and roles",
+    "no-regnskap": "annual accounts",
 }
 
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from company_registry.change_words import Line, heading_of, lines_of
 from company_registry.errors import ApiError, CompanyRemoved, FieldError
-from company_registry.models import Change
+from company_registry.models import Change, Model
 from company_registry.watchlist_models import WatchlistChange
 
 NO_RESPONSE: Final = "The company registry does not respond. Try again in a moment."
@@ -68,27 +69,6 @@ _CAUSES: Final = {
     "owner": "By you or a colleague",
     "operator": "By the operator of this service",
 }
-
-#: Headings of events by their types; that of a changed company names its fields.
-_HAPPENINGS: Final = {
-    "company.created": "New company",
-    "company.status_changed": "Status changed",
-    "company.removed": "Company removed",
-    "owners.changed": "Owners changed",
-    "production_unit.created": "New production unit",
-    "production_unit.updated": "Production unit changed",
-    "production_unit.ended": "Production unit ended",
-    "einvoicing.changed": "E-invoicing changed",
-    "webhook.test": "Test of a webhook",
-    "webhook.failing": "A webhook fails",
-    "webhook.disabled": "A webhook was disabled",
-}
-
-#: Changed fields that a heading names.
-_HEADED: Final = 3
-
-#: Members that say which company, person or entry an entry of a list is, the surest first.
-_IDENTITIES: Final = ("vat", "identifier", "number", "name")
 
 #: Unknown companies that a sentence names.
 _NAMED: Final = 5
@@ -156,35 +136,23 @@ def sentence(text: str) -> str:
 
 def happening(type_: str, changes: Sequence[Change]) -> str:
     """Returns the heading of an event of this type, such as `Name and status changed`."""
-    if type_ != "company.updated":
-        return _HAPPENINGS.get(type_, sentence(type_).removesuffix("."))
-    fields = dict.fromkeys(each.field.partition(".")[0] for each in changes)
-    names = [name.replace("_", " ") for name in fields]
-    if not names:
-        return "Company changed"
-    if len(names) > _HEADED:
-        names = [*names[: _HEADED - 1], f"{len(names) - _HEADED + 1} other fields"]
-    *first, last = names
-    listed = f"{', '.join(first)} and {last}" if first else last
-    return f"{listed[0].upper()}{listed[1:]} changed"
+    return heading_of(type_, [change.model_dump() for change in changes])
 
 
-def difference(entry: Any, others: Any) -> str:
-    """Returns how an entry of a changed list differs from the list's other version.
+def lines(
+    changes: Sequence[Change], after: Model | None = None, accounts: Model | None = None
+) -> list[Line]:
+    """Returns changes in words.
 
-    `missing` if that has no such entry, `changed` if it has one with other facts, else empty; also
-    empty if nothing is known of that version.
+    `after` is the company or the unit after them, if it is known, and `accounts` are those that
+    were published.
     """
-    if not isinstance(others, list | tuple) or entry in others:
-        return ""
-    identity = _identity(entry)
-    return "changed" if identity in map(_identity, others) and identity else "missing"
+    given = [change.model_dump() for change in changes]
+    return lines_of(given, _plain(after), _plain(accounts))
 
 
-def _identity(entry: Any) -> str:
-    if not isinstance(entry, Mapping):
-        return ""
-    return next((f"{name} {entry[name]}" for name in _IDENTITIES if entry.get(name)), "")
+def _plain(given: Model | None) -> dict[str, Any] | None:
+    return None if given is None else given.model_dump(mode="json", by_alias=True)
 
 
 def effect(change: WatchlistChange) -> str:

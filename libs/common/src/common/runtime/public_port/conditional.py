@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from typing import Final
 
@@ -45,6 +46,18 @@ def etag_matches(entity: str, if_none_match: str | None) -> bool:
     if if_none_match is None:
         return False
     return if_none_match.strip() == "*" or entity.removeprefix("W/") in _TAG.findall(if_none_match)
+
+
+def is_unchanged(request: web.Request, entity: str, modified: datetime) -> bool:
+    """Returns True if the client has what was last modified then (RFC 9110, 13.2.2).
+
+    `If-Modified-Since` counts only without `If-None-Match`, and in whole seconds.
+    """
+    given = if_none_match(request)
+    if given is not None:
+        return etag_matches(entity, given)
+    since = request.if_modified_since
+    return since is not None and modified.replace(microsecond=0) <= since
 
 
 def takes_gzip(request: web.BaseRequest) -> bool:

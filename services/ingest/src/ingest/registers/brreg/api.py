@@ -44,6 +44,8 @@ class Absent(Enum):
 
     #: Removed for legal reasons; every copy has to be removed too.
     REMOVED = "removed"
+    #: An entity that the register has, of which it gives no roles any more.
+    WITHOUT_ROLES = "without_roles"
     UNKNOWN = "unknown"
 
 
@@ -117,20 +119,33 @@ class BrregEntities:
         if answer.status == 400:
             return _REFUSED
         is_document = isinstance(answer.content, dict)
-        # The feed of companies reports whether a company with roles was removed.
-        if answer.status == 404 or (are_roles and not (answer.status == 200 and is_document)):
+        if are_roles and answer.status in (404, 410):
+            return await self._of_roles(number)
+        if answer.status == 404 or (are_roles and not is_document):
             return Absent.UNKNOWN
         if answer.status == 410:
             # Its body may have a `slettedato`, as that of a deleted one, which is a 200.
             return Absent.REMOVED
         return self._meaning({**(answer.content if is_document else {}), _NUMBER: number})
 
+    async def _of_roles(self, number: str) -> Absent:
+        """Returns what it means that the register gives no roles of a number.
+
+        Of an entity that it has, deleted or not, it gives none. Of another one nothing is known:
+        the feed of companies reports a removal.
+        """
+        url = self.client.url(f"{RESOURCES[Part.OWNERS]}/{number}")
+        answer = await self.client.ask(Call("GET", url, accepted=(200, 400, 404, 410)))
+        is_entity = answer.status == 200 and isinstance(answer.content, dict)
+        is_entity = is_entity and str(answer.content.get(_NUMBER)) == number
+        return Absent.WITHOUT_ROLES if is_entity else Absent.UNKNOWN
+
     def _meaning(self, raw: Raw) -> AboutNumber:
         """Returns the answer of a document; that of a deleted subject has little but its end."""
         today, end = self.today(), End()
         try:
             end = read_document(End, raw)
-            record = parse(self.source.parse, raw, today)
+            record = parse(self.source.parse, raw, today, self.source.ledger)
         except RecordRejected as refusal:
             return Ended(end.slettedato) if end.is_past(today) else Unusable(str(refusal))
         match record:
@@ -142,11 +157,17 @@ class BrregEntities:
                 return Unusable(f"not a record of {self.source.name}")
 
 
+#: Of these a list has some, also an empty one.
+_HAL: Final = frozenset({"_embedded", "_links", "page"})
+
+
 def embedded(answer: Answer, name: str) -> Sequence[Raw]:
     """Returns the list of a HAL response, which omits an empty one."""
     content = answer.content
     if not isinstance(content, dict):
         raise RegisterFault("the response is not an object")
+    if _HAL.isdisjoint(content):
+        raise RegisterFault("the response is no list of the register")
     found = content.get("_embedded") or {}
     if not isinstance(found, dict):
         raise RegisterFault("_embedded: not an object")

@@ -23,6 +23,7 @@ from common.contracts.company import (
     ProductionUnit,
     Status,
     UnitKey,
+    VoluntaryVat,
 )
 from common.domain.countries import FORMATS
 from common.domain.numbers import searchable_phones
@@ -45,8 +46,8 @@ from ingest.records.fields import (
     read_document,
     required,
 )
-from ingest.records.files import Dialect
 from ingest.records.records import Raw, RecordRejected, UnitRecord
+from ingest.records.tables import Dialect
 from ingest.records.text import care_of, on_one_line, town_abroad, town_line
 from register_store.documents import dump
 
@@ -69,9 +70,11 @@ TOLD_BY: Final[Mapping[str, Sequence[str]]] = {
     "industry": ("naeringskode1",),
     "secondary_industries": ("naeringskode2", "naeringskode3"),
     "employees": ("antallAnsatte", "harRegistrertAntallAnsatte"),
+    # Older files have what it is for alone.
+    "voluntary_vat": ("registreringsdatoFrivilligMerverdiavgiftsregisteret",),
 }
 #: The ones that came after 2022.
-ADDED: Final = ("former_names", "phone", "phones", "email")
+ADDED: Final = ("former_names", "phone", "phones", "email", "voluntary_vat")
 
 #: Codes of organisation forms that people write behind a name; the others are only codes.
 _ABBREVIATIONS: Final = frozenset(
@@ -91,6 +94,11 @@ _LINKS: Final = frozenset(("links", "_links"))
 _REMARKS: Final = "paategninger"
 
 
+def as_list(value: object) -> object:
+    """Returns a text as a list of one, before a list is validated; a CSV cell has it so."""
+    return (value,) if isinstance(value, str) else none_as_empty(value)
+
+
 def _split(value: object) -> object:
     return _LINE_END.split(value) if isinstance(value, str) else none_as_empty(value)
 
@@ -107,6 +115,7 @@ def _joined_lines(value: object) -> object:
 
 OrganisationNumber = Annotated[str, digits(FORMATS[Country.NO].vat_digits)]
 TextLines = Annotated[tuple[Text, ...], BeforeValidator(_split)]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(as_list)]
 #: A text of several lines.
 Prose = Annotated[Text, BeforeValidator(_joined_lines)] | None
 
@@ -171,6 +180,25 @@ class BrregDocument(Document):
     mobil: Text = None
     epostadresse: Text = None
     hjemmeside: Text = None
+    #: The CSV files spell it in lower case, those of units of 2024 in one more way.
+    registreringsdato: Annotated[
+        Day,
+        Field(
+            validation_alias=AliasChoices(
+                "registreringsdatoEnhetsregisteret",
+                "registreringsdatoenhetsregisteret",
+                "registreringsdatoIEnhetsregisteret",
+            )
+        ),
+    ] = None
+    registrert_i_mvaregisteret: Annotated[
+        Flag,
+        Field(
+            validation_alias=AliasChoices("registrertIMvaregisteret", "registrertIMvaRegisteret")
+        ),
+    ] = None
+    frivillig_mva_registrert_beskrivelser: Texts = ()
+    registreringsdato_frivillig_merverdiavgiftsregisteret: Day = None
     slettedato: Day = None
 
     @cached_property
@@ -205,6 +233,15 @@ class BrregDocument(Document):
             return _employees(self.antall_ansatte, self.telt)
         return None
 
+    @property
+    def voluntary_vat(self) -> VoluntaryVat | None:
+        """The voluntary registration for VAT; None without one."""
+        since = self.registreringsdato_frivillig_merverdiavgiftsregisteret
+        given = self.frivillig_mva_registrert_beskrivelser
+        if since is None and not given:
+            return None
+        return VoluntaryVat(activities=each_once(given), since=since)
+
     def former_names(self, today: str) -> tuple[str, ...]:
         """Returns the names that the holder no longer has, newest first, each once."""
         if not self.historiske_navn:
@@ -216,6 +253,26 @@ class BrregDocument(Document):
         ]
         former.sort(key=lambda old: (old.til_dato or "", old.fra_dato or ""), reverse=True)
         return each_once(old.navn for old in former)
+
+    def past_names(self, today: str) -> Sequence[tuple[str, str, str]]:
+        """Returns the names with their first days, the present one last; none if it is the only."""
+        if not self.historiske_navn:
+            return ()
+        begun = sorted(
+            (old.fra_dato, old.til_dato or "", old.navn)
+            for old in self.historiske_navn
+            if old.navn is not None and old.fra_dato is not None and old.fra_dato <= today
+        )
+        # Of names that begin on one day the last one counts, and two periods of one name are one.
+        days = {since: name for since, _, name in begun}
+        ends = [old.til_dato for old in self.historiske_navn if old.til_dato is not None]
+        if self.navn is not None and ends and max(ends) <= today:
+            days[max(ends)] = self.navn
+        found: list[tuple[str, str, str]] = []
+        for day, name in days.items():
+            if not found or found[-1][2] != name:
+                found.append((day, "name", name))
+        return found if len(found) > 1 else ()
 
 
 @lru_cache(8192)
@@ -348,6 +405,9 @@ _TOLD_BY: Final = {
     "company": ("overordnetEnhet",),
     "address": ("beliggenhetsadresse",),
     "started": ("oppstartsdato",),
+    "registered": ("registreringsdatoEnhetsregisteret", "registreringsdatoIEnhetsregisteret"),
+    "owner_changed": ("datoEierskifte",),
+    "vat_registered": ("registrertIMvaregisteret", "registrertIMvaRegisteret"),
 }
 #: The fields that came after 2022, by a member that every document has since then.
 _ADDED: Final = {"respons_klasse": ADDED}
@@ -359,6 +419,7 @@ class Unit(BrregDocument):
     overordnet_enhet: OrganisationNumber | None = None
     beliggenhetsadresse: BrregAddress | None = None
     oppstartsdato: Day = None
+    dato_eierskifte: Day = None
     nedleggelsesdato: Day = None
 
 
@@ -407,4 +468,8 @@ def _production_unit(unit: Unit, today: str, *, deleted: bool) -> ProductionUnit
         employees=unit.employees,
         started=unit.oppstartsdato,
         ended=ended,
+        registered=unit.registreringsdato,
+        owner_changed=unit.dato_eierskifte,
+        vat_registered=unit.registrert_i_mvaregisteret,
+        voluntary_vat=unit.voluntary_vat,
     )

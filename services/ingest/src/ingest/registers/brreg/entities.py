@@ -5,12 +5,15 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Annotated, Final, NamedTuple
 
-from pydantic import AliasChoices, Field
+from pydantic import Field
 
 from common.contracts.company import (
     Capital,
     Company,
     Country,
+    Dissolution,
+    DissolutionCause,
+    DissolutionReason,
     HomeRegister,
     RegisterName,
     Registration,
@@ -33,7 +36,7 @@ from ingest.records.fields import (
     read_document,
     required,
 )
-from ingest.records.records import CompanyRecord, Raw, RecordRejected
+from ingest.records.records import CompanyRecord, Raw, RecordRejected, without_holders
 from ingest.records.text import on_one_line
 from ingest.registers.brreg.documents import (
     ADDED,
@@ -58,6 +61,9 @@ class ShareCapital(Document):
     belop: Amount = None
     innbetalt: Amount = None
     valuta: Text = None
+    type: Text = None
+    innfort_dato: Day = None
+    fullt_innbetalt: Flag = None
     antall_aksjer: Annotated[int | None, Field(ge=0, le=MAX_INT64)] = None
 
 
@@ -91,23 +97,7 @@ class Entity(BrregDocument):
     maalform: Text = None
     paategninger: Many[Annotation] = ()
     stiftelsesdato: Day = None
-    #: The CSV files spell it in lower case.
-    registreringsdato: Annotated[
-        Day,
-        Field(
-            validation_alias=AliasChoices(
-                "registreringsdatoEnhetsregisteret", "registreringsdatoenhetsregisteret"
-            )
-        ),
-    ] = None
-    registrert_i_mvaregisteret: Annotated[
-        Flag,
-        Field(
-            validation_alias=AliasChoices("registrertIMvaregisteret", "registrertIMvaRegisteret")
-        ),
-    ] = None
     registreringsdato_merverdiavgiftsregisteret: Day = None
-    registreringsdato_frivillig_merverdiavgiftsregisteret: Day = None
     registreringsdato_merverdiavgiftsregisteret_enhetsregisteret: Day = None
     registrert_i_foretaksregisteret: Flag = None
     registreringsdato_foretaksregisteret: Day = None
@@ -174,6 +164,14 @@ class _Condition(NamedTuple):
     dates: tuple[str, ...]
 
 
+#: The days of a compulsory dissolution, each of its reason.
+_REASONS: Final = {
+    "tvangsavviklet_pga_manglende_sletting_dato": DissolutionReason.NOT_DELETED,
+    "tvangsopplost_pga_manglende_daglig_leder_dato": DissolutionReason.NO_DIRECTOR,
+    "tvangsopplost_pga_manglende_revisor_dato": DissolutionReason.NO_AUDITOR,
+    "tvangsopplost_pga_manglende_regnskap_dato": DissolutionReason.NO_ACCOUNTS,
+    "tvangsopplost_pga_mangelfullt_styre_dato": DissolutionReason.INCOMPLETE_BOARD,
+}
 #: The first that applies counts; an entity to which none applies is active.
 _CONDITIONS: Final = (
     _Condition(Status.ENDED, "Slettet", None, ("slettedato",)),
@@ -194,13 +192,7 @@ _CONDITIONS: Final = (
         Status.UNDER_LIQUIDATION,
         "Under tvangsavvikling eller tvangsoppløsning",
         "under_tvangsavvikling_eller_tvangsopplosning",
-        (
-            "tvangsavviklet_pga_manglende_sletting_dato",
-            "tvangsopplost_pga_manglende_daglig_leder_dato",
-            "tvangsopplost_pga_manglende_revisor_dato",
-            "tvangsopplost_pga_manglende_regnskap_dato",
-            "tvangsopplost_pga_mangelfullt_styre_dato",
-        ),
+        tuple(_REASONS),
     ),
     _Condition(
         Status.UNDER_LIQUIDATION, "Under avvikling", "under_avvikling", ("under_avvikling_dato",)
@@ -210,6 +202,7 @@ _CONDITIONS: Final = (
 _of_conditions: Final = itemgetter(
     *(name for one in _CONDITIONS for name in (one.flag, *one.dates) if name is not None)
 )
+_of_reasons: Final = itemgetter(*_REASONS)
 #: Of the fields of a document, those of the register of its home country.
 _of_home: Final = itemgetter(
     "utenlandsk_register_navn",
@@ -218,7 +211,7 @@ _of_home: Final = itemgetter(
     "foretaksform_i_hjemlandet",
     "utenlandsk_register_adresse",
 )
-_LANGUAGES: Final = {"Bokmål": "nb", "Nynorsk": "nn"}
+LANGUAGES: Final = {"Bokmål": "nb", "Nynorsk": "nn"}
 #: A company of this form is audited unless it has waived that.
 _AUDITED: Final = "AS"
 
@@ -241,6 +234,7 @@ _TOLD_BY: Final = {
         "registreringsdatoFrivilligMerverdiavgiftsregisteret",
         "registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret",
     ),
+    "dissolution": ("tvangsopplostPgaManglendeRegnskapDato",),
     # The flags alone are told by `vat_registered` in part, and would take away the dates.
     "registrations": (
         "registreringsdatoForetaksregisteret",
@@ -265,6 +259,7 @@ _ADDED: Final = {
         "articles_dated",
         "vat_registered_since",
         "registrations",
+        "dissolution",
     ),
     "erIKonsern": ("capital", "shares", "in_group", "home_register"),
     "paategninger": ("remarks",),
@@ -283,7 +278,7 @@ def company_record(raw: Raw, today: date) -> CompanyRecord:
     company = _company(entity, day, unknown, deleted=is_deleted(raw))
     if company.status_since is None and company.status is not Status.ACTIVE:
         unknown |= {"status_since"}
-    return CompanyRecord.of(
+    record = CompanyRecord.of(
         company,
         phones=searchable_phones(entity.phones, Country.NO),
         next_day=next_day(
@@ -295,8 +290,10 @@ def company_record(raw: Raw, today: date) -> CompanyRecord:
             day,
         ),
         unknown=unknown,
+        past=None if "former_names" in unknown else entity.past_names(day),
         odd=entity.odd,
     )
+    return without_holders(record) if company.status is Status.ENDED else record
 
 
 def _company(entity: Entity, today: str, unknown: frozenset[str], *, deleted: bool) -> Company:
@@ -333,6 +330,7 @@ def _company(entity: Entity, today: str, unknown: frozenset[str], *, deleted: bo
         articles_dated=entity.vedtektsdato,
         vat_registered=is_vat_registered,
         vat_registered_since=None if is_vat_registered is False else entity.vat_since,
+        voluntary_vat=entity.voluntary_vat,
         registrations=_registrations(entity),
         sector=public_code(entity.institusjonell_sektorkode),
         in_group=entity.er_i_konsern,
@@ -345,6 +343,7 @@ def _company(entity: Entity, today: str, unknown: frozenset[str], *, deleted: bo
         ),
         accounts=entity.siste_innsendte_aarsregnskap,
         parent=entity.overordnet_enhet,
+        dissolution=_dissolution(entity, today),
     )
 
 
@@ -363,7 +362,7 @@ def _audit_waived(entity: Entity, today: str) -> bool | None:
 
 
 def _language(entity: Entity) -> str | None:
-    language = _LANGUAGES.get(entity.maalform or "")
+    language = LANGUAGES.get(entity.maalform or "")
     if entity.maalform and language is None:
         entity.odd.append("maalform")
     return language
@@ -373,7 +372,27 @@ def _capital(given: ShareCapital | None) -> Capital | None:
     amount = None if given is None else given.belop or given.innbetalt
     if given is None or amount is None:
         return None
-    return Capital(amount=amount, currency=given.valuta or "NOK")
+    return Capital(
+        amount=amount,
+        currency=given.valuta or "NOK",
+        type=given.type,
+        since=given.innfort_dato,
+        paid_in=given.innbetalt,
+        fully_paid=given.fullt_innbetalt,
+    )
+
+
+def _dissolution(entity: Entity, today: str) -> Dissolution | None:
+    """Returns the reasons of a compulsory dissolution that has begun, the oldest first."""
+    fields = vars(entity)
+    if not any(_of_reasons(fields)):
+        return None
+    if entity.under_tvangsavvikling_eller_tvangsopplosning is False:
+        # A flag that is false ends its condition.
+        return None
+    begun = sorted((day, _REASONS[name]) for name in _REASONS if (day := fields[name]) is not None)
+    causes = tuple(DissolutionCause(reason=each, since=day) for day, each in begun if day <= today)
+    return Dissolution(reasons=causes) if causes else None
 
 
 @lru_cache(10_000)

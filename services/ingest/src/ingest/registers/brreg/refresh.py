@@ -1,14 +1,14 @@
 """Entities are fetched again: those of a feed, and those in which whole files differ."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
 
 from common.contracts.company import CompanyKey, Country, RegisterKey, UnitKey
 from ingest.changes.states import WRITTEN, ApplyContext, Plan, StoredState
-from ingest.changes.unit_plans import Ended, ended_record, has_ended
+from ingest.changes.unit_plans import Ended, ended_record, has_ended, withdrawn
 from ingest.following.dependencies import CompaniesFirst, Download, SeenKeys
 from ingest.loading.load import BATCH, ReadDocuments, Tally, take
 from ingest.loading.stores import Stores
@@ -100,22 +100,20 @@ class RefreshEntities:
     async def _records(
         self, numbers: Sequence[str], answers: Mapping[str, AboutNumber], tally: Tally
     ) -> list[tuple[str, Versioned]]:
-        ended = [number for number in numbers if isinstance(answers[number], Ended)]
-        known = await self.known(ended) if ended else StoredState()
+        gone = [number for number in numbers if isinstance(answers[number], Ended | Absent)]
+        known = await self.known(gone) if gone else StoredState()
         found: list[tuple[str, Versioned]] = []
         for number in numbers:
             record: Versioned | None = None
             match answers[number]:
                 case Present(present):
                     record = present
-                case Ended() as end:
-                    record = ended_record(self.key(number), end, known)
-                    if record is None:
-                        tally.results["unknown"] += 1
                 case Absent.REMOVED:
                     await self.remove(number, tally)
-                case Absent.UNKNOWN:
-                    tally.results["unknown"] += 1
+                case (Ended() | Absent.WITHOUT_ROLES | Absent.UNKNOWN) as absence:
+                    record = self._last(number, absence, known)
+                    if record is None:
+                        tally.results["unknown"] += 1
                 case Unusable(reason):
                     tally.refused(reason)
                 case unexpected:
@@ -123,6 +121,16 @@ class RefreshEntities:
             if record is not None:
                 found.append((number, record))
         return found
+
+    def _last(self, number: str, absence: Ended | Absent, known: StoredState) -> Versioned | None:
+        """Returns what a stored record becomes that the register does not have any more, if any."""
+        match absence:
+            case Ended():
+                return ended_record(self.key(number), absence, known)
+            case Absent.WITHOUT_ROLES:
+                return withdrawn(CompanyKey(Country.NO, number), known)
+            case _:
+                return None
 
     def key(self, number: str) -> CompanyKey | UnitKey:
         """Returns the key of a Norwegian company, or of a unit if the source has units."""
@@ -170,7 +178,7 @@ class Reconcile:
             if len(differing) >= LIST:
                 await self._confirm(differing, file.version.at, tally)
                 differing = []
-        differing += await self._absent(in_file, file.version.at)
+        differing += await self._absent(in_file, file.version, tally)
         await self._confirm(differing, file.version.at, tally)
         tally.reconciled = True
 
@@ -181,15 +189,33 @@ class Reconcile:
             [ChangeNotice(number, at=at) for number in dict.fromkeys(numbers)], tally
         )
 
-    async def _absent(self, in_file: SeenKeys, until: datetime) -> list[str]:
-        """Returns the numbers stored before the file was made and absent from it."""
+    async def _absent(self, in_file: SeenKeys, version: SourceVersion, tally: Tally) -> list[str]:
+        """Returns the numbers stored before the file was made and absent from it.
+
+        Files contain no ended ones; roles that are stored of those are withdrawn.
+        """
         missing: list[str] = []
-        async for keys in self.stores.parts.keys(self.source, until=until):
+        async for keys in self.stores.parts.keys(self.source, until=version.at):
             missing += [RegisterKey.parse(key).number for key in keys if key not in in_file]
         standing: list[str] = []
         for start in range(0, len(missing), BATCH):
             some = missing[start : start + BATCH]
             known = await self.refresh.known(some)
-            # Files contain no ended ones.
-            standing += [one for one in some if not has_ended(self.refresh.key(one), known)]
+            ended = {one for one in some if has_ended(self.refresh.key(one), known)}
+            standing += [one for one in some if one not in ended]
+            if self.source.part is Part.OWNERS:
+                await self._withdraw(ended, known, version, tally)
         return standing
+
+    async def _withdraw(
+        self, ended: Collection[str], known: StoredState, version: SourceVersion, tally: Tally
+    ) -> None:
+        """Stores that ended companies have no owners and roles any more."""
+        records = [withdrawn(CompanyKey(Country.NO, number), known) for number in sorted(ended)]
+        batch = [record for record in records if record is not None]
+        if batch:
+            tally.differences += len(batch)
+            publish_events = await self.stores.states.is_loaded(self.source.name)
+            tally.judged(
+                batch, await self.stores.apply(batch, version, publish_events=publish_events)
+            )

@@ -1,11 +1,12 @@
 """Owners and roles from the roles (`roller`) of the Norwegian register.
 
 Only some roles make an owner: this register has no shareholders. Documents contain birth dates of
-persons; they are not declared here and so never read.
+persons, which tell two people with one name apart and go no further, and addresses, which are not
+declared here and so never read.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Annotated, Final, NamedTuple
@@ -16,6 +17,7 @@ from pydantic_core import PydanticCustomError
 from common.contracts.company import (
     CompanyKey,
     Country,
+    ElectedBy,
     Owner,
     OwnerRole,
     Role,
@@ -23,14 +25,31 @@ from common.contracts.company import (
     Share,
 )
 from common.domain.countries import FORMATS
-from ingest.records.fields import Document, Flag, Many, Text, decimal_of, each_once, read_document
-from ingest.records.records import Holder, OwnersRecord, Raw, RecordRejected, in_order
-from ingest.registers.brreg.documents import Coded, OrganisationNumber
+from ingest.records.fields import (
+    Day,
+    Document,
+    Flag,
+    Many,
+    Text,
+    decimal_of,
+    each_once,
+    read_document,
+)
+from ingest.records.records import (
+    NO_OWNERS,
+    Holder,
+    OwnersRecord,
+    Raw,
+    RecordRejected,
+    each_holder,
+    in_order,
+)
+from ingest.registers.brreg.documents import Coded, OrganisationNumber, Texts
 from register_store.documents import dump_all
 
 #: Roles that make an owner. DTPR and DTSO are partners with shared and with joint liability, EIKM
 #: the municipalities that own a company.
-_OWNERS: Final = {
+OWNER_CODES: Final = {
     "INNH": OwnerRole.SOLE_PROPRIETOR,
     "DTPR": OwnerRole.PARTNER,
     "DTSO": OwnerRole.PARTNER,
@@ -51,7 +70,7 @@ _BOARD_ROLES: Final = {
 #: manager of a housing association, the representative of a foreign enterprise, the managing owner
 #: of a ship, and links to another entity: the home of a branch, the debtor of an estate, the owner
 #: of a health enterprise.
-_ROLES: Final = {
+ROLE_CODES: Final = {
     "DAGL": RoleCode.DIRECTOR,
     **_BOARD_ROLES,
     "REVI": RoleCode.AUDITOR,
@@ -64,14 +83,13 @@ _ROLES: Final = {
         RoleCode.OTHER,
     ),
 }
-#: The path of the code of a role that nobody knows.
-_UNKNOWN: Final = "rollegrupper.roller.type.kode"
+#: The electors of a holder, by the register's code (`representanter`); others are only words.
+_ELECTED_BY: Final = {"AREP": ElectedBy.EMPLOYEES}
+#: The path of a role, and of its code.
+_ROLE: Final = "rollegrupper.roller"
+_CODE: Final = f"{_ROLE}.type.kode"
 
 _ENTITY_IN_LINK = re.compile(rf"/enheter/(\d{{{FORMATS[Country.NO].vat_digits}}})(?:/|$)")
-
-
-def _as_list(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
 
 
 def _percentage(value: object) -> object:
@@ -101,6 +119,14 @@ class Person(Document):
     """A person who has a role."""
 
     navn: PersonName | None = None
+    fodselsdato: str | None = None
+    er_doed: Flag = None
+
+
+class Trustee(Document):
+    """The person who administers a bankruptcy, with a name as it is written: `Adv. Kari Prøve`."""
+
+    navn: Text = None
     er_doed: Flag = None
 
 
@@ -108,8 +134,9 @@ class RoleHolder(Document):
     """An entity that has a role in another."""
 
     organisasjonsnummer: OrganisationNumber | None = None
-    navn: Annotated[tuple[Text, ...], BeforeValidator(_as_list)] | None = None
+    navn: Texts = ()
     er_slettet: Flag = None
+    godkjenningsstatus: Text = None
 
 
 class GivenRole(Document):
@@ -118,7 +145,10 @@ class GivenRole(Document):
     type: Coded | None = None
     person: Person | None = None
     enhet: RoleHolder | None = None
+    bostyrer: Trustee | None = None
     ansvarsandel: Annotated[str | None, BeforeValidator(_percentage)] = None
+    #: Whom the holder represents; the others are elected as usual.
+    valgt_av: Coded | None = None
     fratraadt: Flag = None
     avregistrert: Flag = None
 
@@ -127,6 +157,7 @@ class RoleGroup(Document):
     """Roles of one type, such as those of the board."""
 
     type: Coded | None = None
+    sist_endret: Day = None
     roller: Many[GivenRole] = ()
 
 
@@ -157,23 +188,15 @@ def owners_record(raw: Raw, _today: date) -> OwnersRecord:
     """
     document = read_document(Roles, raw)
     held = tuple(_held(document))
-    owners = dict.fromkeys(
-        Owner(role=_OWNERS[one.code], role_text=one.word, share=one.share, **one.holder._asdict())
-        for one in held
-        if one.code in _OWNERS
-    )
-    roles = (
-        Role(role=one.role, role_text=one.word, **one.holder._asdict())
-        for one in held
-        if one.code not in _OWNERS
-    )
-    if any(one.code not in _ROLES and one.code not in _OWNERS for one in held):
-        document.odd.append(_UNKNOWN)
+    owners, roles = _lists(held)
+    if any(one.code not in ROLE_CODES and one.code not in OWNER_CODES for one in held):
+        document.odd.append(_CODE)
     return OwnersRecord(
         CompanyKey(Country.NO, _whose(document)),
-        dump_all(owners) if owners else b"null",
-        dump_all(in_order(roles)),
+        owners,
+        roles,
         odd=each_once(document.odd),
+        earlier=_earlier(held, owners, roles),
     )
 
 
@@ -191,37 +214,119 @@ class _Held(NamedTuple):
 
     code: str
     role: RoleCode
-    word: str | None
+    word: str
     holder: Holder
     share: Share | None
+    #: See `each_holder`.
+    identity: Hashable
+    is_trustee: bool
+    #: The code and the words of those whom the holder represents.
+    elected_by: tuple[str | None, str | None] | None
+    approval: str | None
+    group_changed: str | None
+
+
+def _current(document: Roles) -> Iterator[tuple[RoleGroup, GivenRole]]:
+    """Yields the roles that are not over, and whose holder is neither dead nor struck off."""
+    for group in document.rollegrupper:
+        for role in group.roller:
+            is_over = role.fratraadt or role.avregistrert
+            dead = (role.person and role.person.er_doed) or (
+                role.bostyrer and role.bostyrer.er_doed
+            )
+            if not is_over and not dead and not (role.enhet and role.enhet.er_slettet):
+                yield group, role
 
 
 def _held(document: Roles) -> Iterator[_Held]:
-    """Yields the current roles; those of members of another body than the board are others."""
-    for group in document.rollegrupper:
-        for role in group.roller:
-            type_ = role.type or group.type
-            holder = None if role.fratraadt or role.avregistrert else _holder(role)
-            if holder is None or type_ is None or type_.kode is None:
-                continue
-            code, word = _ROLES.get(type_.kode, RoleCode.OTHER), type_.beskrivelse
-            if type_.kode in _BOARD_ROLES and group.type and group.type.kode != _BOARD:
-                code, word = RoleCode.OTHER, ": ".join(filter(None, (group.type.beskrivelse, word)))
-            percentage = role.ansvarsandel
-            share = None if percentage is None else Share(min=percentage, max=percentage)
-            yield _Held(type_.kode, code, word or type_.kode, holder, share)
+    """Yields the current roles; those of members of another body than the board are others.
+
+    One without a code, or with a holder in a form that nobody knows, is odd.
+    """
+    for place, (group, role) in enumerate(_current(document)):
+        type_, holder = role.type or group.type, _holder(role)
+        if holder is None or type_ is None or type_.kode is None:
+            document.odd.append(_ROLE if holder is None else _CODE)
+            continue
+        code, word = ROLE_CODES.get(type_.kode, RoleCode.OTHER), type_.beskrivelse
+        if type_.kode in _BOARD_ROLES and group.type and group.type.kode != _BOARD:
+            code, word = RoleCode.OTHER, ": ".join(filter(None, (group.type.beskrivelse, word)))
+        percentage = role.ansvarsandel
+        share = None if percentage is None else Share(min=percentage, max=percentage)
+        identity = holder.vat or (role.person and role.person.fodselsdato) or place
+        by, firm = role.valgt_av, role.enhet
+        yield _Held(
+            type_.kode,
+            code,
+            word or type_.kode,
+            holder,
+            share,
+            identity,
+            is_trustee=role.bostyrer is not None,
+            elected_by=None if by is None else (by.kode, by.beskrivelse or by.kode),
+            approval=None if firm is None else firm.godkjenningsstatus,
+            group_changed=group.sist_endret,
+        )
+
+
+def _lists(held: Sequence[_Held]) -> tuple[bytes, bytes]:
+    """Returns the owners and the roles as JSON lists; null without owners."""
+    owners: list[Owner] = []
+    roles: list[Role] = []
+    # Before they become models, of which a hash takes longer.
+    for one in each_holder((each.identity, each) for each in held):
+        name, type_, vat = one.holder
+        if one.code in OWNER_CODES:
+            role = OWNER_CODES[one.code]
+            owners.append(
+                Owner(
+                    name=name, type=type_, vat=vat, role=role, role_text=one.word, share=one.share
+                )
+            )
+        else:
+            roles.append(_role(one))
+    return dump_all(owners) if owners else NO_OWNERS, dump_all(in_order(roles))
+
+
+def _role(one: _Held) -> Role:
+    name, type_, vat = one.holder
+    code, words = one.elected_by or (None, None)
+    return Role(
+        name=name,
+        type=type_,
+        vat=vat,
+        role=one.role,
+        role_text=one.word,
+        elected_by=None if words is None else _ELECTED_BY.get(code or "", ElectedBy.OTHER),
+        elected_by_text=words,
+        approval=one.approval,
+        group_changed=one.group_changed,
+    )
+
+
+def _earlier(held: Sequence[_Held], owners: bytes, roles: bytes) -> Mapping[str, bytes] | None:
+    """Returns the lists as release 1.0 read them: without trustees, each name once in a role."""
+    if len({(one.code, one.word, one.holder) for one in held}) == len(held) and not any(
+        one.is_trustee for one in held
+    ):
+        return None
+    before = [one._replace(identity=None) for one in held if not one.is_trustee]
+    read = _lists(before)
+    return {"owners": read[0], "roles": read[1]} if read != (owners, roles) else None
 
 
 def _holder(role: GivenRole) -> Holder | None:
-    """Returns the holder; None if dead, struck off, or not named by the register."""
-    if role.person is not None and role.person.navn is not None and not role.person.er_doed:
+    """Returns the holder; None if the register names none."""
+    name = ""
+    if role.person is not None and role.person.navn is not None:
         given = role.person.navn
         name = _joined(given.fornavn, given.mellomnavn, given.etternavn)
-        return Holder(name, "person") if name else None
-    if role.enhet is not None and not role.enhet.er_slettet:
-        name = _joined(*role.enhet.navn or ())
+    elif role.bostyrer is not None:
+        name = role.bostyrer.navn or ""
+    elif role.enhet is not None:
+        name = _joined(*role.enhet.navn)
         return Holder(name, "company", role.enhet.organisasjonsnummer) if name else None
-    return None
+    return Holder(name, "person") if name else None
 
 
 def _joined(*parts: str | None) -> str:

@@ -30,6 +30,7 @@ from ingest.registers.brreg.api import (
 )
 from ingest.registers.brreg.documents import DIALECT, from_row, unit_record
 from ingest.registers.brreg.entities import company_record
+from ingest.registers.brreg.ledger import ENTITIES, ROLES, UNITS
 from ingest.registers.brreg.refresh import Reconcile, RefreshEntities
 from ingest.registers.brreg.roles import owners_record
 from ingest.settings import HttpsRegisterUrl, RegisterSettings
@@ -55,7 +56,8 @@ _WHOLE_FILE: Final = "byte 0"
 _NUMBERS: Final = re.compile(rf"(?<!\d)\d{{{FORMATS[Country.NO].vat_digits}}}(?!\d)")
 
 
-def _key(raw: Raw) -> str | None:
+def key_of_document(raw: Raw) -> str | None:
+    """Returns the key of the entity that a document names."""
     number = raw.get(_NUMBER)
     return f"{Country.NO}:{number}" if isinstance(number, str | int) else None
 
@@ -91,16 +93,24 @@ NO_ENTITIES: Final = RegisterSource(
     part=Part.COMPANY,
     country=Country.NO,
     parse=company_record,
-    key=_key,
+    key=key_of_document,
     dialect=DIALECT,
     documents=_rows_as_documents,
+    ledger=ENTITIES,
 )
-NO_UNITS: Final = replace(NO_ENTITIES, name="no-underenheter", part=Part.UNIT, parse=unit_record)
+NO_UNITS: Final = replace(
+    NO_ENTITIES,
+    name="no-underenheter",
+    part=Part.UNIT,
+    parse=unit_record,
+    ledger=UNITS,
+)
 NO_ROLES: Final = replace(
     NO_ENTITIES,
     name="no-roller",
     part=Part.OWNERS,
     parse=owners_record,
+    ledger=ROLES,
     dialect=None,
     documents=_with_number_of_file,
 )

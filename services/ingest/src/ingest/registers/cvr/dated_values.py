@@ -3,12 +3,13 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from common.contracts.company import Status
 from ingest.records.fields import Day, Document, LastDay
+from ingest.registers.cvr.codes import STATUSES
 
 
 class Period(Document):
@@ -22,6 +23,8 @@ class Dated(Document):
     """A value with the period in which it holds."""
 
     periode: Period | None = None
+    #: When the register recorded it, as written: only values that begin on one day need the time.
+    sidst_opdateret: object = None
 
     @property
     def since(self) -> str | None:
@@ -35,6 +38,18 @@ class Dated(Document):
 
 
 Value = TypeVar("Value", bound=Dated)
+
+_NEVER_RECORDED: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def recorded_at(value: Dated) -> datetime:
+    """Returns when the register recorded a value; the first time of all if it does not say."""
+    given = value.sidst_opdateret
+    try:
+        moment = datetime.fromisoformat(given) if isinstance(given, str) else _NEVER_RECORDED
+    except ValueError:
+        return _NEVER_RECORDED
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 class AsOf:
@@ -73,7 +88,7 @@ class AsOf:
             return True
         if until < self.today:
             return False
-        self._notice(_day_after(until))
+        self._notice(day_after(until))
         return True
 
     def is_alive(self, life: Dated) -> bool:
@@ -85,25 +100,34 @@ class AsOf:
             self._notice(until)
         return True
 
-    def current(self, values: Sequence[Value]) -> list[Value]:
-        """Returns the current values, the newest first."""
+    def current(self, values: Sequence[Value], newest: Value | None = None) -> list[Value]:
+        """Returns the current values, the newest first.
+
+        Of values that begin on one day the one that was recorded last is the newest; recorded at
+        one time, the one that the register's summary gives.
+        """
         is_current = self.is_current
         found = [value for value in values if is_current(value)]
         if len(found) > 1:
             found.sort(key=lambda value: value.since or "", reverse=True)
+            if found[0].since == found[1].since:
+                found.sort(key=lambda value: _order(value, newest), reverse=True)
         return found
 
     def past(self, values: Sequence[Value]) -> list[Value]:
         """Returns the values that are over, the last ones first."""
         found = [value for value in values if value.until is not None and value.until < self.today]
-        found.sort(key=lambda value: (value.until or "", value.since or ""), reverse=True)
+        found.sort(key=lambda value: (value.until or "", *_order(value, None)), reverse=True)
         return found
 
-    def latest(self, values: Sequence[Value]) -> Value | None:
-        """Returns the current value, or else the last one, or else the first to come."""
+    def latest(self, values: Sequence[Value], newest: Value | None = None) -> Value | None:
+        """Returns the current value, or else the last one, or else the first to come.
+
+        See `current` for `newest`.
+        """
         if not values:
             return None
-        found = self.current(values) or self.past(values)
+        found = self.current(values, newest) or self.past(values)
         return found[0] if found else min(values, key=lambda value: value.since or "")
 
     def _notice(self, day: str | None) -> None:
@@ -111,66 +135,101 @@ class AsOf:
             self._next = day
 
 
-def _day_after(day: str) -> str | None:
+def _order(value: Value, newest: Value | None) -> tuple[str, datetime, bool]:
+    return value.since or "", recorded_at(value), value == newest
+
+
+def day_after(day: str) -> str | None:
     """Returns the day after; None after the last day of the calendar."""
     given = date.fromisoformat(day)
     return None if given == date.max else (given + timedelta(days=1)).isoformat()
 
 
-#: A day, a field of `Company` in a dotted path, and the value that it had from then on.
-Past = tuple[str, str, str]
+def day_before(day: str) -> str:
+    """Returns the day before; the first day of the calendar has none before it."""
+    given = date.fromisoformat(day)
+    return day if given == date.min else (given - timedelta(days=1)).isoformat()
 
 
-def past_values(
-    field: str, given: Sequence[Value], text_of: Callable[[Value], str | None], as_of: AsOf
+def follows(since: str, until: str | None) -> bool:
+    """Returns True if a value that begins on a day leaves no day out after another's last."""
+    after = None if until is None else day_after(until)
+    return after is None or since <= after
+
+
+def held_on(values: Sequence[Value], day: str) -> Value | None:
+    """Returns the value that holds on a day; of several the newest, then the last recorded."""
+    held = [one for one in values if (one.since or "") <= day <= (one.until or day)]
+    return max(held, key=lambda one: (one.since or "", recorded_at(one)), default=None)
+
+
+def unbroken_since(values: Sequence[Dated], last: Dated) -> str | None:
+    """Returns the first day from which some values, one after the other, lead to the last one."""
+    since = last.since
+    if len(values) < 2 or since is None:
+        return since
+    earlier = [one for one in values if one.since is not None and one.since < since]
+    earlier.sort(key=lambda one: one.until or _END, reverse=True)
+    for value in earlier:
+        if not follows(since, value.until):
+            break
+        since = min(since, value.since or since)
+    return since
+
+
+#: A day, a field of `Company`, and the value as JSON that it had from then on.
+Past = tuple[str, str, Any]
+
+#: Later than any day of a period.
+_END: Final = "9999-12-31"
+
+
+def past_values(  # noqa: PLR0913 (the parts of a field)
+    field: str,
+    given: Sequence[Value],
+    value_of: Callable[[Value], Any],
+    as_of: AsOf,
+    begins: str | None = None,
+    present: Value | None = None,
 ) -> Iterator[Past]:
-    """Yields the values of a field in their order; none if it never changed.
+    """Yields the values of a field in their order; none if it never changed (`changes_of`).
 
-    The one value of a field that never changed is in the company's own record. Of values that begin
-    on one day, as codes of two classifications do, the last one counts.
+    Of values that begin
+    on one day the one counts that holds for longest, then the present one, then the last recorded.
     """
-    if len(given) < 2:
+    if len(given) < 2 and not (given and _is_late(given[0].since, begins)):
         return
     begun = [one for one in given if one.since is not None and as_of.has_begun(one)]
-    begun.sort(key=lambda one: one.since or "")
+    begun.sort(
+        key=lambda one: (one.since or "", one.until or _END, one == present, recorded_at(one))
+    )
+    yield from changes_of(
+        field,
+        [(one.since or "", value) for one in begun if (value := value_of(one)) is not None],
+        begins=begins,
+    )
+
+
+def changes_of(
+    field: str, values: Sequence[tuple[str, Any]], *, begins: str | None
+) -> Iterator[Past]:
+    """Yields the values of a field by day, of each day the last one; none without a change.
+
+    The one value that a field has had since the company began is in the company's own record.
+    """
+    by_day = dict(values)
     entries: list[Past] = []
-    for one in begun:
-        text = text_of(one)
-        if text is None or one.since is None:
-            continue
-        if entries and entries[-1][0] == one.since:
-            entries.pop()
+    for day in sorted(by_day):
         # Two periods of one value are one.
-        if not entries or entries[-1][2] != text:
-            entries.append((one.since, field, text))
-    if len(entries) > 1:
+        if not entries or entries[-1][2] != by_day[day]:
+            entries.append((day, field, by_day[day]))
+    if len(entries) > 1 or (entries and _is_late(entries[0][0], begins)):
         yield from entries
 
 
-#: By folded word without spaces and without a leading UNDER; a word may begin with one of them.
-_MEANING: Final = {
-    "NORMAL": Status.ACTIVE,
-    "AKTIV": Status.ACTIVE,
-    "REASSUMERING": Status.ACTIVE,
-    "REASUMMERING": Status.ACTIVE,
-    "REASUMERING": Status.ACTIVE,
-    "FREMTID": Status.ACTIVE,
-    "TVANGSOPLOSNING": Status.UNDER_LIQUIDATION,
-    "FRIVILLIGLIKVIDATION": Status.UNDER_LIQUIDATION,
-    "LIKVIDATION": Status.UNDER_LIQUIDATION,
-    "REKONSTRUKTION": Status.UNDER_RECONSTRUCTION,
-    "TVANGSAKKORD": Status.UNDER_RECONSTRUCTION,
-    "KONKURS": Status.BANKRUPT,
-    "OPHORT": Status.ENDED,
-    "OPLOST": Status.ENDED,
-    "TVANGSOPLOST": Status.ENDED,
-    "SLETTET": Status.ENDED,
-    "LUKKET": Status.ENDED,
-    "UDENRETSVIRKNING": Status.ENDED,
-}
+def _is_late(since: str | None, begins: str | None) -> bool:
+    return begins is not None and since is not None and since > begins
 
-#: By the code of a decree (`kreditoplysningkode`).
-_DECREES: Final = {"1": Status.BANKRUPT, "3": Status.UNDER_RECONSTRUCTION}
 
 _NOT_A_LETTER = re.compile(r"[^A-Z]+")
 
@@ -206,7 +265,7 @@ def fold_word(word: str) -> str:
 def meaning_of(word: str) -> Status | None:
     """Returns the meaning of a register's word, with spaces or without; None for an unknown one."""
     folded = fold_word(word).replace(" ", "").removeprefix("UNDER")
-    for beginning, status in _MEANING.items():
+    for beginning, status in STATUSES.items():
         if folded.startswith(beginning):
             return status
     return None
@@ -230,16 +289,6 @@ def state_of(words: Sequence[Word], *, ended: str | None, living_since: str | No
     if ended is not None:
         return State(Status.ENDED, text, ended, odd)
     return State(Status.ACTIVE, text, (strange and strange.since) or living_since, odd)
-
-
-def state_by_decree(code: str | None, text: str | None, since: str | None) -> State | None:
-    """Returns the status by the code of a decree and its text; None if it has neither."""
-    status = _DECREES.get(code or "") or meaning_of(text or "")
-    if status is None:
-        if text is None:
-            return None
-        return State(Status.ACTIVE, text, since, "status.kreditoplysningkode")
-    return State(status, text, since)
 
 
 #: Divisions and classes of DB07 (NACE Rev. 2) that DB25 (NACE Rev. 2.1) no longer has.

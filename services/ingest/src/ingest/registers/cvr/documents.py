@@ -29,12 +29,24 @@ from ingest.records.records import Raw, RecordRejected, SourceVersion
 from ingest.records.text import (
     DANISH,
     care_of,
+    free_address,
+    is_unknown_town,
     on_one_line,
-    split_abroad,
     town_line,
-    without_country,
+    without_accents,
 )
-from ingest.registers.cvr.dated_values import AsOf, Dated, State, Value, Word, is_retired, state_of
+from ingest.registers.cvr.codes import FAROESE_TOWNS
+from ingest.registers.cvr.dated_values import (
+    AsOf,
+    Dated,
+    State,
+    Value,
+    Word,
+    is_retired,
+    recorded_at,
+    state_of,
+)
+from ingest.registers.cvr.decrees import CourtNotice
 
 
 def _industry_code(value: object) -> object:
@@ -116,14 +128,9 @@ class Employment(Document):
     interval_kode_antal_ansatte: Text = None
     antal_aarsvaerk: Annotated[float | None, Field(ge=0)] = None
     interval_kode_antal_aarsvaerk: Text = None
-
-
-class Insolvency(Dated):
-    """A decree of a court on a company's insolvency, or its end, with its period."""
-
-    statuskode: Text = None
-    kreditoplysningkode: Text = None
-    kreditoplysningtekst: Text = None
+    #: Of years alone.
+    antal_inklusiv_ejere: Count = None
+    interval_kode_antal_inklusiv_ejere: Text = None
 
 
 class Metadata(Document):
@@ -137,7 +144,7 @@ class Metadata(Document):
     nyeste_kvartalsbeskaeftigelse: Employment | None = None
     nyeste_erst_aarsbeskaeftigelse: Employment | None = None
     nyeste_aarsbeskaeftigelse: Employment | None = None
-    nyeste_status: Insolvency | None = None
+    nyeste_status: CourtNotice | None = None
     sammensat_status: Text = None
 
     @property
@@ -160,6 +167,8 @@ class CvrDocument(Document):
     beliggenhedsadresse: Many[CvrAddress] = ()
     telefon_nummer: Many[Contact] = ()
     sekundaert_telefon_nummer: Many[Contact] = ()
+    telefax_nummer: Many[Contact] = ()
+    sekundaert_telefax_nummer: Many[Contact] = ()
     elektronisk_post: Many[Contact] = ()
     livsforloeb: Many[Dated] = ()
     hovedbranche: Many[Industry] = ()
@@ -202,15 +211,15 @@ class CvrDocument(Document):
         """The register's words for the status, the most significant first."""
         return (Word(self.newest.sammensat_status, "sammensatStatus"),)
 
-    @property
-    def insolvency(self) -> State | None:
-        """The status by the decrees of courts; None without one."""
-        return None
+    def insolvent(self, otherwise: State) -> State:
+        """Returns the status by the notices of courts, or else `otherwise`."""
+        return otherwise
 
     @cached_property
     def name(self) -> str:
         """The current name; raises RecordRejected if there is none."""
-        name = self.as_of.latest(self.navne) or self.newest.nyeste_navn
+        newest = self.newest.nyeste_navn
+        name = self.as_of.latest(self.navne, newest) or newest
         return required(None if name is None else name.navn, "navne")
 
     @property
@@ -218,7 +227,14 @@ class CvrDocument(Document):
         """The names before the current one, newest first, each once."""
         if len(self.navne) < 2:
             return ()
-        begun = [given for given in self.navne if self.as_of.has_begun(given)]
+        held = self.as_of.current(self.navne)
+        since = held[0].since if held else None
+        # Another that began with the current one, and has no end, was corrected.
+        begun = [
+            given
+            for given in self.navne
+            if self.as_of.has_begun(given) and not (given in held and given.since == since)
+        ]
         begun.sort(key=lambda given: given.since or "", reverse=True)
         name = self.name
         return each_once(given.navn for given in begun if given.navn != name)
@@ -226,8 +242,8 @@ class CvrDocument(Document):
     @property
     def address(self) -> CvrAddress | None:
         """The current address, or the newest one of the metadata."""
-        found = self.as_of.latest(self.beliggenhedsadresse)
-        return found or self.newest.nyeste_beliggenhedsadresse
+        newest = self.newest.nyeste_beliggenhedsadresse
+        return self.as_of.latest(self.beliggenhedsadresse, newest) or newest
 
     @property
     def postal_address(self) -> CvrAddress | None:
@@ -237,9 +253,14 @@ class CvrDocument(Document):
     @property
     def industry(self) -> CodedText | None:
         """The current main industry, or the newest one of the metadata."""
-        newest = self.newest.nyeste_hovedbranche
-        given = self._industry(self.hovedbranche, newest) or newest
+        given = self.main_industry
         return None if given is None else given.public
+
+    @property
+    def main_industry(self) -> Industry | None:
+        """The current main industry with its period, or the newest one of the metadata."""
+        newest = self.newest.nyeste_hovedbranche
+        return self._industry(self.hovedbranche, newest) or newest
 
     @property
     def secondary_industries(self) -> tuple[CodedText, ...]:
@@ -258,17 +279,27 @@ class CvrDocument(Document):
             return held[0] if held else self.as_of.latest(given)
         code = None if newest is None else newest.branchekode
         return max(
-            same_day, key=lambda one: (not is_retired(one.branchekode), one.branchekode == code)
+            same_day,
+            key=lambda one: (
+                not is_retired(one.branchekode),
+                recorded_at(one),
+                one.branchekode == code,
+            ),
         )
+
+    @cached_property
+    def state_by_words(self) -> State:
+        """The status by the register's words and the life, without the notices of courts."""
+        alive = [life.since for life in self.livsforloeb if self.as_of.is_alive(life)]
+        living_since = max((since for since in alive if since), default=None)
+        return state_of(self.words, ended=self.ended, living_since=living_since)
 
     @cached_property
     def state(self) -> State:
         """The public status, the register's own word for it, and since when it holds."""
-        alive = [life.since for life in self.livsforloeb if self.as_of.is_alive(life)]
-        living_since = max((since for since in alive if since), default=None)
-        state = state_of(self.words, ended=self.ended, living_since=living_since)
+        state = self.state_by_words
         if state.status is Status.ACTIVE:
-            state = self.insolvency or state
+            state = self.insolvent(state)
         if state.odd is not None:
             self.odd.append(state.odd)
         return state
@@ -278,7 +309,7 @@ class CvrDocument(Document):
         """True if the company or unit has ended."""
         return self.state.status is Status.ENDED
 
-    @property
+    @cached_property
     def began(self) -> str | None:
         """The first day of its life; None if the register has none."""
         return min((life.since for life in self.livsforloeb if life.since), default=None)
@@ -328,6 +359,12 @@ class CvrDocument(Document):
         texts = self.contacts(self.telefon_nummer, self.sekundaert_telefon_nummer)
         return phones(texts, Country.DK)
 
+    @property
+    def fax(self) -> str | None:
+        """The first public fax number, digits without the calling code."""
+        texts = self.contacts(self.telefax_nummer, self.sekundaert_telefax_nummer)
+        return first(phones(texts[:1], Country.DK))
+
 
 def unwrapped(raw: Raw, document: str, number: str) -> Raw:
     """Returns the document inside a search hit, or under its own name (`Vrvirksomhed`).
@@ -349,27 +386,25 @@ def public_address(given: CvrAddress | None) -> Address | None:
     """Returns the public form of an address; None if it is missing or empty."""
     if given is None:
         return None
-    co, country = _co(given), country_code(given.landekode)
-    abroad = None if country is None or country == "DK" else DANISH.get(country)
-    lines = without_country(given.fritekst.split("\n"), country) if given.fritekst else []
-    postal_code, city = given.postnummer, given.postdistrikt
-    town = town_line(postal_code, city)
-    # An address abroad is free text.
-    is_free = bool(country and lines and not town)
-    if is_free and (parts := split_abroad(lines, country or "")):
-        lines, postal_code, city = parts
-        town = town_line(postal_code, city)
-    street = _street(given, lines)
-    if not (co or street or given.bynavn or town):
+    country = _country(given)
+    postal_code, city = _known_town(given, country)
+    road, free, town = _road(given), None, town_line(postal_code, city)
+    if given.fritekst:
+        # Beside a town it is a street; an address abroad has nothing else.
+        is_whole = country not in (None, "DK") and not town
+        free = free_address(given.fritekst, country or "DK", is_whole=is_whole)
+        if is_whole:
+            postal_code, city = free.postal_code, free.city
+    written = ", ".join(part for part in (road, free and free.text) if part)
+    co = _co(given)
+    if not (co or written or given.bynavn or town):
         return None
-    text = on_one_line(co, street, given.bynavn, town, abroad)
-    if is_free and abroad and not town:
-        # The parts cannot be told apart.
-        street = None
+    abroad = None if country in (None, "DK") else DANISH.get(country or "")
+    is_said = abroad is not None and f"{written}{town}".casefold().endswith(abroad.casefold())
     kommune = given.kommune
     return Address(
-        street=street,
-        co=co,
+        street=", ".join(part for part in (road, free and free.street) if part) or None,
+        co=co or (free and free.co),
         postal_code=postal_code,
         city=city,
         district=given.bynavn,
@@ -377,17 +412,39 @@ def public_address(given: CvrAddress | None) -> Address | None:
         municipality_code=None if kommune is None else kommune.kommune_kode,
         id=given.adresse_id,
         country=country,
-        text=text,
+        text=on_one_line(co, written, given.bynavn, town, None if is_said else abroad),
     )
 
 
-def _street(given: CvrAddress, lines: list[str]) -> str | None:
+def _country(given: CvrAddress) -> str | None:
+    """Returns the country of an address: a Danish postal code may be one of Greenland or Faroe."""
+    country, code = country_code(given.landekode), given.postnummer or ""
+    if country != "DK":
+        return country
+    if code.startswith("39") and len(code) == 4:
+        return "GL"
+    if code.startswith("0") and without_accents(given.postdistrikt or "") in FAROESE_TOWNS:
+        return "FO"
+    return country
+
+
+def _known_town(given: CvrAddress, country: str | None) -> tuple[str | None, str | None]:
+    """Returns the postal code and the town, unless the register has only a word for unknown."""
+    code, city = given.postnummer, given.postdistrikt
+    if city is not None and is_unknown_town(city):
+        return None, None
+    if country == "FO" and code is not None and len(code) == 4:
+        code = code.removeprefix("0")
+    return code, city
+
+
+def _road(given: CvrAddress) -> str | None:
     house = f"{given.husnummer_fra or ''}{given.bogstav_fra or ''}"
     last_house = f"{given.husnummer_til or ''}{given.bogstav_til or ''}"
     numbers = f"{house}-{last_house}" if house and last_house else house
     road = " ".join(part for part in (given.vejnavn, numbers) if part)
     box = given.postboks and f"Postboks {given.postboks.removeprefix('Postboks ')}"
-    parts = (road, _floor_and_door(given), box, *lines)
+    parts = (road, _floor_and_door(given), box)
     return ", ".join(part.strip(" ,") for part in parts if part and part.strip(" ,")) or None
 
 

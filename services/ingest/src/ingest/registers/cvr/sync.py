@@ -4,16 +4,15 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import structlog
 from aiohttp import encode_basic_auth
-from pydantic import AnyHttpUrl, Field, SecretStr, model_validator
+from pydantic import AfterValidator, AnyHttpUrl, Field, SecretStr, model_validator
 
-from common.contracts.company import CompanyKey, Country, UnitKey
+from common.contracts.company import Country
 from common.domain.countries import FORMATS
 from common.runtime.settings import Duration, duration
-from ingest.changes.unit_plans import Ended, ended_record
 from ingest.following.dependencies import CompaniesFirst, SyncDependencies
 from ingest.following.passes import PassTelemetry
 from ingest.following.register_client import (
@@ -36,16 +35,31 @@ from ingest.records.records import (
 from ingest.records.source import Part, RegisterSource, parse
 from ingest.registers.cvr.companies import company_record, unit_record
 from ingest.registers.cvr.documents import unwrapped
+from ingest.registers.cvr.ledger import COMPANIES, UNITS
 from ingest.settings import RegisterSettings, RegisterUrl
 from register_store.documents import BEGINNING
+
+#: The register as it was served before it had TLS, which a firewall may still require.
+_PLAINTEXT_URL: Final = "http://distribution.virk.dk/cvr-permanent"
+#: The index of beneficial owners, which its users may not publish.
+_BENEFICIAL_OWNERS: Final = "cvr-re"
+
+
+def _without_beneficial_owners(url: AnyHttpUrl) -> AnyHttpUrl:
+    if _BENEFICIAL_OWNERS in (url.path or "").lower().split("/"):
+        raise ValueError(
+            f"{_BENEFICIAL_OWNERS} has the beneficial owners, which are given on application "
+            "only and must not be published: use …/cvr-permanent"
+        )
+    return url
 
 
 class CvrSettings(RegisterSettings):
     """The settings of the Danish register."""
 
-    cvr_url: RegisterUrl = Field(
-        default=AnyHttpUrl("http://distribution.virk.dk/cvr-permanent"),
-        description="the Danish register, which is available over plain HTTP",
+    cvr_url: Annotated[RegisterUrl, AfterValidator(_without_beneficial_owners)] = Field(
+        default=AnyHttpUrl("https://distribution.virk.dk:8443/cvr-permanent"),
+        description=f"the Danish register; {_PLAINTEXT_URL} is the same in clear",
     )
     cvr_user: str = Field(default="", description="user name issued by the Danish register")
     cvr_password: SecretStr = Field(default=SecretStr(""), description="its password")
@@ -58,7 +72,24 @@ class CvrSettings(RegisterSettings):
 
     def missing(self) -> str | None:
         """Returns a message if the register cannot be followed without more settings, else None."""
-        return None if self.cvr_user else "the Danish register needs CVR_USER and CVR_PASSWORD"
+        if self.cvr_user:
+            return None
+        return (
+            "the Danish register needs CVR_USER and CVR_PASSWORD: write to "
+            "cvrselvbetjening@erst.dk, who send a declaration to sign; free, in some days. "
+            "Meanwhile follow no-enheter, no-underenheter, no-roller and peppol, which need none"
+        )
+
+    @property
+    def unreached(self) -> str:
+        """The remedy if no connection to the register is made."""
+        if self.cvr_url.scheme == "http":
+            return ""
+        return (
+            f"; if a firewall lets no connection to {self.cvr_url.host}:{self.cvr_url.port} "
+            f"through, CVR_URL={_PLAINTEXT_URL} with CVR_ALLOW_PLAINTEXT=true reads the same, "
+            "with the password in clear"
+        )
 
     def warn(self) -> None:
         """Logs a warning if the register is reached over plain HTTP."""
@@ -148,16 +179,7 @@ class CvrDocuments:
         for a partial one.
         """
         content = (await self._client.ask(call)).content
-        if not isinstance(content, dict):
-            raise RegisterFault("the response is not an object")
-        shards = content.get("_shards")
-        # Elasticsearch returns 200 with the hits of the shards that did not fail.
-        if content.get("timed_out") or (isinstance(shards, dict) and shards.get("failed")):
-            raise RegisterUnavailable("the response to a search is partial")
-        hits = content.get("hits")
-        found = hits.get("hits") if isinstance(hits, dict) else None
-        if not isinstance(found, list) or not all(isinstance(hit, dict) for hit in found):
-            raise RegisterFault("the response has no list of hits")
+        found = found_hits(content)
         items = [self._read(number, hit) for number, hit in enumerate(found, start=before + 1)]
         scroll = {"scroll": _KEPT, "scroll_id": content.get("_scroll_id")}
         url = self._client.url("/_search/scroll")
@@ -165,9 +187,24 @@ class CvrDocuments:
 
     def _read(self, number: int, hit: Raw) -> Item:
         try:
-            return parse(self._source.parse, hit, self._today())
+            return parse(self._source.parse, hit, self._today(), self._source.ledger)
         except RecordRejected as refusal:
             return Rejected(number, f"_id {hit.get('_id')}", str(refusal))
+
+
+def found_hits(content: Any) -> list[Raw]:
+    """Returns the hits of a search; raises RegisterUnavailable for a part of them."""
+    if not isinstance(content, dict):
+        raise RegisterFault("the response is not an object")
+    shards = content.get("_shards")
+    # Elasticsearch returns 200 with the hits of the shards that did not fail.
+    if content.get("timed_out") or (isinstance(shards, dict) and shards.get("failed")):
+        raise RegisterUnavailable("the response to a search is partial")
+    hits = content.get("hits")
+    found = hits.get("hits") if isinstance(hits, dict) else None
+    if not isinstance(found, list) or not all(isinstance(hit, dict) for hit in found):
+        raise RegisterFault("the response has no list of hits")
+    return found
 
 
 def _since(field: str, at: datetime) -> Mapping[str, Any]:
@@ -193,6 +230,7 @@ DK_COMPANIES: Final = RegisterSource(
     country=Country.DK,
     parse=company_record,
     key=partial(_key, WRAPPINGS[Part.COMPANY], "cvrNummer", _FORMATS.vat_digits),
+    ledger=COMPANIES,
 )
 DK_UNITS: Final = replace(
     DK_COMPANIES,
@@ -200,6 +238,7 @@ DK_UNITS: Final = replace(
     part=Part.UNIT,
     parse=unit_record,
     key=partial(_key, WRAPPINGS[Part.UNIT], "pNummer", _FORMATS.unit_digits),
+    ledger=UNITS,
 )
 
 SOURCES: Final = (DK_COMPANIES, DK_UNITS)
@@ -280,19 +319,9 @@ class SyncDenmark:
         newest = {record.key: record for record in found}.values()
         records = [record for record in newest if isinstance(record, Stored)]
         mistakes = [record for record in newest if isinstance(record, RegisteredInError)]
-        if mistakes:
-            known = await self.stores.writer.known(
-                companies=[CompanyKey.parse(mistake.key) for mistake in mistakes],
-                units=[UnitKey.parse(mistake.key) for mistake in mistakes],
-            )
-            for mistake in mistakes:
-                # Not purged: the register may reinstate it, and its revisions then continue.
-                at = mistake.version or version
-                end = Ended(at.at.date().isoformat(), word="FEJLREGISTRERET")
-                ended = ended_record(mistake.key, end, known)
-                records += [] if ended is None else [replace(ended, version=at)]
-                tally.results["elsewhere"] += ended is None
-        return records
+        ended = await self.stores.apply.ended_by_mistake(mistakes, version)
+        tally.results["elsewhere"] += len(mistakes) - len(ended)
+        return [*records, *ended]
 
 
 def follow(
@@ -302,7 +331,9 @@ def follow(
     settings = dependencies.settings_of(CvrSettings)
     password = settings.cvr_password.get_secret_value()
     authorization = encode_basic_auth(settings.cvr_user, password)
-    client = dependencies.client_of(settings.cvr_url, "cvr", Authorization=authorization)
+    client = dependencies.client_of(
+        settings.cvr_url, "cvr", unreached=settings.unreached, Authorization=authorization
+    )
     return SyncDenmark(
         source=source,
         documents=CvrDocuments(

@@ -21,8 +21,9 @@ from ingest.records.fields import (
     read_document,
     required,
 )
-from ingest.records.files import Dialect, RawRecord
+from ingest.records.files import RawRecord
 from ingest.records.records import OutOfScope, ParticipantRecord, Raw, RecordRejected, Rejected
+from ingest.records.tables import Dialect
 from register_store.documents import dump
 
 DIALECT = Dialect(

@@ -21,12 +21,23 @@ import numpy as np
 import numpy.typing as npt
 
 from common.contracts.find import FindSort
-from lookup.search.indexed_company import EMPLOYEES, FIELDS, FOUNDED, Facts
+from lookup.search.indexed_company import (
+    AMOUNTS,
+    EMPLOYEES,
+    FIELDS,
+    FOUNDED,
+    NO_AMOUNT,
+    REVENUE,
+    Facts,
+)
 
 Array = npt.NDArray[Any]
 
 #: An order's key is a number that sorts companies with a greater value first, those without last.
 DESCENDING: Final = {FindSort.FOUNDED: FOUNDED, FindSort.EMPLOYEES: EMPLOYEES}
+#: The order by an amount; those without it have the last key.
+_BY_AMOUNT: Final = {FindSort.REVENUE: REVENUE}
+_LAST_KEY: Final = (1 << 63) - 1
 #: Bytes of a name that are sorted at once, as numbers of eight bytes.
 _PREFIX: Final = 24
 #: Rows whose prefixes are made at once.
@@ -65,6 +76,8 @@ class Segment:
 
     numbers: Array
     columns: Mapping[str, Column]
+    #: Whole units of a currency; `NO_AMOUNT` where there is none.
+    amounts: Mapping[str, Array]
     flags: Array
     #: All names, one after the other, and the end of each.
     names: Array
@@ -84,11 +97,13 @@ class Segment:
         rows = sorted(facts)
         texts = zip(*(row.values for row in rows), strict=True) if rows else [()] * len(FIELDS)
         columns = {field: _column(each) for field, each in zip(FIELDS, texts, strict=True)}
+        table = np.array([row.amounts for row in rows], np.int64).reshape(-1, len(AMOUNTS))
         pairs = sorted((owner, row) for row, one in enumerate(rows) for owner in one.owners)
         return _ordered(
             cls(
                 np.array([row.number for row in rows], np.uint32),
                 columns,
+                {name: table[:, place].copy() for place, name in enumerate(AMOUNTS)},
                 np.array([row.flags for row in rows], np.uint8),
                 np.frombuffer(b"".join(row.name for row in rows), np.uint8),
                 np.cumsum([len(row.name) for row in rows], dtype=np.uint32),
@@ -113,6 +128,9 @@ class Segment:
         """Returns what a row is sorted by."""
         if sort is FindSort.NAME:
             return self.name(row)
+        if sort in _BY_AMOUNT:
+            amount = int(self.amounts[_BY_AMOUNT[sort]][row])
+            return _LAST_KEY if amount == NO_AMOUNT else -amount
         column = self.columns[DESCENDING[sort]]
         value = column.values[int(column.codes[row])]
         return -1 - int(value.replace("-", "")) if value else 0
@@ -125,10 +143,12 @@ class Segment:
         places = np.flatnonzero(self.numbers[rows] == numbers)
         return rows[places], places
 
-    def owned_by(self, owner: int) -> Array:
-        """Returns the rows of the companies with an owner, sorted."""
-        start, end = np.searchsorted(self.owners, [owner, owner + 1])
-        return np.sort(self.owned[start:end]).astype(np.int64)
+    def owned_by(self, owners: Array) -> Array:
+        """Returns the rows of the companies with one of these owners, sorted, each once."""
+        starts = np.searchsorted(self.owners, owners)
+        ends = np.searchsorted(self.owners, owners, side="right")
+        owned = [self.owned[start:end] for start, end in zip(starts, ends, strict=True)]
+        return np.unique(np.concatenate([np.empty(0, np.uint32), *owned])).astype(np.int64)
 
 
 def merged(parts: Sequence[tuple[Segment, Array | None]], *, oldest: bool) -> Segment:
@@ -155,6 +175,13 @@ def merged(parts: Sequence[tuple[Segment, Array | None]], *, oldest: bool) -> Se
             {
                 field: _joined_column([s.columns[field] for s in segments], kept, order)
                 for field in FIELDS
+            },
+            {
+                name: _joined(
+                    [s.amounts[name][rows] for s, rows in zip(segments, kept, strict=True)],
+                    np.int64,
+                )[order]
+                for name in AMOUNTS
             },
             _joined([s.flags[rows] for s, rows in zip(segments, kept, strict=True)], np.uint8)[
                 order
@@ -231,6 +258,10 @@ def _ordered(segment: Segment) -> Segment:
         )
         for sort, field in DESCENDING.items()
     }
+    for sort, name in _BY_AMOUNT.items():
+        keys = segment.amounts[name]
+        keys = np.where(keys == NO_AMOUNT, _LAST_KEY, -keys)
+        orders[sort] = np.argsort(keys, kind="stable").astype(np.uint32)
     orders[FindSort.NAME] = _by_name(segment)
     return replace(segment, orders=orders)
 
@@ -366,6 +397,8 @@ def load(folder: Path) -> Segments:
 def _arrays(segment: Segment) -> Iterable[tuple[str, Array]]:
     for name in _PLAIN:
         yield name, getattr(segment, name)
+    for name, amounts in segment.amounts.items():
+        yield f"amounts {name}", amounts
     for sort, order in segment.orders.items():
         yield f"order {sort}", order
     for field, column in segment.columns.items():
@@ -406,7 +439,9 @@ def _mapped(path: Path) -> Segment:
     }
     stored = (sort for sort in FindSort if sort is not FindSort.RELEVANCE)
     orders: dict[FindSort, Array] = {sort: arrays[f"order {sort}"] for sort in stored}
-    return Segment(columns=columns, orders=orders, **{name: arrays[name] for name in _PLAIN})
+    amounts = {name: arrays[f"amounts {name}"] for name in AMOUNTS}
+    plain = {name: arrays[name] for name in _PLAIN}
+    return Segment(columns=columns, amounts=amounts, orders=orders, **plain)
 
 
 def replace_durably(path: Path, content: bytes) -> None:

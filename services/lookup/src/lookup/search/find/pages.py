@@ -19,15 +19,21 @@ from common.contracts.find import FindPosition, FindRequest, FindSort, Has
 from common.domain.known_values import municipality_key
 from lookup.search.find.columns import Array, Column, Segment, Segments
 from lookup.search.indexed_company import (
+    ACCOUNTS_DUE,
+    ACCOUNTS_YEAR,
     CITY,
     EMPLOYEES,
     ENDED,
+    EQUITY,
     FORM,
     FOUNDED,
     INDUSTRY,
+    MAX_AMOUNT,
     MUNICIPALITY,
     MUNICIPALITY_CODE,
+    NO_AMOUNT,
     POSTAL_CODE,
+    REVENUE,
     STATUS,
     Flag,
     employees_text,
@@ -89,6 +95,7 @@ def filters(segment: Segment, request: FindRequest) -> Iterable[Filter]:
             sum(one.share for one in either),
             lambda rows: np.logical_or(*(one.fits(rows) for one in either)),
         )
+    yield from _amounts(segment, request)
     flags = sum(int(_FLAG_OF[part]) for part in request.has)
     for value, (yes, no) in (
         (request.vat_registered, (Flag.VAT_REGISTERED, Flag.NOT_VAT_REGISTERED)),
@@ -99,6 +106,24 @@ def filters(segment: Segment, request: FindRequest) -> Iterable[Filter]:
     if flags:
         wanted, given = np.uint8(flags), segment.flags
         yield Filter(0.5, lambda rows: (given if rows is None else given[rows]) & wanted == wanted)
+
+
+def _amounts(segment: Segment, request: FindRequest) -> Iterable[Filter]:
+    for name, least, most in (
+        (REVENUE, request.min_revenue, None),
+        (EQUITY, None, request.max_equity),
+    ):
+        if least is not None or most is not None:
+            # The amount that is not told is the least number.
+            first = NO_AMOUNT + 1 if least is None else max(least, NO_AMOUNT + 1)
+            last = MAX_AMOUNT if most is None else most
+            yield Filter(0.5, partial(_within, segment.amounts[name], first, last))
+
+
+def _within(amounts: Array, first: int, last: int, rows: Array | None) -> Array:
+    some = amounts if rows is None else amounts[rows]
+    fitting: Array = (some >= first) & (some <= last)
+    return fitting
 
 
 def _filter(segment: Segment, field: str, intervals: Intervals) -> Filter:
@@ -118,6 +143,7 @@ def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, In
         (CITY, request.cities),
         (FORM, request.forms),
         (STATUS, [str(status) for status in request.statuses]),
+        (ACCOUNTS_YEAR, request.accounts_years),
     ):
         if values:
             yield field, _equal(columns[field], values)
@@ -135,7 +161,11 @@ def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, In
             None if most is None else employees_text(most),
         )
         yield EMPLOYEES, _union([between])
-    for field, days in ((FOUNDED, request.founded), (ENDED, request.ended)):
+    for field, days in (
+        (FOUNDED, request.founded),
+        (ENDED, request.ended),
+        (ACCOUNTS_DUE, request.accounts_due),
+    ):
         if days is not None:
             yield field, _union([columns[field].between(days.first, days.last)])
 
@@ -215,6 +245,19 @@ def find_numbers(
     ]
     numbers: list[int] = np.sort(np.concatenate([np.empty(0, np.uint32), *found])).tolist()
     return numbers[:limit]
+
+
+def owned(segments: Segments, owners: Collection[int], limit: int) -> list[int]:
+    """Returns the lowest numbers of the companies that some of these own, in order."""
+    wanted = np.array(sorted(owners), np.uint32)
+    found = [np.empty(0, np.uint32)]
+    for part in segments.parts:
+        rows = part.segment.owned_by(wanted)
+        if part.alive is not None:
+            rows = rows[part.alive[rows]]
+        found.append(part.segment.numbers[rows])
+    numbers: list[int] = np.unique(np.concatenate(found))[:limit].tolist()
+    return numbers
 
 
 def having(segments: Segments, field: str, values: Collection[str]) -> dict[str, int]:
@@ -308,7 +351,7 @@ def _chosen(
     if request.numbers is not None:
         chosen.keep_rows(segment.rows_of(np.frombuffer(request.numbers, "<u4"))[0])
     if request.owned_by is not None:
-        chosen.keep_rows(segment.owned_by(int(request.owned_by)))
+        chosen.keep_rows(segment.owned_by(np.array([request.owned_by], np.uint32)))
     for wanted in sorted(filters(segment, request), key=lambda each: each.share):
         chosen.keep(wanted)
     return chosen
@@ -371,7 +414,7 @@ def _most_relevant(
         later = (keys > key) | ((keys == key) & (numbers.astype(np.int64) > number))
         keys, numbers = keys[later], numbers[later]
     if len(keys) > limit:
-        # The keys are different: each has the company's rank.
-        first = np.argpartition(keys, limit)[:limit]
+        # Of equal keys all are read, of which the lowest numbers are first.
+        first = keys <= np.partition(keys, limit - 1)[limit - 1]
         keys, numbers = keys[first], numbers[first]
-    return sorted(zip(keys.tolist(), numbers.tolist(), strict=True))
+    return sorted(zip(keys.tolist(), numbers.tolist(), strict=True))[:limit]

@@ -66,6 +66,10 @@ def _found(view: View, record: ReadRecord) -> Iterator[CompanyKey]:
 def _by_name(view: View, record: ReadRecord, query: Query) -> Iterator[CompanyKey]:
     search = NameSearch(view, query)
     exact = search.exact().candidates
+    if not exact and query.as_form:
+        query = query.as_form
+        search = NameSearch(view, query)
+        exact = search.exact().candidates
     yield from (one.document.company for one in each_once(exact)[:_NAMED])
     here = [one for each in _here(view, record, query, is_exact=bool(exact)) for one in each]
     yield from (one.company for one in here)

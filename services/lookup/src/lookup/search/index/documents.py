@@ -14,6 +14,8 @@ from lookup.search.folding import FoldedText, fold_name_and_form, fold_text, one
 from lookup.search.index import schema as fields
 from lookup.search.index.prefixes import add_beginnings
 from lookup.search.indexed_company import (
+    NO_ACCOUNTS,
+    AccountsFacts,
     AddressType,
     IndexedAddress,
     IndexedCompany,
@@ -70,6 +72,7 @@ class StoredParts(NamedTuple):
     core: bytes
     owners: bytes
     einvoicing: bool = False
+    accounts: AccountsFacts = NO_ACCOUNTS
 
 
 def batch_of(companies: Iterable[IndexedCompany], home: Country) -> Batch:
@@ -89,7 +92,9 @@ def stored_batch(companies: Sequence[StoredParts], home: Country) -> Batch:
 
 def indexed(parts: StoredParts) -> IndexedCompany:
     """Returns the searched part of a stored company."""
-    return indexed_core(parts.core, parts.owners, einvoicing=parts.einvoicing)
+    return indexed_core(
+        parts.core, parts.owners, einvoicing=parts.einvoicing, accounts=parts.accounts
+    )
 
 
 def documents_of(company: IndexedCompany, home: Country) -> list[Document]:

@@ -95,7 +95,7 @@ class Generation:
         self._segments = load(self._columns)
         #: The facts of changed companies since the last commit; None if a company was removed.
         self._changes: dict[int, Facts | None] = {}
-        #: Those of a new index, before its first commit.
+        #: The segments of a new index, before its first commit.
         self._new: list[Segment] = []
         #: The companies whose documents changed since then.
         self._documents_of: set[CompanyKey] = set()

@@ -22,6 +22,7 @@ from lookup.search.index.schema import IndexedDocument, View, all_of, one_of
 from lookup.search.indexed_company import NameType, SearchHit
 from lookup.search.scoring import (
     MAX_WHOLE_EDITS,
+    Name,
     NameMatch,
     Query,
     cut_ends,
@@ -91,6 +92,9 @@ def search_names(view: View, term: str, limit: int) -> list[SearchHit]:
         return []
     search = NameSearch(view, query)
     found, companies = search.exact()
+    if not found and query.as_form:
+        search = NameSearch(view, query.as_form)
+        found, companies = search.exact()
     if limit > 1 or not found:
         near, near_companies = search.near(limit)
         companies = companies if found else near_companies
@@ -135,6 +139,8 @@ class NameSearch:
 
     view: View
     query: Query
+    #: Other readings of the same text, for names that have no score by the first.
+    readings: tuple[Query, ...] = ()
     _known: dict[tuple[CompanyKey, str], NameCandidate] = field(default_factory=dict)
 
     def exact(self) -> Ranking:
@@ -329,7 +335,14 @@ class NameSearch:
             key = one.company, one.name
             if key not in self._known:
                 name = read_name(one.name)
-                match = match_name(self.query, name, one.order, self.view.weigh)
+                match = self._match(name, one.order)
                 self._known[key] = NameCandidate(one, name.folded, name.text, name.type, match)
             candidates.append(self._known[key])
         return candidates
+
+    def _match(self, name: Name, order: int) -> NameMatch:
+        match = match_name(self.query, name, order, self.view.weigh)
+        if match.score > 0 or not self.readings:
+            return match
+        others = (match_name(each, name, order, self.view.weigh) for each in self.readings)
+        return max(match, *others)

@@ -7,6 +7,9 @@ not suggest every name that begins with `mo`.
 A whole name is a term, and so is each of its words. Prefixes of up to four letters are terms, too,
 because so many names share them that enumerating the names would be slow. A whole name that
 is written like the key of the name search is not stored twice.
+
+The letters as they are typed come before their other spellings: `prø` lists `Prøven` before
+`Projekt`, and `pro` the other way round. Only names with special letters have terms for that.
 """
 
 from collections.abc import Sequence
@@ -94,6 +97,51 @@ def add_beginnings(document: dict[str, Any], name: FoldedText) -> None:
     document[fields.WORD_BRIEF] = words
     collapsed = set(name.words.split(" ")).difference(words)
     document[fields.WORD] = " ".join([*words, *sorted(collapsed)])
+    if not name.spelled.isascii():
+        document[fields.KIND].append(fields.SPECIAL)
+        document[fields.LITERAL] = _literals(name)
+
+
+#: Marks the letters of a whole name, where others are those of a word.
+_WHOLE = "^"
+
+
+def _literals(name: FoldedText) -> list[str]:
+    found = dict.fromkeys(_with_briefs(name.letters, _WHOLE))
+    for word in name.tokens:
+        found |= dict.fromkeys(_with_briefs(word))
+    return list(found)
+
+
+def _with_briefs(text: str, mark: str = "") -> list[str]:
+    return [mark + text[:length] for length in (*range(1, fields.BRIEF_LENGTH + 1), len(text))]
+
+
+def literally_begins(view: View, name: FoldedText) -> tantivy.Query:
+    """Returns names with this prefix, letter by letter."""
+    text = name.letters
+    written = _literally(view, _WHOLE + text, len(text))
+    if not text.isascii():
+        return written
+    return one_of((written, but_not(_begins(view, text), view.term(fields.KIND, fields.SPECIAL))))
+
+
+def words_literally_begin(view: View, name: FoldedText) -> tantivy.Query:
+    """Returns names with words that begin with each of these, letter by letter.
+
+    Only for a text with special letters, which only names with such letters have.
+    """
+    words = set(name.tokens)
+    return all_of(
+        _word_begins(view, word) if word.isascii() else _literally(view, word, len(word))
+        for word in words
+    )
+
+
+def _literally(view: View, term: str, letters: int) -> tantivy.Query:
+    if letters <= fields.BRIEF_LENGTH:
+        return view.term(fields.LITERAL, term)
+    return view.beginning(fields.LITERAL, term)
 
 
 def is_whole(view: View, name: FoldedText) -> tantivy.Query:
@@ -109,10 +157,12 @@ def begins(view: View, name: FoldedText) -> tantivy.Query:
 
 def words_begin(view: View, name: FoldedText) -> tantivy.Query:
     """Returns names with words that begin with each of these, in any order."""
-    return all_of(
-        one_of(_word_begins(view, text) for text in writings(word))
-        for word in set(name.spelled.split(" "))
-    )
+    return all_of(word_begins(view, word) for word in set(name.spelled.split(" ")))
+
+
+def word_begins(view: View, word: str) -> tantivy.Query:
+    """Returns names with a word that begins with this folded one."""
+    return one_of(_word_begins(view, text) for text in writings(word))
 
 
 def almost_begins(view: View, name: FoldedText, typos: int) -> tantivy.Query:

@@ -20,11 +20,12 @@ from lookup.search.scheduling import Budget
 from lookup.search.scoring import weight
 
 #: Raised with every change of the documents; an index of another format is rebuilt.
-FORMAT = 13
+FORMAT = 17
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
 NAME, BEGINNING, WORD = "name", "beginning", "word"
 BRIEF, WORD_BRIEF = "brief", "word_brief"
+LITERAL = "literal"
 NUMBER = "number"
 STREET, STREET_GRAMS, HOUSE, AREA, DWELLING = "street", "street_grams", "house", "area", "dwelling"
 SAVE_POINT = "save_point"
@@ -37,6 +38,8 @@ OF_FORM = "form "
 CONTACT = "contact "
 #: Also a value of `kind`: `name` holds no spelling of the name.
 RESPELLED = "respelled"
+#: Also a value of `kind`: the name has special letters, and its letters as written are `literal`.
+SPECIAL = "special"
 
 #: Separates the parts of a record: the company, the name, and the address.
 RECORD_PART = "\x1d"
@@ -45,7 +48,7 @@ BRIEF_LENGTH = 4
 _GRAM = 3
 _RAW, _WORDS, _GRAMS, _BRIEFS = "raw", "words", "grams", "briefs"
 _TOKENIZERS = {
-    **dict.fromkeys((KIND, COMPANY, NAME, BEGINNING), _RAW),
+    **dict.fromkeys((KIND, COMPANY, NAME, BEGINNING, LITERAL), _RAW),
     **dict.fromkeys((STREET, HOUSE, AREA, DWELLING), _RAW),
     WORD: _WORDS,
     **dict.fromkeys((BRIEF, WORD_BRIEF), _BRIEFS),

@@ -12,7 +12,7 @@ import structlog
 
 from common.contracts.company import CompanyKey, Country
 from common.contracts.find import FindRequest
-from lookup.search.find.pages import FindPage, Hits, find, find_numbers, having
+from lookup.search.find.pages import FindPage, Hits, find, find_numbers, having, owned
 from lookup.search.folding import cut
 from lookup.search.index import schema as fields
 from lookup.search.index.documents import Batch
@@ -95,6 +95,12 @@ class SearchIndex:
     ) -> dict[str, int]:
         """Returns for each of these values of a field the number of a company that has it."""
         return having(self._generation.segments, field, values)
+
+    def owned(
+        self, owners: Collection[int], limit: int, _budget: Budget | None = None
+    ) -> list[int]:
+        """Returns the lowest numbers of the companies that some of these own, in order."""
+        return owned(self._generation.segments, owners, limit)
 
     def find_numbers(
         self, request: FindRequest, budget: Budget | None = None, *, after: int, limit: int

@@ -3,7 +3,8 @@
 The first page has, best first, the result of a search for the name and names that continue the
 text, scored as in a search except for the last word, which may be incomplete. Each step is a query
 with the best ranked results first; steps end when the page is full. A company whose current name
-begins with the text comes before all others.
+begins with the text comes before all others, and one that does so letter by letter before those of
+other spellings: `prø` lists `Prøven` before `Projekt`. What has no score is not listed.
 
 Later pages have the other companies with a matching name, by rank and without typos. Each page
 reads on below the last document of the one before, so it costs as much wherever it is in the list.
@@ -14,7 +15,9 @@ is first.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, chain
 from typing import NamedTuple
 
@@ -26,6 +29,7 @@ from common.domain.countries import FORMATS
 from common.domain.written import InvalidIdentifier, NumberType, read_number
 from lookup.search.find.columns import Segments
 from lookup.search.find.pages import find_numbers
+from lookup.search.folding import FORM_WORDS, TRAILING_FORMS, FoldedText
 from lookup.search.index import schema as fields
 from lookup.search.index.names import NameCandidate, NameSearch, each_once, search_names
 from lookup.search.index.prefixes import (
@@ -34,9 +38,11 @@ from lookup.search.index.prefixes import (
     begins,
     begins_with,
     is_whole,
+    literally_begins,
     read_typed,
     words_almost_begin,
     words_begin,
+    words_literally_begin,
     writings,
 )
 from lookup.search.index.schema import IndexedDocument, View, all_of, one_of
@@ -87,7 +93,9 @@ def suggest(
 ) -> SuggestionPage:
     """Returns the page of at most `limit` companies at a cursor, or the first; each once."""
     typed = read_typed(text)
-    search = NameSearch(view, read_query(text, view.country, last_is_prefix=True))
+    query = read_query(text, view.country, last_is_prefix=True)
+    readings = [replace(query, name=name) for name in typed if name.words and name != query.name]
+    search = NameSearch(view, query, tuple(readings))
     if after is None:
         return _first_page(search, typed, limit, has_typos=has_typos)
     return _later_page(search, typed, limit, Cursor.parse(after))
@@ -96,11 +104,12 @@ def suggest(
 def _first_page(
     search: NameSearch, typed: TypedText, limit: int, *, has_typos: bool
 ) -> SuggestionPage:
-    hits = search_names(search.view, search.query.text, 1)
+    is_form = typed.beginning.letters in FORM_WORDS
+    hits = [] if is_form else search_names(search.view, search.query.text, 1)
     answer = [hit for hit in hits if not hit.is_other]
     found: list[NameCandidate] = []
     listed: set[CompanyKey] = set()
-    for typos, queries in _steps(search.view, typed):
+    for typos, queries in chain(_literal_steps(search.view, typed), _steps(search.view, typed)):
         if typos and not has_typos:
             break
         # Two typos are a guess, made only if nothing better is found.
@@ -110,7 +119,10 @@ def _first_page(
             found += _read(search, query, found, limit + 1)
         if not typos:
             listed = {one.document.company for one in found}
-    hits = _best_first(answer, found, typed)[:limit]
+    text = search.query.text
+    if is_form:
+        found = _without_forms(found, typed.beginning, text)
+    hits = _best_first(answer, found, typed.beginning, text)[:limit]
     hits = _without_needless_names(search.view, typed, hits, found)
     keys = [hit.key for hit in hits]
     follow = not listed.issubset(keys)
@@ -132,18 +144,69 @@ def _without_needless_names(
 
 
 def _best_first(
-    answer: Sequence[SearchHit], found: Sequence[NameCandidate], typed: TypedText
+    answer: Sequence[SearchHit], found: Sequence[NameCandidate], beginning: FoldedText, text: str
 ) -> list[SearchHit]:
-    """Returns each company once; no score is above the one before it."""
+    """Returns each company once; no score is above the one before it, and none is 0."""
     hits = {hit.key: hit for hit in answer}
     for one in sorted(each_once(found), key=lambda one: -one.match.score):
         hits.setdefault(one.document.company, one.hit)
-    starts = writings(typed.beginning.letters)
-    current = {one.document.company: one for one in found if one.type is NameType.CURRENT}
-    begun = {key for key, one in current.items() if begins_with(one.name, one.text, starts)}
-    ranked = sorted(hits.values(), key=lambda hit: hit.key not in begun)
+    starts, typed = writings(beginning.letters), _letters(text)
+    places: dict[CompanyKey, int] = {}
+    for one in found:
+        key, place = one.document.company, _place(one, beginning, starts, typed)
+        places[key] = min(place, places.get(key, place))
+        if place in _BEGUN and hits[key].score <= 0:
+            share = 100 * len(beginning.letters) / (len(one.name.letters) or 1)
+            hits[key] = hits[key]._replace(score=round(min(share, 100.0), 1))
+    ranked = [hit for hit in hits.values() if hit.score > 0]
+    ranked.sort(key=lambda hit: places.get(hit.key, _ELSEWHERE))
     scores = accumulate((hit.score for hit in ranked), min)
     return [hit._replace(score=score) for hit, score in zip(ranked, scores, strict=True)]
+
+
+#: Where a name has the typed text: at its beginning or in its words letter by letter, at its
+#: beginning in another spelling, or elsewhere.
+_TYPED, _TYPED_WORDS, _RESPELLED, _ELSEWHERE = range(4)
+_BEGUN = (_TYPED, _RESPELLED)
+
+
+def _place(one: NameCandidate, beginning: FoldedText, starts: Sequence[str], typed: str) -> int:
+    if one.type is NameType.CURRENT:
+        if _letters(one.text).startswith(typed):
+            return _TYPED
+        if begins_with(one.name, one.text, starts):
+            # Behind a legal form at the beginning of the text, which names have at their ends.
+            is_behind = typed.endswith(beginning.letters) and typed != beginning.letters
+            is_typed = is_behind and one.name.letters.startswith(beginning.letters)
+            return _TYPED if is_typed else _RESPELLED
+    if beginning.letters.isascii():
+        return _ELSEWHERE
+    words = one.name.tokens
+    has_all = all(any(word.startswith(each) for word in words) for each in beginning.tokens)
+    return _TYPED_WORDS if has_all else _ELSEWHERE
+
+
+def _letters(text: str) -> str:
+    """Returns the letters and digits of a text as they are written, in lower case."""
+    return "".join(filter(str.isalnum, unicodedata.normalize("NFC", text).casefold()))
+
+
+def _without_forms(
+    found: list[NameCandidate], beginning: FoldedText, text: str
+) -> list[NameCandidate]:
+    """Returns the names without those that only a legal form resembles, which is all of the text.
+
+    `a/s` and `as` list names that begin so, and `as` those with a word that does; no `Roche A/S`.
+    """
+    form = beginning.letters
+    longer = r"(?=\w)" if form in TRAILING_FORMS else ""
+    word = re.compile(rf"(?<![\w/.]){form}(?![/.]){longer}", re.IGNORECASE)
+    is_letters = text.isalnum()
+    return [
+        one
+        for one in found
+        if one.name.letters.startswith(form) or (is_letters and word.search(one.text))
+    ]
 
 
 def _read(
@@ -156,6 +219,12 @@ def _read(
         if len(each_once(found + fitting)) >= limit or len(documents) < share * limit:
             break
     return fitting
+
+
+def _literal_steps(view: View, typed: TypedText) -> Iterator[tuple[int, Sequence[tantivy.Query]]]:
+    yield 0, [literally_begins(view, typed.beginning)]
+    if not typed.beginning.letters.isascii():
+        yield 0, [words_literally_begin(view, typed.beginning)]
 
 
 def _steps(view: View, typed: TypedText) -> Iterator[tuple[int, Sequence[tantivy.Query]]]:

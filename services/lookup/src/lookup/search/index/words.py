@@ -6,13 +6,16 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 import numpy as np
+import tantivy
 
 from common.contracts.company import CompanyKey
 from lookup.search.find.columns import Array
 from lookup.search.find.pages import Hits
-from lookup.search.folding import collapsed
+from lookup.search.folding import collapsed, fold_beginning
 from lookup.search.index import schema as fields
+from lookup.search.index.prefixes import word_begins
 from lookup.search.index.schema import View, all_of
+from lookup.search.indexed_company import RANK_BITS
 from lookup.search.scoring import read_query
 
 #: Smaller results are found again in less than a millisecond.
@@ -79,9 +82,16 @@ class HitsCache:
         self._companies -= len(hits.numbers) if hits else 0
 
 
-#: The bits of an order for the type of a name; no type has the value of an equal name.
-_EQUAL = np.uint64(3 << 62)
+#: The classes of relevance, in the two highest bits of a key before it is inverted; that of current
+#: names is their type.
+_EQUAL, _OTHER, _BEGUN = (np.uint64(each << RANK_BITS) for each in (3, 1, 0))
+#: Types of names in an order.
+_CURRENT_TYPE, _TRADE = np.uint64(2), np.uint64(1)
+_IS_BETTER = np.uint64(1 << RANK_BITS - 1)
+_ONE = np.uint64(1)
 _ALL = np.uint64((1 << 64) - 1)
+#: Letters from which on the last word is also the beginning of another one.
+_FEWEST_LETTERS: Final = 3
 
 
 def cached_with_words(known: HitsCache, view: Callable[[], View], text: str) -> Hits:
@@ -114,28 +124,63 @@ def _joined(one: Hits, other: Hits) -> Hits:
 def with_words(view: View, text: str, among: Collection[CompanyKey] = ()) -> Hits:
     """Returns every company with the words in a name, however they are written; no typos.
 
-    If companies are given, only these are searched.
+    The last word may be the beginning of one. If companies are given, only these are searched.
 
     The most relevant have the smallest keys: equal names first, then current names before trade
-    names and former ones, and of these the highest ranked companies.
+    names and former ones, then names with a word that only begins so; and of these the highest
+    ranked companies.
     """
     query = read_query(text, view.country)
-    words = dict.fromkeys(collapsed(word) for word in query.name.tokens)
     if not query.name.words:
-        return _hits(np.empty((0, 2), np.uint64))
-    terms = [view.term(fields.WORD, word) for word in words]
+        return _hits(np.empty(0, np.uint32), np.empty(0, np.uint64))
+    only = [view.any_of(fields.COMPANY, among)] if among else []
+    words = dict.fromkeys(collapsed(word) for word in query.name.tokens)
+    terms = [*only, *(view.term(fields.WORD, word) for word in words)]
     if query.form:
         terms.append(view.term(fields.KIND, fields.OF_FORM + query.form))
-    if among:
-        terms.append(view.any_of(fields.COMPANY, among))
-    every = view.every(all_of(terms))
+    exact = view.every(all_of(terms))
     equal = view.every(all_of([*terms, view.term(fields.NAME, query.name.key)]))
-    equal[:, 1] |= _EQUAL
-    return _hits(np.concatenate([equal, every]))
+    begun = (
+        view.every(all_of([*only, *beginning])) if (beginning := _begun(view, text)) else exact[:0]
+    )
+    found = ((equal, _equal_keys), (exact, _exact_keys), (begun, _begun_keys))
+    numbers = np.concatenate([documents[:, 0] for documents, _ in found]).astype(np.uint32)
+    return _hits(numbers, np.concatenate([keys(documents[:, 1]) for documents, keys in found]))
 
 
-def _hits(documents: Array) -> Hits:
-    numbers, keys = documents[:, 0].astype(np.uint32), _ALL - documents[:, 1]
+def _begun(view: View, text: str) -> list[tantivy.Query]:
+    """Returns the queries of a text whose last word is incomplete; none if it is too short."""
+    *whole, last = fold_beginning(text, is_partial=True).tokens
+    if len(last) < _FEWEST_LETTERS or not last.isalpha():
+        return []
+    return [*(view.term(fields.WORD, collapsed(word)) for word in whole), word_begins(view, last)]
+
+
+def _equal_keys(orders: Array) -> Array:
+    return _EQUAL | orders
+
+
+def _exact_keys(orders: Array) -> Array:
+    # A rank without its lowest bit is still unique, but for two numbers of which one is invalid.
+    others = _OTHER | np.where(_types(orders) == _TRADE, _IS_BETTER, np.uint64(0)) | _ranks(orders)
+    return np.where(_types(orders) == _CURRENT_TYPE, orders, others)
+
+
+def _begun_keys(orders: Array) -> Array:
+    is_current = _types(orders) == _CURRENT_TYPE
+    return _BEGUN | np.where(is_current, _IS_BETTER, np.uint64(0)) | _ranks(orders)
+
+
+def _types(orders: Array) -> Array:
+    return orders >> np.uint64(RANK_BITS)
+
+
+def _ranks(orders: Array) -> Array:
+    return (orders & np.uint64((1 << RANK_BITS) - 1)) >> _ONE
+
+
+def _hits(numbers: Array, keys: Array) -> Hits:
+    keys = _ALL - keys
     best = np.lexsort((keys, numbers))
     numbers, keys = numbers[best], keys[best]
     first = np.flatnonzero(np.diff(numbers.astype(np.int64), prepend=-1))

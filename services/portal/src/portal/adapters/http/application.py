@@ -36,9 +36,6 @@ from portal.adapters.http.views import (
 )
 from portal.adapters.http.views.adding import ADD_PATH
 
-#: Bytes of a form.
-_MAX_FORM: Final = 64 * 1024
-
 ROUTES: Final = (
     web.get("/", home.show),
     web.get("/suggest", search.suggest),
@@ -100,7 +97,7 @@ ROUTES: Final = (
 def application(dependencies: Dependencies) -> web.Application:
     """Returns the web application, with all of its routes."""
     app = web.Application(
-        client_max_size=_MAX_FORM,
+        client_max_size=dependencies.forms.size,
         middlewares=[
             observe,
             refuse_other_sites,

@@ -1,7 +1,7 @@
 """Context of handlers: the dependencies, and the API with the key of the request's session."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,13 +9,16 @@ from typing import IO, Any, Final
 
 import httpx
 from aiohttp import web
+from multidict import MultiDictProxy
 from prometheus_client import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram
 
+from common.domain.clients import Network
 from common.runtime import tracing
+from common.runtime.public_port.rates import RateLimiter, address_of
 from company_registry import AsyncClient, Retries
 from portal.adapters.http.ended_sessions import EndedSessions, Replicas
 from portal.adapters.http.sessions import SessionPolicy, SignedIn, forwarded_for
-from portal.adapters.reading import Reader
+from portal.adapters.reading import MAX_FILE, Reader
 from portal.adapters.spreadsheets import Spreadsheets
 from portal.adapters.uploads import Uploads
 from portal.domain.wording import LimitReached
@@ -54,6 +57,14 @@ class HttpMetrics:
             ["result"],
             registry=registry,
         )
+        self._limited = Counter(
+            "portal_http_requests_rate_limited_total",
+            "Requests beyond the rate of their session, or of their address without one",
+            ["policy"],
+            registry=registry,
+        )
+        for policy in ("address", "session"):
+            self._limited.labels(policy)  # Prometheus sees no increase in a first sample
         self.live_readers = Gauge(
             "portal_live_readers", "Open pages that follow events live", registry=registry
         )
@@ -65,6 +76,10 @@ class HttpMetrics:
         """Counts a response and observes its duration, by route."""
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
+
+    def limited(self, policy: str) -> None:
+        """Counts a request that is answered with 429."""
+        self._limited.labels(policy).inc()
 
     def signed_in(self, *, accepted: bool) -> None:
         """Counts an attempt to sign in."""
@@ -83,6 +98,58 @@ class TooManyReadersOfKey(LimitReached):
     status = 429
     title = "Too many live pages"
     detail = "Too many pages follow events live with your key. Close some of them."
+
+
+class TooManyRequests(LimitReached):
+    """The session, or the address of a reader without one, has no requests left."""
+
+    status = 429
+    title = "Too many requests"
+
+    def __init__(self, wait: int) -> None:
+        super().__init__()
+        self.retry_after = max(1, wait)
+        self.detail = f"Try again in {self.retry_after} s."
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """The requests of a session, and those of an address that has none."""
+
+    session: RateLimiter
+    address: RateLimiter
+    #: Networks whose X-Forwarded-For is trusted.
+    trusted_proxies: Sequence[Network]
+    metrics: HttpMetrics
+
+    def take(self, request: web.Request, session_id: str | None) -> None:
+        """Counts a request; raises TooManyRequests."""
+        if session_id is None:
+            quota = self.address.take(address_of(request, self.trusted_proxies))
+        else:
+            quota = self.session.take(session_id)
+        if not quota.allowed:
+            self.metrics.limited(quota.name)
+            raise TooManyRequests(quota.reset)
+
+
+@dataclass(frozen=True, slots=True)
+class FormLimits:
+    """Limits of a form, checked before it is parsed."""
+
+    #: Bytes, and fields: our longest pages have a hundred.
+    size: int = 64 * 1024
+    fields: int = 1000
+    #: Parts of a form with a file, the lines of their heads and between them, and the bytes of a
+    #: part that is no file.
+    parts: int = 4
+    lines: int = 64
+    field_size: int = 1024
+
+    @property
+    def upload_size(self) -> int:
+        """The bytes of a form with a file."""
+        return MAX_FILE + self.size
 
 
 class LiveReaders:
@@ -153,6 +220,8 @@ class Dependencies:
     sessions: SessionPolicy
     ended: EndedSessions
     replicas: Replicas
+    budgets: Budgets
+    forms: FormLimits
     live: LiveReaders
     spreadsheets: Spreadsheets
     reader: Reader
@@ -169,6 +238,8 @@ class Dependencies:
 DEPENDENCIES: Final = web.AppKey("dependencies", Dependencies)
 REQUEST_ID: Final = web.RequestKey("request_id", str)
 SIGNED_IN: Final = web.RequestKey("signed_in", SignedIn)
+#: The fields of a form without a file, once it has been read.
+FORM: Final = web.RequestKey("form", MultiDictProxy[Any])
 #: The name of an uploaded file, "" without one, and its bytes.
 UPLOADED: Final = web.RequestKey("uploaded", tuple[str, IO[bytes]])
 

@@ -1,15 +1,13 @@
 """Middleware of every request: headers, the session, forms, errors, metrics and one log line."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
 from http import HTTPStatus
-from tempfile import TemporaryFile
-from typing import IO, Final
+from typing import Final
 from urllib.parse import quote
 
 import structlog
-from aiohttp import BodyPartReader, hdrs, web
+from aiohttp import hdrs, web
 
 from common.runtime import tracing
 from common.runtime.public_port.server import allow_body
@@ -24,13 +22,13 @@ from portal.adapters.http.context import (
     DEPENDENCIES,
     REQUEST_ID,
     SIGNED_IN,
-    UPLOADED,
+    TooManyRequests,
     registry_of,
 )
 from portal.adapters.http.ended_sessions import ENDED_PATH
+from portal.adapters.http.forms import read_form, receive_upload, spooled
 from portal.adapters.http.pages import error_page, page_without_session, redirect
 from portal.adapters.http.sessions import (
-    CSRF_FIELD,
     ReadForm,
     add_note,
     is_of_another_site,
@@ -38,7 +36,6 @@ from portal.adapters.http.sessions import (
     sign_out,
     signed_in,
 )
-from portal.adapters.reading import MAX_FILE
 from portal.domain.wording import NO_RESPONSE, NOT_UNDERSTOOD, LimitReached, detail
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -49,11 +46,8 @@ STATIC_PATH: Final = "/static"
 CUSTOMERS_PATH: Final = "/customers"
 #: Takes a file; the other forms are short.
 UPLOAD_PATH: Final = f"{CUSTOMERS_PATH}/upload"
-#: Bytes and seconds of such a form.
-_MAX_UPLOAD: Final = MAX_FILE + 64 * 1024
+#: Seconds of such a form.
 _UPLOAD_TIMEOUT: Final = 120.0
-#: Bytes that are written at once.
-_CHUNK: Final = 64 * 1024
 
 HEADERS: Final = {
     # Scripts and styles come from this host alone, and nothing else does; no page may be framed.
@@ -86,7 +80,9 @@ _DETAILS: Final[dict[int, str]] = {
     404: "There is no such page.",
     405: "This page cannot be sent a form.",
     408: "The form did not arrive in time. Send it again.",
+    411: "The request does not say how long its form is.",
     413: "The form is too long. A file may have 20 MB.",
+    415: "This form is not one of our pages'.",
 }
 
 log = structlog.get_logger()
@@ -145,11 +141,15 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
         await sign_out(request, request.app[DEPENDENCIES].ended)
         return redirect(f"{SIGN_IN_PATH}?ended=key")
     except ApiError as error:
-        status = error.status if error.status in _TITLES else HTTPStatus.BAD_GATEWAY
+        status = _status_of(error)
         title = "Removed" if isinstance(error, CompanyRemoved) else _title(status)
         return await error_page(request, status, title, detail(error))
     except NoResponse:
         return await error_page(request, 503, _title(503), NO_RESPONSE)
+    except TooManyRequests as limit:
+        response = page_without_session(request, limit.status, limit.title, limit.detail)
+        response.headers[hdrs.RETRY_AFTER] = str(limit.retry_after)
+        return response
     except LimitReached as limit:
         return await error_page(request, limit.status, limit.title, limit.detail)
     except CompanyRegistryError as error:
@@ -174,6 +174,7 @@ async def protect(request: web.Request, handler: Handler) -> web.StreamResponse:
         return await handler(request)
     dependencies = request.app[DEPENDENCIES]
     found = await signed_in(request, dependencies.sessions, dependencies.ended)
+    dependencies.budgets.take(request, None if found is None else found.session)
     if found is not None:
         request[SIGNED_IN] = found
         if request.path == UPLOAD_PATH and request.method == hdrs.METH_POST:
@@ -199,40 +200,19 @@ async def _take_upload(request: web.Request, handler: Handler) -> web.StreamResp
     # The file is closed when its browser has gone, and not by a collection of cycles hours later.
     with (
         request.app[DEPENDENCIES].reader.receiving(request[SIGNED_IN].key),
-        TemporaryFile() as file,
+        spooled() as file,
     ):
         allow_body(request, _UPLOAD_TIMEOUT)
         await _check_key(request)
-        return await _take_form(request, handler, partial(_receive, file=file))
-
-
-async def _receive(request: web.Request, *, file: IO[bytes]) -> dict[str, str]:
-    if request.content_type != "multipart/form-data":
-        raise web.HTTPBadRequest
-    fields, name = {}, ""
-    parts = await request.multipart()
-    while (part := await parts.next()) is not None:
-        if not isinstance(part, BodyPartReader):
-            raise web.HTTPBadRequest
-        is_file = part.name == "file" and not name
-        name = (part.filename or "") if is_file else name
-        value = b""
-        while chunk := await part.read_chunk(_CHUNK):
-            if request.content.total_bytes > _MAX_UPLOAD:
-                raise web.HTTPRequestEntityTooLarge(_MAX_UPLOAD)
-            if is_file:
-                await asyncio.to_thread(file.write, chunk)
-            elif part.name == CSRF_FIELD:
-                value = chunk
-        fields[part.name or ""] = value.decode()
-    file.seek(0)
-    request[UPLOADED] = (name, file)
-    return fields
+        limits = request.app[DEPENDENCIES].forms
+        receive = partial(receive_upload, limits=limits, file=file)
+        return await _take_form(request, handler, receive)
 
 
 async def _take_form(
-    request: web.Request, handler: Handler, read: ReadForm = web.Request.post
+    request: web.Request, handler: Handler, read: ReadForm | None = None
 ) -> web.StreamResponse:
+    read = read or partial(read_form, limits=request.app[DEPENDENCIES].forms)
     if request.method == hdrs.METH_POST and not await is_own_form(request, read):
         await add_note(request, "The form had expired. Send it again.", is_error=True)
         return redirect("/" if SIGNED_IN in request else SIGN_IN_PATH)
@@ -245,6 +225,12 @@ def _sign_in_first(request: web.Request) -> web.Response:
         return web.Response(status=HTTPStatus.UNAUTHORIZED, text="Your session has ended.")
     wanted = request.path_qs if request.method == hdrs.METH_GET else "/"
     return redirect(SIGN_IN_PATH if wanted == "/" else f"{SIGN_IN_PATH}?next={quote(wanted)}")
+
+
+def _status_of(error: ApiError) -> int:
+    # Without a code it is the page of a proxy, whose 404 says nothing of a company.
+    is_known = error.code or error.status != HTTPStatus.NOT_FOUND
+    return error.status if is_known and error.status in _TITLES else HTTPStatus.BAD_GATEWAY
 
 
 def _title(status: int) -> str:

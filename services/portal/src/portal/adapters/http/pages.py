@@ -13,13 +13,14 @@ import jinja2
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
+from common.domain.displayed import displayed
 from common.runtime.public_port.conditional import fixed
 from company_registry.models import Share
-from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN
+from portal.adapters.http.context import DEPENDENCIES, FORM, SIGNED_IN
 from portal.adapters.http.sessions import CSRF_FIELD, SignedIn, csrf_token, take_notes
 from portal.domain import facts
 from portal.domain.languages import Formats, formats_for
-from portal.domain.wording import cause, difference, happening, without_members
+from portal.domain.wording import cause, happening, lines, without_members
 
 _PACKAGE: Final = "portal.adapters.http"
 
@@ -37,7 +38,6 @@ _MENU: Final = (
 #: A path of this site: to a browser `//host` and `/\host` are other sites, also with tabs between.
 _OWN_PATH: Final = re.compile(r"/(?![/\\])[!-~]*")
 
-_FORM: Final = "application/x-www-form-urlencoded"
 
 #: The statuses of failures after which the same request may succeed.
 PASSING: Final = (429, 502, 503, 504)
@@ -52,6 +52,7 @@ def templates() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_shown,
     )
     environment.filters.update(
         segment=lambda text: quote(str(text), safe=""),
@@ -60,10 +61,17 @@ def templates() -> jinja2.Environment:
         cause=cause,
         without_members=without_members,
         happening=happening,
-        difference=difference,
+        lines=lines,
     )
     environment.globals.update(company_path=company_path, terms=facts)
     return environment
+
+
+def _shown(value: Any) -> Any:
+    """Returns a value of a template without control and direction characters."""
+    # HTML of the templates themselves has been through here.
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return displayed(value) if is_text else value
 
 
 def menu(user: SignedIn) -> list[tuple[str, str]]:
@@ -155,9 +163,9 @@ async def error_page(request: web.Request, status: int, title: str, detail: str)
     if status in PASSING and request.method == hdrs.METH_GET:
         again = request.path_qs
     # The form of a sign-in has the key, which no page contains, and a file cannot be kept.
-    elif status in PASSING and SIGNED_IN in request and request.content_type == _FORM:
-        posted = await request.post()
-        again, kept = request.path_qs, [each for each in posted.items() if each[0] != CSRF_FIELD]
+    elif status in PASSING and SIGNED_IN in request and FORM in request:
+        fields = request[FORM].items()
+        again, kept = request.path_qs, [each for each in fields if each[0] != CSRF_FIELD]
     context = {"title": title, "detail": detail, "again": again, "kept": kept}
     return await page(request, "error.html", status=status, **context)
 

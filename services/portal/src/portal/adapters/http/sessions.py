@@ -17,7 +17,7 @@ from aiohttp_session.cookie_storage import EncryptedCookieStorage
 from cryptography.fernet import Fernet, MultiFernet
 from pydantic import SecretStr
 
-from common.runtime.public_port.server import LateBody, send_continue
+from common.runtime.public_port.server import LateBody
 from portal.adapters.http.ended_sessions import EndedSessions
 
 _ID, _KEY, _NAME, _SCOPES, _SINCE = "id", "key", "name", "scopes", "since"
@@ -54,6 +54,8 @@ class SignedIn:
     name: str
     #: Of the key: `lookup`, `webhooks`, `events`, `export`.
     scopes: tuple[str, ...]
+    #: The id of the session, once it has begun.
+    session: str = ""
 
 
 class _RotatedFernet(Fernet):
@@ -107,7 +109,8 @@ async def signed_in(
         return None
     if now - session.get(_SEEN, 0) > _RENEWAL:
         session[_SEEN] = int(now)
-    return SignedIn(session[_KEY], session[_NAME], tuple(session.get(_SCOPES, ())))
+    scopes = tuple(session.get(_SCOPES, ()))
+    return SignedIn(session[_KEY], session[_NAME], scopes, session.get(_ID, session[_KEY]))
 
 
 async def sign_in(request: web.Request, user: SignedIn) -> None:
@@ -164,7 +167,6 @@ async def is_own_form(request: web.Request, read: ReadForm) -> bool:
     """
     session = await aiohttp_session.get_session(request)
     try:
-        await send_continue(request)
         given = (await read(request)).get(CSRF_FIELD, "")
     except LateBody:
         raise web.HTTPRequestTimeout from None

@@ -3,6 +3,7 @@
 import { remember } from "./recent.js";
 
 const DELAY = 150;
+const FAULT = "Suggestions cannot be shown at the moment.";
 
 const form = document.querySelector("form[data-suggest]");
 const input = form.querySelector("#q");
@@ -45,14 +46,25 @@ function option(suggestion, index) {
   return item;
 }
 
-function show(suggestions) {
-  list.replaceChildren(...suggestions.map(option));
+// A register that could not be searched may have the company: an empty list would say it has not.
+function failed(fault) {
+  const item = document.createElement("li");
+  item.role = "option";
+  item.ariaDisabled = "true";
+  item.className = "fault";
+  item.textContent = fault;
+  return item;
+}
+
+function show(suggestions, fault) {
+  list.replaceChildren(...suggestions.map(option), ...(fault ? [failed(fault)] : []));
   chosen = -1;
   input.removeAttribute("aria-activedescendant");
-  list.hidden = suggestions.length === 0;
+  list.hidden = list.children.length === 0;
   input.setAttribute("aria-expanded", String(!list.hidden));
   const count = suggestions.length;
-  status.textContent = count ? `${count} ${count === 1 ? "suggestion" : "suggestions"}` : "No suggestions";
+  const words = count ? `${count} ${count === 1 ? "suggestion" : "suggestions"}` : "No suggestions";
+  status.textContent = fault ? (count ? `${words}. ${fault}` : fault) : words;
 }
 
 async function ask() {
@@ -67,14 +79,17 @@ async function ask() {
       signal: request.signal,
       headers: { Accept: "application/json" },
     });
-    if (response.ok) show((await response.json()).suggestions);
+    if (response.status === 401) return close();
+    const { suggestions, fault } = response.ok ? await response.json() : { suggestions: [], fault: FAULT };
+    show(suggestions, fault);
   } catch (error) {
-    if (error.name !== "AbortError") close();
+    if (error.name !== "AbortError") show([], FAULT);
   }
 }
 
 function choose(index) {
-  const options = [...list.children];
+  const options = [...list.querySelectorAll("[data-path]")];
+  if (options.length === 0) return;
   chosen = (index + options.length) % options.length;
   options.forEach((item, place) => { item.ariaSelected = String(place === chosen); });
   options[chosen].scrollIntoView({ block: "nearest" });
@@ -112,13 +127,13 @@ input.addEventListener("keydown", (event) => {
     choose(chosen < 0 ? -1 : chosen - 1);
   } else if (event.key === "Enter" && chosen >= 0) {
     event.preventDefault();
-    visit(list.children[chosen]);
+    visit(list.querySelectorAll("[data-path]")[chosen]);
   }
 });
 
 list.addEventListener("mousedown", (event) => event.preventDefault());
 list.addEventListener("click", (event) => {
-  const item = event.target.closest("li");
+  const item = event.target.closest("[data-path]");
   if (item) visit(item);
 });
 input.addEventListener("blur", close);

@@ -16,6 +16,7 @@ from portal.adapters.http.pages import page
 from portal.adapters.http.views.adding import adding_to_watchlist
 from portal.adapters.http.views.search import COUNTRIES
 from portal.adapters.spreadsheets import Format
+from portal.domain.accounts import STATES, tables
 from portal.domain.company_lists import (
     ALWAYS_OPEN,
     COLUMNS,
@@ -31,7 +32,7 @@ from portal.domain.company_lists import (
 from portal.domain.groups import picture
 from portal.domain.wording import NO_RESPONSE, detail, faults
 
-_INCLUDE: Final = ("owners", "roles", "einvoicing")
+_INCLUDE: Final = ("owners", "roles", "einvoicing", "annual_accounts")
 _INCLUDE_ALL: Final = (*_INCLUDE, "production_units")
 _UNITS_PER_PAGE: Final = 20
 
@@ -70,6 +71,8 @@ async def show(request: web.Request) -> web.Response:
         history=history,
         history_after=history_after,
         history_fault=history_fault,
+        accounts=tables(company.annual_accounts or ()),
+        accounts_state=STATES.get(company.accounts_state or "", STATES["unknown"]),
         adding=await adding_to_watchlist(request, [(f"{country}:{vat}", company.name)]),
     )
 
@@ -87,7 +90,7 @@ async def group(request: web.Request) -> web.Response:
         picture=picture(found),
         deeper=_MAX_LEVELS if found.truncated and levels < _MAX_LEVELS else None,
         adding=await adding_to_watchlist(
-            request, [(f"{country}:{one.vat}", one.name) for one in found.companies]
+            request, [(f"{one.country or country}:{one.vat}", one.name) for one in found.companies]
         ),
     )
 

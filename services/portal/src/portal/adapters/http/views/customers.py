@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from itertools import islice
-from tempfile import TemporaryFile
 from types import MappingProxyType
 from typing import IO, Final, cast
 
@@ -25,6 +24,7 @@ from company_registry.progress import duration, limit, seconds_at
 from company_registry.streams import Rate
 from company_registry.watchlist_operations import MAX_CHANGED
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, UPLOADED, registry_of
+from portal.adapters.http.forms import spooled
 from portal.adapters.http.pages import page, redirect
 from portal.adapters.http.sessions import add_note, remember_upload, uploaded
 from portal.adapters.http.views.companies import attachment
@@ -39,6 +39,7 @@ from portal.domain.customers import (
     enriched,
     fault_of,
     read_columns,
+    remark_of,
 )
 from portal.domain.wording import detail, faults
 
@@ -68,7 +69,7 @@ async def show(request: web.Request) -> web.Response:
             request,
             "customers_progress.html",
             upload=held,
-            done=len(held.outcomes.piles),
+            done=held.progress.done if held.progress else 0,
             total=len(held.table.rows),
             counts=held.outcomes.counts(),
             piles=PILES,
@@ -105,7 +106,7 @@ async def read_again(request: web.Request) -> web.Response:
         is_other = bool(sheet) and sheet != held.table.sheet
         choice = Choice(sheet or None, int(row) if row and not is_other else None)
         request.app[DEPENDENCIES].reader.count(held.key)
-        with TemporaryFile() as file:
+        with spooled() as file:
             await asyncio.to_thread(file.write, held.data)
             file.seek(0)
             await _take(request, held.name, file, choice)
@@ -125,7 +126,7 @@ async def _take(request: web.Request, name: str, file: IO[bytes], choice: Choice
 
 
 async def match(request: web.Request) -> web.Response:
-    """Takes the columns, and begins to match, or goes on after a fault."""
+    """Takes the columns, and begins to match, or goes on after a fault with what is left."""
     held = await _held(request)
     if held is None:
         return await _again(request)
@@ -162,7 +163,9 @@ async def review(request: web.Request) -> web.Response:
         candidates=candidates,
         companies=await _companies(registry_of(request), candidates),
         match=held.outcomes.match(row),
-        remark=held.outcomes.remark(row),
+        conflict=held.outcomes.conflict(row),
+        is_unsearched=held.outcomes.piles[row] == "unsearched",
+        remark=remark_of(held.table, held.outcomes, row),
         evidence=_EVIDENCE,
         countries=COUNTRIES,
         waiting=len(waiting),
@@ -212,7 +215,7 @@ async def download(request: web.Request) -> web.Response:
         return attachment(await sheet.complete(), format_, "customers")
 
 
-def _part(rows: Iterator[list[str]]) -> list[list[str]]:
+def _part(rows: Iterator[list[str | float]]) -> list[list[str | float]]:
     return list(islice(rows, _WRITTEN))
 
 
@@ -354,7 +357,11 @@ async def _piles(request: web.Request, held: Upload) -> web.Response:
             for row in shown
         ],
         told=held.outcomes.told(pile),
-        remarks={row: remark for row in shown if (remark := held.outcomes.remark(row))},
+        unsearched=held.outcomes.told("unsearched"),
+        to_repeat=len(held.outcomes.to_repeat),
+        remarks={
+            row: remark for row in shown if (remark := remark_of(held.table, held.outcomes, row))
+        },
         chosen=held.outcomes.chosen,
         watchlists=await _watchlists(request) if pile == "matched" and rows else None,
         number=number,

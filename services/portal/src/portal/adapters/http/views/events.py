@@ -17,11 +17,11 @@ from company_registry import (
     NoResponse,
     RateLimited,
 )
-from company_registry.models import Country
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of
 from portal.adapters.http.middleware import set_headers
 from portal.adapters.http.pages import fragment, page
 from portal.adapters.http.views.search import COUNTRIES
+from portal.domain.pasted import REGISTERS
 from portal.domain.webhooks import EventFilter, read_filter
 from portal.domain.wording import faults
 
@@ -116,11 +116,10 @@ async def _follow(
 async def _page(
     registry: AsyncClient, chosen: EventFilter, after: str, *, wait: int = 0
 ) -> EventPage:
-    countries: list[Country] = [each for each in ("dk", "no") if each in chosen.countries]
     return await registry.event_page(
         None if after == "oldest" else after,
         types=chosen.types,
-        countries=countries,
+        countries=[each for each in REGISTERS if each in chosen.countries],
         companies=chosen.companies,
         watchlists=chosen.watchlists,
         limit=_PAGE,

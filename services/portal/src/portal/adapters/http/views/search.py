@@ -19,8 +19,10 @@ from company_registry import (
     NoResponse,
     Suggestion,
     SuggestionPage,
+    Unauthorized,
 )
 from company_registry.models import Country
+from company_registry.streams import passes
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import PASSING, company_path, page, redirect
 from portal.adapters.http.sessions import add_note
@@ -174,18 +176,26 @@ async def suggest(request: web.Request) -> web.Response:
     text, country = request.query.get("q", "").strip(), request.query.get("country", "")
     registry = registry_of(request)
 
-    async def of(each: Country) -> list[tuple[Country, Suggestion]]:
+    async def of(each: Country) -> list[tuple[Country, Suggestion]] | None:
         try:
             listed = await registry.suggest(each, text, limit=_SUGGESTIONS)
-        except ApiError:
-            # A suggestion that fails is missing, and the search itself says why.
-            return []
+        except NoResponse:
+            return None
+        except ApiError as error:
+            if isinstance(error, Unauthorized):
+                raise
+            # Nothing is suggested for a text that cannot be searched for, and the search says why.
+            return None if passes(error) else []
         return [(each, one) for one in listed]
 
-    lists = await asyncio.gather(*map(of, _registers(country, text)))
-    ranked = sorted(chain.from_iterable(lists), key=lambda one: -one[1].score)
+    chosen = _registers(country, text)
+    lists = await asyncio.gather(*map(of, chosen))
+    failed = [COUNTRIES[each] for each, found in zip(chosen, lists, strict=True) if found is None]
+    found = chain.from_iterable(each for each in lists if each is not None)
+    ranked = sorted(found, key=lambda one: -one[1].score)
     options = [_option(*one) for one in ranked[:_SUGGESTIONS]]
-    return web.json_response({"suggestions": options})
+    fault = f"{' and '.join(failed)} cannot be searched at the moment." if failed else ""
+    return web.json_response({"suggestions": options, "fault": fault})
 
 
 def _option(country: Country, one: Suggestion) -> dict[str, object]:

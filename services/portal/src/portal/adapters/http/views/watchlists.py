@@ -14,9 +14,10 @@ from aiohttp import web
 from company_registry import (
     ApiError,
     AsyncClient,
-    Company,
+    BatchResult,
     CompanyFilter,
     CompanyNotFound,
+    CompanyRemoved,
     CursorExpired,
     DigestNotFound,
     Digests,
@@ -24,6 +25,7 @@ from company_registry import (
     Event,
     InvalidBody,
     Lookup,
+    NoResponse,
     WatchlistInUse,
     WatchlistLimitReached,
 )
@@ -45,7 +47,7 @@ from portal.domain.portfolios import (
     status_counts,
     week,
 )
-from portal.domain.wording import detail, effect, faults
+from portal.domain.wording import NO_RESPONSE, detail, effect, faults
 
 HERE: Final = "/watchlists"
 
@@ -59,6 +61,8 @@ _MAX_SECONDS: Final = 3.0
 _RECENT: Final = "recent"
 
 _FIELDS: Final = ("name", "description")
+#: Errors of a company that its register no longer has.
+_GONE: Final = (CompanyNotFound, CompanyRemoved)
 
 
 async def listing(request: web.Request) -> web.Response:
@@ -209,7 +213,7 @@ async def _page(
     registry, scopes = registry_of(request), request[SIGNED_IN].scopes
     watchlist = await registry.get_watchlist(request.match_info["id"])
     is_plain = "lookup" not in scopes or "numbers" in request.query
-    context, changes, subscribed, digests = await asyncio.gather(
+    context, changes, subscribed, (digests, digests_fault) = await asyncio.gather(
         _numbers(request, watchlist) if is_plain else _portfolio(request, watchlist),
         _changes(request, watchlist),
         _subscribed(request, watchlist),
@@ -229,6 +233,7 @@ async def _page(
         is_plain=is_plain,
         subscribed=subscribed,
         digests=digests,
+        digests_fault=digests_fault,
         given={"name": watchlist.name, "description": watchlist.description or "", **given},
     )
 
@@ -270,11 +275,16 @@ async def _numbers(request: web.Request, watchlist: Watchlist) -> dict[str, Any]
     registry, after = registry_of(request), request.query.get("after", "")
     watched = await registry.watched_page(watchlist.id, after=after or None, limit=_PAGE)
     may_look_up = "lookup" in request[SIGNED_IN].scopes
-    named, gone = await _named(registry, watched.companies) if may_look_up else ({}, set())
+    named = await _named(registry, watched.companies) if may_look_up else {}
+    gone = {key for key, one in named.items() if isinstance(one.error, _GONE)}
     return {
         "status": HTTPStatus.OK,
-        "companies": [(key, *key.split(":"), named.get(key)) for key in watched.companies],
+        "companies": [
+            (key, *key.split(":"), named[key].company if key in named else None)
+            for key in watched.companies
+        ],
         "gone_keys": gone,
+        "unread_keys": {key for key, one in named.items() if one.error} - gone,
         "gone": 0,
         "after": after,
         "cursor": watched.cursor,
@@ -289,30 +299,30 @@ async def _subscribed(request: web.Request, watchlist: Watchlist) -> list[Webhoo
     return [each for each in webhooks if each.filter and watchlist.id in each.filter.watchlists]
 
 
-async def _digests(request: web.Request, watchlist: Watchlist) -> Digests | None:
-    """The addresses that the changes are sent to; none for a script, which shows none."""
+async def _digests(request: web.Request, watchlist: Watchlist) -> tuple[Digests | None, str]:
+    """The addresses that the changes are sent to, or why they are not known.
+
+    None of both for a script, which shows none, and of an earlier release.
+    """
     if is_scripted(request):
-        return None
+        return None, ""
     try:
-        return await registry_of(request).list_digests(watchlist.id)
+        return await registry_of(request).list_digests(watchlist.id), ""
     except ApiError as error:
-        # Of an earlier release, or while the registry is unavailable: the page has more to show.
-        if error.status not in PASSING and error.status != HTTPStatus.NOT_FOUND:
+        # The page has more to show.
+        if error.status == HTTPStatus.NOT_FOUND:
+            return None, ""
+        if error.status not in PASSING:
             raise
-        return None
+        return None, detail(error)
 
 
-async def _named(registry: AsyncClient, keys: Sequence[str]) -> tuple[dict[str, Company], set[str]]:
+async def _named(registry: AsyncClient, keys: Sequence[str]) -> dict[str, BatchResult]:
     lookups = [Lookup(cast(Country, key[:2]), key[3:]) for key in keys]
-    found: dict[str, Company] = {}
-    gone: set[str] = set()
-    async for result in registry.batch(lookups):
-        key = f"{result.lookup.country}:{result.lookup.term}"
-        if result.company is not None:
-            found[key] = result.company
-        elif isinstance(result.error, CompanyNotFound):
-            gone.add(key)
-    return found, gone
+    return {
+        f"{result.lookup.country}:{result.lookup.term}": result
+        async for result in registry.batch(lookups)
+    }
 
 
 async def _changes(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
@@ -330,6 +340,8 @@ async def _changes(request: web.Request, watchlist: Watchlist) -> dict[str, Any]
             recent = newest.events
     except ApiError as error:
         return {**nothing, "events_fault": detail(error)}
+    except NoResponse:
+        return {**nothing, "events_fault": NO_RESPONSE}
     return {
         "week": week([*found, *recent], now=now, is_complete=is_complete),
         "plot_size": (WIDTH, HEIGHT),
@@ -358,6 +370,8 @@ async def _of_week(
                 cursor = found.cursor
                 if not found.has_more:
                     return events, True
+    if not events:
+        raise NoResponse("the feed was not read in time")
     return events, False
 
 

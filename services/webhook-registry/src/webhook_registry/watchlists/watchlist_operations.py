@@ -48,7 +48,7 @@ from webhook_registry.replies import (
     watchlist_in_use,
     watchlist_limit_reached,
 )
-from webhook_registry.watchlist_bodies import (
+from webhook_registry.watchlists.watchlist_bodies import (
     ListChanges,
     NewList,
     WatchedChanges,

@@ -17,22 +17,25 @@ from prometheus_client import Counter, Gauge
 from common.contracts.company import CompanyKey
 from common.contracts.events import MAX_EVENTS, FeedFilter, FeedPage, FeedRequest
 from common.contracts.failures import Unavailable
-from common.contracts.topology import FEED_QUEUE
+from common.contracts.topology import FEED_PAGE_QUEUE
 from common.contracts.watchlists import MAX_WHOLE, DigestState, Period, Watchlist
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_servers import Route
-from webhook_registry.digest_messages import MAX_LISTED, Changes, Messages
+from common.runtime.tasks import background
 from webhook_registry.idempotency import Clock
-from webhook_registry.mailer import FailureReason, Mailer, NoLongerWanted, NotSent
+from webhook_registry.watchlists.digest_messages import MAX_LISTED, Changes, Messages, gravity, rank
+from webhook_registry.watchlists.mailer import FailureReason, Mailer, NoLongerWanted, NotSent
 from webhook_store.digests import Claimed, DueDigests, Range, opened_token
+from webhook_store.recipients import ConfirmationRequests
 from webhook_store.secrets import CannotUnseal, SecretKeys
 from webhook_store.watchlists import Members, Watchlists
 
-#: Time for which a digest is claimed, until its message is offered to the mail server.
-_CLAIM: Final = timedelta(minutes=10)
-#: Time to record an acceptance, after which another process may send.
-_RECORDING: Final = timedelta(minutes=1)
+#: Time for which a digest is claimed, after the last renewal: so much later another process sends
+#: when this one is killed. Together with `DIGEST_INTERVAL` it is less than a minute.
+CLAIM: Final = timedelta(seconds=24)
+#: Seconds between renewals; an election of a primary outlasts some of them.
+_RENEWAL: Final = 4.0
 #: Tries to record it.
 _RECORDS: Final = 10
 #: Seconds for reading the changes of a digest.
@@ -57,6 +60,11 @@ _FAILED = Counter("digests_failed_total", "Messages that it did not accept", ["r
 _REPEATED = Counter(
     "digests_repeated_total", "Messages sent again since an acceptance may not have been recorded"
 )
+_DEFERRED = Counter(
+    "digests_deferred_total",
+    "Requests to confirm that wait, since the mailbox or the owner has had the day's",
+    ["limit"],
+)
 _OLDEST_DUE = Gauge("digests_oldest_due_seconds", "Age of the oldest digest that is due or fails")
 
 CONFIRMATION: Final = "confirmation"
@@ -66,6 +74,9 @@ for kind in (CONFIRMATION, *Period):
     _SENT.labels(kind)  # Prometheus sees no increase in a counter's first sample
 for reason in (_NO_KEY, *FailureReason):
     _FAILED.labels(reason)
+
+for limit in ("owner", "mailbox", "refusal"):
+    _DEFERRED.labels(limit)
 
 log = structlog.get_logger()
 
@@ -78,7 +89,7 @@ class Feed(Protocol):
 
 
 #: Pages are large, so a message carries few of them.
-_PAGES: Final = Route(FEED_QUEUE, in_flight=4, max_batch_size=8)
+_PAGES: Final = Route(FEED_PAGE_QUEUE, in_flight=4, max_batch_size=8)
 #: Seconds for a page.
 _PAGE_TIMEOUT: Final = 6.0
 
@@ -196,14 +207,17 @@ def _of(request: FeedRequest, companies: Collection[CompanyKey]) -> FeedRequest:
 class _Found:
     """The changes that were read so far."""
 
+    #: The worst first, and of equal ones the oldest.
     listed: list[Mapping[str, Any]] = field(default_factory=list)
     total: int = 0
+    grave: dict[str, int] = field(default_factory=dict)
     is_incomplete: bool = False
 
     def add(self, page: FeedPage, until: int) -> None:
-        events = [event for event in page.events if event.position <= until]
-        more = events[: MAX_LISTED - len(self.listed)]
-        self.listed += [orjson.loads(event.body) for event in more]
+        events = [orjson.loads(event.body) for event in page.events if event.position <= until]
+        self.listed = sorted([*self.listed, *events], key=rank)[:MAX_LISTED]
+        for grave in filter(None, map(gravity, events)):
+            self.grave[grave] = self.grave.get(grave, 0) + 1
         self.total += len(events)
 
     @property
@@ -213,7 +227,7 @@ class _Found:
     @property
     def changes(self) -> Changes:
         total = min(self.total, _MAX_COUNTED)
-        return Changes(self.listed, total, self.is_enough, self.is_incomplete)
+        return Changes(self.listed, total, self.grave, self.is_enough, self.is_incomplete)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +235,7 @@ class SendDigests:
     """Handles the digests that are due, one after the other; several may run at once."""
 
     due: DueDigests
+    requests: ConfirmationRequests
     lists: Watchlists
     read: ReadChanges
     keys: SecretKeys
@@ -229,8 +244,12 @@ class SendDigests:
     schedule: Schedule
     now: Clock
     new_claim: Callable[[], str]
+    #: Maximum requests to confirm for an owner in a day.
+    max_requests: int
     #: Seconds between two tries to record an acceptance.
     between_records: float = 3.0
+    #: Seconds between two renewals of a claim.
+    renewal: float = _RENEWAL
 
     async def work(self) -> None:
         """Handles all that is due, until the mail server cannot be used. Raises `Unavailable`."""
@@ -240,16 +259,28 @@ class SendDigests:
     async def once(self) -> bool:
         """Handles the digest that has been due for longest; False if there is no use in a next."""
         now = self.now()
-        claimed = await self.due.claim(self.new_claim(), at=now, until=now + _CLAIM)
+        claimed = await self.due.claim(self.new_claim(), at=now, until=now + CLAIM)
         if claimed is None:
             return False
-        try:
-            return await self._handle(claimed, now)
-        except Unavailable:
-            # The lookup service may be away for longer than the claim.
-            with suppress(Unavailable):
-                await self.due.unread(claimed, at=now, due_at=now + _UNREAD)
-            raise
+        async with background(self._renewed(claimed)):
+            try:
+                return await self._handle(claimed, now)
+            except Unavailable as error:
+                # The lookup service may be away for longer than the claim.
+                with suppress(Unavailable):
+                    await self.due.unread(claimed, at=now, due_at=now + _UNREAD)
+                outage = error
+        raise outage
+
+    async def _renewed(self, claimed: Claimed) -> None:
+        """Renews a claim until it is lost, or the digest has ended."""
+        while True:
+            await asyncio.sleep(self.renewal)
+            try:
+                if not await self.due.renew(claimed, until=self.now() + CLAIM):
+                    return
+            except Unavailable as outage:
+                log.warning("digest.claim_not_renewed", reason=str(outage))
 
     async def _handle(self, claimed: Claimed, now: datetime) -> bool:
         digest = claimed.digest
@@ -272,9 +303,15 @@ class SendDigests:
 
     async def _ask(self, claimed: Claimed, token: str, now: datetime) -> bool:
         digest = claimed.digest
-        later = await self.due.may_ask(digest, at=now)
-        if later is not None:
-            await self.due.put_off(claimed, due_at=later)
+        reserved = await self.requests.reserve(
+            digest.owner, digest.address, digest.id, limit=self.max_requests, at=now
+        )
+        if reserved.later is not None:
+            _DEFERRED.labels(reserved.limit).inc()
+            log.info(
+                "digest.deferred", digest_id=digest.id, owner=digest.owner, limit=reserved.limit
+            )
+            await self.due.put_off(claimed, due_at=reserved.later)
             return True
         message = self.messages.confirmation(digest, token, at=now)
         if sent := await self._send(claimed, message, Range(None, 0), CONFIRMATION, 0):
@@ -286,7 +323,9 @@ class SendDigests:
     ) -> bool:
         digest = claimed.digest
         slot = self.schedule.next(digest.period, claimed.checked_at)
-        if digest.period is Period.DAILY and now < slot and claimed.sending is None:
+        # The clock was fast at a check that is to come.
+        is_early = claimed.checked_at <= now < slot
+        if digest.period is Period.DAILY and is_early and claimed.sending is None:
             await self.due.put_off(claimed, due_at=slot)
             return True
         sending = claimed.sending or Range(claimed.position, await self.read.newest(digest.owner))
@@ -328,8 +367,7 @@ class SendDigests:
         is_repeated = claimed.sending is not None
 
         async def is_wanted() -> bool:
-            until = self.now() + self.mailer.server.accept_timeout + _RECORDING
-            return await self.due.offer(claimed, sending, until=until)
+            return await self.due.offer(claimed, sending, until=self.now() + CLAIM)
 
         ids = {"digest_id": digest.id, "watchlist_id": digest.watchlist_id, "kind": kind}
         try:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Final
 
 import structlog
+from prometheus_client import Counter
 from pydantic import PlainValidator
 
+from common.contracts.events import rfc3339
 from common.contracts.failures import Failure
 from common.contracts.watchlists import (
     Digest,
@@ -21,6 +23,7 @@ from common.contracts.watchlists import (
     Watchlist,
 )
 from common.contracts.webhook_api import WebhookReply, WebhookRequest
+from common.domain.displayed import without_addresses
 from common.domain.sentences import counted
 from common.messaging.rpc import Result, RpcRequest
 from webhook_registry.idempotency import Clock
@@ -35,9 +38,10 @@ from webhook_registry.replies import (
     reply,
     watchlist_limit_reached,
 )
-from webhook_registry.watchlists import owned_watchlist
+from webhook_registry.watchlists.watchlist_operations import owned_watchlist
 from webhook_registry.webhook_bodies import Body
-from webhook_store.digests import Digests, address_key
+from webhook_store.digests import Digests
+from webhook_store.recipients import Recipients, address_key
 from webhook_store.secrets import SecretKeys
 from webhook_store.watchlists import OwnerLocks, Watchlists
 
@@ -50,6 +54,15 @@ _TOP: Final = r"[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])"
 _ADDRESS: Final = re.compile(rf"{_LOCAL}@({_LABEL}\.)+{_TOP}", re.ASCII)
 #: RFC 5321, 4.5.3.1: of the part before the @, and of the whole.
 _MAX_LOCAL, _MAX_ADDRESS = 64, 254
+
+#: Of the lists that a page names: their number, and characters of a name.
+_MAX_NAMES, _MAX_NAME = 10, 60
+
+_REFUSED = Counter(
+    "digest_recipients_refused_total", "New addresses beyond those that an owner may add in a day"
+)
+
+log = structlog.get_logger()
 
 
 def _read_address(value: object) -> str:
@@ -83,6 +96,8 @@ class DigestLimits:
     of_owner: int
     #: Of an owner, to addresses that have not confirmed yet.
     unconfirmed: int
+    #: Addresses that an owner adds in a day; a deletion does not return one.
+    new_in_day: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +106,7 @@ class DigestOperations:
 
     lists: Watchlists
     digests: Digests
+    recipients: Recipients
     locks: OwnerLocks
     keys: SecretKeys
     now: Clock
@@ -103,7 +119,8 @@ class DigestOperations:
     async def add(self, request: WebhookRequest) -> WebhookReply:
         """Returns 201 with the digest, or 200 with the present one of the address.
 
-        An address that has confirmed another digest of the owner need not confirm again.
+        An address that has confirmed another digest of the owner need not confirm again, unless its
+        recipient has ended one since.
         """
         new = NewDigest.parse(request.body)
         await owned_watchlist(self.lists, request)
@@ -119,17 +136,34 @@ class DigestOperations:
                 if one.watchlist_id == watchlist.id:
                     return reply(OK, await self._with_period(one, new.period))
             self._check_limits(watchlist, live)
-            is_confirmed = any(one.state is DigestState.CONFIRMED for one in of_address)
-            return await self._added(request, watchlist, new, is_confirmed=is_confirmed)
+            if not of_address:
+                await self._count_new(request.owner, new.address)
+            is_confirmed = any(
+                one.state is DigestState.CONFIRMED for one in of_address
+            ) and not await self.recipients.has_refused(request.owner, new.address)
+            made = await self._added(request, watchlist, new, is_confirmed=is_confirmed)
+            return reply(CREATED, made)
 
     async def _with_period(self, digest: Digest, period: Period) -> Digest:
         if digest.period is not period:
             await self.digests.set_period(digest, period, at=self.now())
         return digest.model_copy(update={"period": period})
 
+    async def _count_new(self, owner: str, address: str) -> None:
+        limit = self.limits.new_in_day
+        again = await self.recipients.count_new(owner, address, limit=limit, at=self.now())
+        if again is not None:
+            _REFUSED.inc()
+            log.warning("digest.refused", owner=owner, limit=limit)
+            most = counted(limit, "new recipient")
+            raise watchlist_limit_reached(
+                f"you have added {most} within a day, which is the maximum; add more from "
+                f"{rfc3339(again)} on"
+            )
+
     async def _added(
         self, request: WebhookRequest, watchlist: Watchlist, new: NewDigest, *, is_confirmed: bool
-    ) -> WebhookReply:
+    ) -> Digest:
         now = self.now()
         digest = Digest(
             id=DigestId(f"dg_{request.call_id.hex}"),
@@ -142,7 +176,12 @@ class DigestOperations:
             confirmed_at=now if is_confirmed else None,
         )
         made = await self.digests.add(digest, token=self.new_token(), keys=self.keys)
-        return reply(CREATED, made)
+        if is_confirmed and await self.recipients.has_refused(made.owner, made.address):
+            # The recipient has ended another digest meanwhile.
+            await self.digests.unconfirm(made)
+            unconfirmed = {"state": DigestState.UNCONFIRMED, "confirmed_at": None}
+            return made.model_copy(update=unconfirmed)
+        return made
 
     def _check_limits(self, watchlist: Watchlist, live: Sequence[Digest]) -> None:
         in_list = sum(one.watchlist_id == watchlist.id for one in live)
@@ -173,15 +212,13 @@ class DigestOperations:
         return WebhookReply(status=NO_CONTENT)
 
 
-log = structlog.get_logger()
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerLinks:
     """Answers uses of the links in messages."""
 
     lists: Watchlists
     digests: Digests
+    recipients: Recipients
     now: Clock
 
     async def __call__(self, requests: Sequence[LinkRequest]) -> list[LinkReply | Failure]:
@@ -195,19 +232,43 @@ class AnswerLinks:
         watchlist = await self.lists.find(digest.owner, digest.watchlist_id)
         if watchlist is None:
             return DIGEST_NOT_FOUND
+        digest = await self._done(digest, request.action)
         names = [watchlist.name]
-        if digest.state is DigestState.UNCONFIRMED:
-            names = await self._names(await self.digests.to_confirm(digest))
-        state = digest.state
-        if request.action is LinkAction.CONFIRM and state is DigestState.UNCONFIRMED:
-            await self.digests.confirm(digest, at=self.now())
-            state = DigestState.CONFIRMED
-        elif request.action is LinkAction.UNSUBSCRIBE and state is not DigestState.ENDED:
-            await self.digests.unsubscribe(digest, at=self.now())
-            state = DigestState.ENDED
+        if digest.state is DigestState.UNCONFIRMED or request.action is LinkAction.CONFIRM:
+            names = await self._names(await self._confirmed_with(digest)) or names
         return LinkReply(
-            address=digest.address, period=digest.period, state=state, watchlists=tuple(names)
+            address=digest.address,
+            period=digest.period,
+            state=digest.state,
+            watchlists=tuple(without_addresses(name, _MAX_NAME) for name in names[:_MAX_NAMES]),
+            more=max(0, len(names) - _MAX_NAMES),
+            owner=digest.owner,
         )
+
+    async def _done(self, digest: Digest, action: LinkAction) -> Digest:
+        """Returns the digest of a link after the action, or one that has taken its place."""
+        live = await self.digests.same(digest, in_list=True)
+        if digest.state is DigestState.ENDED and live and action is not LinkAction.CONFIRM:
+            digest = live[0]
+        match action:
+            case LinkAction.CONFIRM if digest.state is DigestState.UNCONFIRMED:
+                await self.recipients.forgive(digest.owner, digest.address)
+                await self.digests.confirm(digest, at=self.now())
+                return digest.model_copy(update={"state": DigestState.CONFIRMED})
+            case LinkAction.UNSUBSCRIBE | LinkAction.REFUSE:
+                is_one = action is LinkAction.UNSUBSCRIBE
+                if live or not is_one:
+                    # First, so that none is added as confirmed meanwhile.
+                    await self.recipients.refuse(digest.owner, digest.address, at=self.now())
+                    await self.digests.unsubscribe(digest, in_list=is_one, at=self.now())
+                return digest.model_copy(update={"state": DigestState.ENDED})
+            case _:
+                return digest
+
+    async def _confirmed_with(self, digest: Digest) -> Sequence[Digest]:
+        """Returns the owner's digests to an address that a confirmation is or was for."""
+        live = await self.digests.same(digest, in_list=False)
+        return [one for one in live if one.state is digest.state]
 
     async def _names(self, digests: Sequence[Digest]) -> list[str]:
         lists = [await self.lists.find(one.owner, one.watchlist_id) for one in digests]

@@ -1,0 +1,1 @@
+"""Watchlists, and the digests by e-mail of what changes in their companies."""
