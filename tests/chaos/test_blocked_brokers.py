@@ -9,21 +9,21 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.contracts.topology import FAN_OUT_QUEUE, lookup_queue
+from common.contracts.topology import FAN_OUT_QUEUE
 from common.messaging import connection
 from common.messaging.connection import BrokerUnavailable, SupervisedConnection
 from common.messaging.publisher import Publisher
+from common.messaging.requests import LOOK_UP
 from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import RpcServer
-from common.messaging.rpc_servers import Route
 from local_stack.rabbitmq import RabbitMQ
 from tests.delivery.broker import a_publisher, connections
 from tests.delivery.waiting import SOON, eventually
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
-ROUTE = Route(lookup_queue(Country.DK))
+ROUTE = LOOK_UP.route(Country.DK)
 #: A request's exception, and a publish's.
 UNAVAILABLE = (RpcFailed, BrokerUnavailable)
 REQUEST = LookupRequest(

@@ -10,19 +10,18 @@ from prometheus_client import REGISTRY
 
 from common.contracts.company import Country
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.contracts.topology import lookup_queue
 from common.messaging.connection import supervised
+from common.messaging.requests import LOOK_UP
 from common.messaging.rpc import Result
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import RpcServer
-from common.messaging.rpc_servers import Route
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
 from tests.chaos.freezing import frozen
 from tests.delivery.waiting import SOON, eventually, until_connected
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos]
 
-ROUTE = Route(lookup_queue(Country.DK))
+ROUTE = LOOK_UP.route(Country.DK)
 REQUEST = LookupRequest(
     country=Country.DK, questions=(Question(type=SearchType.VAT, term="12345674"),)
 )

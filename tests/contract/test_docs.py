@@ -15,9 +15,10 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings
 
 from common.contracts import topology
-from common.contracts.company import Country
 from common.contracts.events import EventType
-from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_EXCHANGE, WEBHOOKS_QUEUE
+from common.contracts.topology import DELIVERIES_QUEUE, EVENTS_EXCHANGE
+from common.messaging import requests
+from common.messaging.requests import KNOWN, OF_GATEWAY, OWNER_EVENT, WEBHOOKS, Procedure
 from common.runtime.public_port.rates import Rate
 from dispatcher.http_sender import (
     MAX_BODY_SIZE,
@@ -82,7 +83,7 @@ def shown(field: FieldInfo) -> str:
 
 
 def test_the_readme_of_the_registry_lists_its_queues() -> None:
-    for name in (WEBHOOKS_QUEUE, EVENTS_EXCHANGE, DELIVERIES_QUEUE):
+    for name in (WEBHOOKS.queue(), EVENTS_EXCHANGE, DELIVERIES_QUEUE):
         assert f"| `{name}`" in readme("webhook-registry")
 
 
@@ -92,12 +93,8 @@ def test_readmes_list_the_queues_and_exchanges_that_exist() -> None:
         for name, value in vars(topology).items()
         if isinstance(value, str) and name.endswith(("_QUEUE", "_EXCHANGE"))
     }
-    of_country = {
-        queue(country)
-        for name, queue in vars(topology).items()
-        if name.endswith("_queue") and queue is not topology.delay_queue
-        for country in Country
-    }
+    procedures = [each for each in vars(requests).values() if isinstance(each, Procedure)]
+    of_requests = {queue for procedure in procedures for queue in procedure.queues}
     tables = [
         table
         for service in SERVICES
@@ -108,7 +105,8 @@ def test_readmes_list_the_queues_and_exchanges_that_exist() -> None:
     queues = r"`((?:rpc|registry|dispatcher|deliveries)\b[\w.]*)`"
     listed = {name for cell in first_cells for name in re.findall(queues, cell)}
 
-    assert listed == known | of_country
+    assert listed == known | of_requests
+    assert len(procedures) == len({*map(id, OF_GATEWAY), id(KNOWN), id(OWNER_EVENT)})
 
 
 @pytest.mark.parametrize("service", [each for each in SERVICES if each != "portal"])

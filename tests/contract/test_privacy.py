@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from common.contracts import topology
+from common.messaging.requests import KNOWN, OF_GATEWAY, OWNER_EVENT
 from portal.adapters.http.sessions import SessionPolicy, session_storage
 from tests.contract.manifests.metrics import exposed_metrics
 from tests.contract.manifests.reading import COMPONENTS, ROOT
@@ -80,7 +81,8 @@ def test_every_collection_is_listed_and_no_other() -> None:
 
 def test_every_queue_is_listed() -> None:
     queues = {value for name, value in vars(topology).items() if name.endswith("_QUEUE")}
-    queues |= {topology.delay_queue(timedelta(minutes=1)), *topology.GATEWAY_QUEUES}
+    queues |= {topology.delay_queue(timedelta(minutes=1)), *KNOWN.queues, *OWNER_EVENT.queues}
+    queues |= {queue for procedure in OF_GATEWAY for queue in procedure.queues}
     patterns = [re.escape(name).replace(r"\*", ".*") for name in rows("RabbitMQ")]
 
     assert [one for one in queues if not any(re.fullmatch(each, one) for each in patterns)] == []

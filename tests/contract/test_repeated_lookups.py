@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
+from common.messaging.requests import LOOK_UP
 from gateway.problems import PROBLEMS
-from gateway.rpc import TIMEOUT
 from tests.builders.openapi import operations
 from tests.contract.manifests.reading import KUBERNETES, ROOT, of_kind, rendered
 from tests.contract.test_manifests import with_kubectl
@@ -51,7 +51,7 @@ def test_a_balancer_waits_for_a_lookup_as_long_as_a_gateway_may_take(text: str) 
 
 
 def test_a_gateway_answers_before_a_balancer_gives_up() -> None:
-    assert int(CUT_OFF.removesuffix("ms")) > TIMEOUT * 1000
+    assert int(CUT_OFF.removesuffix("ms")) > LOOK_UP.timeout * 1000
 
 
 def test_errors_of_every_balancer_are_problems_of_the_api() -> None:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from common.contracts.failures import FailureCode
-from common.contracts.topology import WEBHOOKS_QUEUE
 from common.contracts.webhook_api import Operation, WebhookReply
+from common.messaging.requests import WEBHOOKS
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_servers import Route
 from local_stack.system import Service
 from tests.builders.webhooks import a_request
 from tests.delivery.broker import rpc_client
@@ -36,7 +35,7 @@ class Asking:
         """Returns the reply; also raises failures that the gateway turns into a 503."""
         request = a_request(operation, **fields)
         return await self.client.call(
-            Route(WEBHOOKS_QUEUE), request, WebhookReply, timeout=PATIENCE, request_id="request"
+            WEBHOOKS.route(), request, WebhookReply, timeout=PATIENCE, request_id="request"
         )
 
     async def until_answered(self, operation: Operation, **fields: Any) -> WebhookReply:
@@ -55,7 +54,7 @@ class Asking:
 @asynccontextmanager
 async def asking(pipe: Pipeline) -> AsyncIterator[Asking]:
     """Connected for the body's time."""
-    async with rpc_client(pipe.system.amqp_url, WEBHOOKS_QUEUE) as client:
+    async with rpc_client(pipe.system.amqp_url, WEBHOOKS.queue()) as client:
         yield Asking(client)
 
 

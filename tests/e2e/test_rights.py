@@ -19,11 +19,9 @@ from common.contracts.topology import (
     DELIVERIES_QUEUE,
     EVENTS_EXCHANGE,
     FAN_OUT_QUEUE,
-    OWNER_EVENTS_QUEUE,
     RETRIES_QUEUE,
-    WEBHOOKS_QUEUE,
-    lookup_queue,
 )
+from common.messaging.requests import LOOK_UP, OWNER_EVENT, WEBHOOKS
 from local_stack.processes import wait_for
 from tests.builders.registers import a_person, a_role, roles
 from tests.commanding import run_here
@@ -39,13 +37,14 @@ pytestmark = pytest.mark.e2e
 UNAUTHORIZED = 13
 
 WORK = (FAN_OUT_QUEUE, DELIVERIES_QUEUE, RETRIES_QUEUE, DEAD_LETTERS_QUEUE)
-LOOKUPS = lookup_queue(Country.NO)
+LOOKUPS = LOOK_UP.queue(Country.NO)
+OF_WEBHOOKS, OWNER_EVENTS = WEBHOOKS.queue(), OWNER_EVENT.queue()
 QUEUES_OF_OTHERS = {
-    "gateway": (*WORK, WEBHOOKS_QUEUE, LOOKUPS),
-    "lookup": (*WORK, WEBHOOKS_QUEUE, OWNER_EVENTS_QUEUE),
-    "ingest": (*WORK, WEBHOOKS_QUEUE, LOOKUPS),
+    "gateway": (*WORK, OF_WEBHOOKS, LOOKUPS),
+    "lookup": (*WORK, OF_WEBHOOKS, OWNER_EVENTS),
+    "ingest": (*WORK, OF_WEBHOOKS, LOOKUPS),
     "webhook-registry": (*WORK, LOOKUPS),
-    "dispatcher": (WEBHOOKS_QUEUE, LOOKUPS),
+    "dispatcher": (OF_WEBHOOKS, LOOKUPS),
 }
 
 

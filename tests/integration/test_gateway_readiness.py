@@ -7,10 +7,10 @@ import pytest
 
 from common.contracts.company import Country
 from common.contracts.failures import Unavailable
+from common.messaging.requests import LOOK_UP
 from common.messaging.rpc_servers import Route
 from common.mongo import Client, Database, connected, database
 from gateway.readiness import LookupReadiness
-from gateway.rpc import READS
 from tests.conftest import DatabaseNames
 
 pytestmark = pytest.mark.integration
@@ -31,7 +31,7 @@ class FakeServers:
     countries: set[Country] = field(default_factory=lambda: set(Country))
 
     async def is_served(self, route: Route) -> bool:
-        return any(READS[country] == route for country in self.countries)
+        return any(LOOK_UP.route(country) == route for country in self.countries)
 
 
 def a_gateway(access: Database, name: str) -> tuple[LookupReadiness, FakeServers]:

@@ -20,8 +20,8 @@ from common.contracts.company import Country
 from common.contracts.contract import TraceContext, parse
 from common.contracts.failures import Failure, FailureCode, Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.contracts.topology import lookup_queue
 from common.messaging.connection import SupervisedConnection, supervised
+from common.messaging.requests import LOOK_UP
 from common.messaging.rpc import Result, RpcFailed, RpcRequest, encode_requests, encode_results
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import MAX_HELD, MAX_REPLY, RpcServer
@@ -33,7 +33,7 @@ from tests.delivery.waiting import SOON, until_connected
 
 pytestmark = pytest.mark.integration
 
-ROUTE = Route(lookup_queue(Country.DK))
+ROUTE = LOOK_UP.route(Country.DK)
 #: Bytes of a long reply, with the few around them.
 LONG = 1_000_000
 

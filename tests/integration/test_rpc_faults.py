@@ -16,8 +16,8 @@ from yarl import URL
 from common.contracts.company import Country
 from common.contracts.failures import FailureCode, Unavailable
 from common.contracts.lookup import LookupReply, LookupRequest, Question, SearchType
-from common.contracts.topology import lookup_queue
 from common.messaging.connection import SupervisedConnection, supervised
+from common.messaging.requests import LOOK_UP
 from common.messaging.rpc import Result, RpcFailed
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import Dependency, RpcServer
@@ -27,7 +27,7 @@ from tests.delivery.waiting import SOON, eventually, until_connected
 
 pytestmark = pytest.mark.integration
 
-ROUTE = Route(lookup_queue(Country.NO))
+ROUTE = LOOK_UP.route(Country.NO)
 REQUEST = LookupRequest(
     country=Country.NO, questions=(Question(type=SearchType.VAT, term="123456785"),)
 )

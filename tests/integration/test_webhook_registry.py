@@ -18,12 +18,12 @@ from pydantic import SecretStr
 
 from common.contracts.events import EventType
 from common.contracts.failures import FailureCode
-from common.contracts.topology import EVENTS_EXCHANGE, WEBHOOKS_QUEUE
+from common.contracts.topology import EVENTS_EXCHANGE
 from common.contracts.webhook_api import Operation, WebhookReply
 from common.contracts.webhooks import decode_addressed
+from common.messaging.requests import WEBHOOKS
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_servers import Route
 from common.mongo import Database
 from common.runtime.health import Health
 from tests.builders.deliveries import WEBHOOK, a_new_delivery
@@ -52,7 +52,7 @@ class Registry:
     async def do(self, operation: Operation, **fields: Any) -> WebhookReply:
         request = a_request(operation, **fields)
         return await self.client.call(
-            Route(WEBHOOKS_QUEUE), request, WebhookReply, timeout=SOON, request_id="request"
+            WEBHOOKS.route(), request, WebhookReply, timeout=SOON, request_id="request"
         )
 
     async def refused(self, operation: Operation, **fields: Any) -> FailureCode:
@@ -87,7 +87,7 @@ async def _registry(settings: Settings, webhooks_db: Database) -> AsyncIterator[
         await build(settings, stack, health)
         health.serving = True
         url = settings.amqp_url.get_secret_value()
-        client = await stack.enter_async_context(rpc_client(url, WEBHOOKS_QUEUE))
+        client = await stack.enter_async_context(rpc_client(url, WEBHOOKS.queue()))
         await eventually(health.report, lambda report: report[0])
         yield Registry(client, settings)
 

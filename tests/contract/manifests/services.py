@@ -19,8 +19,8 @@ import ingest.settings
 import lookup.settings
 import portal.settings
 import webhook_registry.settings
-from common.contracts.topology import lookup_queue, search_queue, suggest_queue
 from common.messaging.connection import CONNECT_TIMEOUT
+from common.messaging.requests import LOOK_UP, SEARCH, SUGGEST
 from common.runtime.settings import BrokerSettings, ProcessSettings
 from ingest.registers.brreg.accounts_sync import BrregAccountsSettings
 from ingest.registers.brreg.group_sync import GroupSettings
@@ -45,7 +45,7 @@ EXAMPLES = {
 
 
 #: The lookup service drains these one after the other, each within a limit of its own.
-QUEUES_OF_A_COUNTRY = len((lookup_queue, search_queue, suggest_queue))
+QUEUES_OF_A_COUNTRY = len((LOOK_UP, SEARCH, SUGGEST))
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from datetime import timedelta
 from random import Random
 from uuid import uuid4
 
-from common.contracts.topology import OWNER_EVENTS_QUEUE
 from common.messaging.connection import SupervisedConnection, supervised
 from common.messaging.publisher import Publisher
 from common.messaging.queues import QueueDepths, Topology
+from common.messaging.requests import OWNER_EVENT
 from common.messaging.rpc_client import RpcClient
 from common.mongo import DatabaseClock, connected, database, database_clock, ping
 from common.runtime.health import Health, Required
@@ -161,7 +161,7 @@ async def _broker(
     await publishing.add(depths)
     delivery_queue = DelayQueues(publisher, depths, delays, renew=publishing.lost)
     await stack.enter_async_context(running(*delivery_queue.batchers))
-    rpc = await stack.enter_async_context(RpcClient(publishing, queues=(OWNER_EVENTS_QUEUE,)))
+    rpc = await stack.enter_async_context(RpcClient(publishing, queues=OWNER_EVENT.queues))
     return _Broker(consuming, topology, depths, delivery_queue, RpcOwnerEvents(rpc, _new_id))
 
 

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from common.contracts.events import OwnerEvent, OwnerEventStored, RegistryEvent
+from common.contracts.events import OwnerEvent, RegistryEvent
 from common.contracts.failures import Unavailable
-from common.contracts.topology import OWNER_EVENTS_QUEUE
+from common.messaging.requests import OWNER_EVENT
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_servers import Route
 from webhook_store.recording import Notices, OwnerNotice
 
 #: Webhooks per batch.
@@ -18,7 +17,7 @@ BATCH = 100
 
 
 class OwnerEvents(Protocol):
-    """Outbox of the lookup service, from which events for owners are published."""
+    """Outbox of ingest, from which events for owners are published."""
 
     async def store(self, owner: str, event: RegistryEvent) -> None:
         """Returns when the event is stored, once for each id; raises `Unavailable`."""
@@ -51,11 +50,6 @@ class NotifyOwners:
         await self.notices.remove(notice)
 
 
-_ROUTE = Route(OWNER_EVENTS_QUEUE, max_batch_size=16)
-#: Seconds for one event.
-TIMEOUT = 5.0
-
-
 @dataclass(frozen=True, slots=True)
 class RpcOwnerEvents:
     """`OwnerEvents` over RPC."""
@@ -64,14 +58,14 @@ class RpcOwnerEvents:
     new_id: Callable[[], str]
 
     async def store(self, owner: str, event: RegistryEvent) -> None:
-        """Stores the event by an RPC to the lookup service; raises `Unavailable` if that fails."""
+        """Stores the event by an RPC to ingest; raises `Unavailable` if that fails."""
         try:
             await self.client.call(
-                _ROUTE,
+                OWNER_EVENT.route(),
                 OwnerEvent(owner=owner, event=event),
-                OwnerEventStored,
-                timeout=TIMEOUT,
+                OWNER_EVENT.reply,
+                timeout=OWNER_EVENT.timeout,
                 request_id=self.new_id(),
             )
         except RpcFailed as error:
-            raise Unavailable("the lookup service has not stored the event") from error
+            raise Unavailable("ingest has not stored the event") from error

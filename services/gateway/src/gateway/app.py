@@ -6,10 +6,11 @@ from functools import partial
 from random import Random
 from uuid import uuid4
 
-from common.contracts.topology import FEED_EXCHANGE, GATEWAY_QUEUES
+from common.contracts.topology import FEED_EXCHANGE
 from common.leases import StoredLeases
 from common.messaging.connection import health_of, supervised_apart
 from common.messaging.publisher import BroadcastReceiver
+from common.messaging.requests import OF_GATEWAY
 from common.messaging.rpc_client import RpcClient
 from common.mongo import connected, database, ping
 from common.runtime.health import Health, Required
@@ -49,7 +50,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     connections = await stack.enter_async_context(
         supervised_apart(amqp_url, name="gateway", random=random)
     )
-    client = await stack.enter_async_context(RpcClient(*connections, queues=GATEWAY_QUEUES))
+    queues = [queue for procedure in OF_GATEWAY for queue in procedure.queues]
+    client = await stack.enter_async_context(RpcClient(*connections, queues=queues))
     services = RpcServices(client)
     notices = FeedNotices()
     await connections[0].add(

@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from common.contracts.company import Country
 from common.contracts.failures import Unavailable
+from common.messaging.requests import LOOK_UP
 from common.messaging.rpc_servers import Route
 from common.mongo import Database, Reads, translated_errors
 from common.runtime.tasks import repeat
-from gateway.rpc import READS
 
 #: Seconds between two probes of the servers, and without an answer until those of other gateways
 #: are read: a probe or two may be lost with a node.
@@ -49,7 +49,7 @@ class LookupReadiness:
         self._servers = servers
         self._instance = instance
         self._patience = patience
-        self._answered_at = dict.fromkeys(READS, float("-inf"))
+        self._answered_at = dict.fromkeys(Country, float("-inf"))
         self._missing: Collection[Country] = ()
         #: Time at which a member of the database last answered; None before the first answer.
         self._read_at: float | None = None
@@ -76,8 +76,8 @@ class LookupReadiness:
     async def look(self) -> None:
         """Probes the servers once; raises Unavailable."""
         now = asyncio.get_running_loop().time()
-        served = await asyncio.gather(*map(self._servers.is_served, READS.values()))
-        answered = [country for country, is_served in zip(READS, served, strict=True) if is_served]
+        served = await asyncio.gather(*map(self._servers.is_served, map(LOOK_UP.route, Country)))
+        answered = [one for one, is_served in zip(Country, served, strict=True) if is_served]
         self._answered_at |= dict.fromkeys(answered, now)
         silent = {
             country: now - at

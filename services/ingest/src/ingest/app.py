@@ -12,12 +12,12 @@ from uuid import uuid4
 
 import structlog
 
-from common.contracts.events import OwnerEvent
-from common.contracts.topology import EVENTS_EXCHANGE, FEED_EXCHANGE, OWNER_EVENTS_QUEUE
+from common.contracts.topology import EVENTS_EXCHANGE, FEED_EXCHANGE
 from common.leases import StoredLeases
 from common.messaging.connection import health_of, supervised, supervised_apart
 from common.messaging.publisher import Broadcaster, Publisher
 from common.messaging.queues import QueueProbe, Topology
+from common.messaging.requests import OWNER_EVENT
 from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
@@ -85,7 +85,11 @@ async def build(
     )
     health.add("broker", partial(health_of, connections))
     server = RpcServer[Any](
-        connections, OWNER_EVENTS_QUEUE, OwnerEvent, StoreOwnerEvents(register), report=report
+        connections,
+        OWNER_EVENT.queue(),
+        OWNER_EVENT.request,
+        StoreOwnerEvents(register),
+        report=report,
     )
     drain_timeout = settings.shutdown_grace.total_seconds()
     await stack.enter_async_context(server.serving(drain_timeout=drain_timeout))

@@ -9,31 +9,25 @@ from typing import Any
 import structlog
 
 from common.contracts.company import Country
-from common.contracts.events import EventRequest, FeedPage, FeedRequest
+from common.contracts.events import FeedPage
 from common.contracts.failures import Failure
-from common.contracts.find import ExportRequest, FindRequest
-from common.contracts.lookup import LookupRequest, PartRequest, SourcesRequest, SuggestRequest
-from common.contracts.match import MatchRequest
-from common.contracts.topology import (
-    FEED_EVENT_QUEUE,
-    FEED_PAGE_QUEUE,
-    SOURCES_QUEUE,
-    export_queue,
-    find_queue,
-    known_queue,
-    lookup_queue,
-    match_queue,
-    parts_queue,
-    search_queue,
-    suggest_queue,
-)
-from common.contracts.watchlists import KnownRequest
-from common.messaging.connection import (
-    health_of,
-    supervised_apart,
+from common.messaging.connection import health_of, supervised_apart
+from common.messaging.requests import (
+    EXPORT,
+    FEED_EVENT,
+    FEED_PAGE,
+    FIND,
+    KNOWN,
+    LOOK_UP,
+    MATCH,
+    PART,
+    SEARCH,
+    SOURCES,
+    SUGGEST,
+    Procedure,
 )
 from common.messaging.rpc import Result, RpcRequest
-from common.messaging.rpc_server import Dependency, RpcServer
+from common.messaging.rpc_server import Dependency, Handler, RpcServer
 from common.mongo import Database, Reads, connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import background
@@ -55,6 +49,9 @@ from register_store.reads import StoredCopies, StoredRegister, StoredSources
 
 #: Maximum concurrent batches of requests that are served in turns by client, which wait for them.
 IN_TURNS = 256
+
+#: A procedure, what answers it, and options of its server.
+_Served = tuple[Procedure[Any, Any], Handler[Any], Mapping[str, Any]]
 
 log = structlog.get_logger()
 
@@ -91,28 +88,36 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         settings.group_processor_time.total_seconds(),
     )
     lookups = AnswerLookups(stored, indexes, now=now, group_limits=group_limits)
-    late = LateAccounts(StoredSources(Reads(register)), now)
-    for country, index in built.items():
-        searching = partial(serving, concurrency=IN_TURNS, dependencies=(rows, index))
-        servers = _country_servers(country, serving, searching, lookups, late)
-        await _serve(settings, stack, *servers)
+    sources = StoredSources(Reads(register))
+    late = LateAccounts(sources, now)
     feed = StoredFeed(register, retention=settings.outbox_retention, now=now)
-    reading = partial(RpcServer[Any], connections, report=partial(_report, "feed.done"))
-    events = reading(FEED_EVENT_QUEUE, EventRequest, feed.events)
-    fresh = RpcServer(
-        connections,
-        SOURCES_QUEUE,
-        SourcesRequest,
-        StoredSources(Reads(register)),
-        together=True,
-        report=partial(_report, "sources.done"),
-    )
-    await _serve(settings, stack, reading(FEED_PAGE_QUEUE, FeedRequest, feed.pages), events, fresh)
     whole = StoredRegister(Reads(register, from_secondaries=False))
     exports = AnswerExports(StoredCopies(register), feed, indexes, whole, late)
-    for country in settings.countries:
-        server = serving(export_queue(country), ExportRequest, exports, concurrency=IN_TURNS)
-        await _serve(settings, stack, server)
+    in_turns = {"concurrency": IN_TURNS}
+    reads: tuple[_Served, ...] = (
+        (LOOK_UP, lookups, {"together": True}),
+        (PART, AnswerPages(stored, now=now), in_turns),
+        (KNOWN, partial(check_numbers, stored), {}),
+        (EXPORT, exports, in_turns),
+    )
+    searches: tuple[_Served, ...] = (
+        (SEARCH, lookups, in_turns),
+        (SUGGEST, AnswerSuggestions(indexes, stored), in_turns),
+        (FIND, AnswerFinds(indexes, stored, late), in_turns),
+        (MATCH, AnswerMatches(indexes, stored), in_turns),
+    )
+    for country, index in built.items():
+        searching = partial(serving, dependencies=(rows, index))
+        await _serve(settings, stack, serving, reads, country)
+        await _serve(settings, stack, searching, searches, country)
+    reading = partial(RpcServer[Any], connections)
+    of_feed = {"report": partial(_report, "feed.done")}
+    of_all: tuple[_Served, ...] = (
+        (FEED_PAGE, feed.pages, of_feed),
+        (FEED_EVENT, feed.events, of_feed),
+        (SOURCES, sources, {"together": True, "report": partial(_report, "sources.done")}),
+    )
+    await _serve(settings, stack, reading, of_all, country=None)
 
 
 async def _checked(stack: AsyncExitStack, check: Callable[[], Awaitable[None]]) -> Dependency:
@@ -125,27 +130,6 @@ async def _indexes_built(indexes: Mapping[Country, Dependency]) -> str | None:
     """Returns None, or which indexes searches are still refused for."""
     building = [country for country, index in indexes.items() if index.is_lost]
     return f"being built: {', '.join(building)}" if building else None
-
-
-def _country_servers(
-    country: Country,
-    serving: Callable[..., RpcServer[Any]],
-    searching: Callable[..., RpcServer[Any]],
-    lookups: AnswerLookups,
-    late: LateAccounts,
-) -> tuple[RpcServer[Any], ...]:
-    stored, indexes = lookups.register, lookups.searches
-    pages = AnswerPages(stored, now=lookups.now)
-    finds = AnswerFinds(indexes, stored, late)
-    return (
-        serving(lookup_queue(country), LookupRequest, lookups, together=True),
-        searching(search_queue(country), LookupRequest, lookups),
-        searching(suggest_queue(country), SuggestRequest, AnswerSuggestions(indexes, stored)),
-        serving(parts_queue(country), PartRequest, pages, concurrency=IN_TURNS),
-        serving(known_queue(country), KnownRequest, partial(check_numbers, stored)),
-        searching(find_queue(country), FindRequest, finds),
-        searching(match_queue(country), MatchRequest, AnswerMatches(indexes, stored)),
-    )
 
 
 async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) -> IndexSearches:
@@ -174,11 +158,14 @@ async def _indexes(settings: Settings, stack: AsyncExitStack, random: Random) ->
 async def _serve(
     settings: Settings,
     stack: AsyncExitStack,
-    *servers: RpcServer[Any],
+    server: Callable[..., RpcServer[Any]],
+    served: Sequence[_Served],
+    country: Country | None,
 ) -> None:
     drain_timeout = settings.shutdown_grace.total_seconds()
-    for server in servers:
-        await stack.enter_async_context(server.serving(drain_timeout=drain_timeout))
+    for procedure, handler, options in served:
+        serving = server(procedure.queue(country), procedure.request, handler, **options)
+        await stack.enter_async_context(serving.serving(drain_timeout=drain_timeout))
 
 
 def _report(

@@ -8,19 +8,9 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-from common.contracts.company import Country
-from common.contracts.topology import (
-    DIGEST_LINKS_QUEUE,
-    FEED_PAGE_QUEUE,
-    WATCHED_QUEUE,
-    WATCHLISTS_QUEUE,
-    WEBHOOKS_QUEUE,
-    known_queue,
-)
-from common.contracts.watchlists import LinkRequest, WatchedRequest
-from common.contracts.webhook_api import WebhookRequest
 from common.messaging.connection import health_of, supervised, supervised_apart
 from common.messaging.publisher import Publisher
+from common.messaging.requests import DIGEST_LINK, FEED_PAGE, KNOWN, WATCHED, WATCHLISTS, WEBHOOKS
 from common.messaging.rpc_client import RpcClient
 from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
@@ -116,9 +106,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     locks = OwnerLocks(webhooks, now)
     removing = RemovalJob(lists, members, digests)
     await stack.enter_async_context(background(recovering.run(), removing.run()))
-    rpc = await stack.enter_async_context(
-        RpcClient(publishing, queues=[known_queue(country) for country in Country])
-    )
+    rpc = await stack.enter_async_context(RpcClient(publishing, queues=KNOWN.queues))
 
     register = RpcRegister(rpc, lambda: uuid4().hex)
     registrations = Registrations(webhooks, keys, random)
@@ -186,17 +174,14 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         ),
     )
     watched = AnswerWatched(lists, members)
-    servers: list[RpcServer[Any]] = [
-        RpcServer(
-            serving, queue, WebhookRequest, operations, report=report, concurrency=CONCURRENCY
-        )
-        for queue in (WEBHOOKS_QUEUE, WATCHLISTS_QUEUE)
-    ]
-    servers.append(
-        RpcServer(serving, WATCHED_QUEUE, WatchedRequest, watched, report=report_watched)
-    )
     links = AnswerLinks(lists, digests, recipients, now)
-    servers.append(RpcServer(serving, DIGEST_LINKS_QUEUE, LinkRequest, links, report=report_links))
+    doing = partial(RpcServer[Any], serving, report=report, concurrency=CONCURRENCY)
+    servers = (
+        doing(WEBHOOKS.queue(), WEBHOOKS.request, operations),
+        doing(WATCHLISTS.queue(), WATCHLISTS.request, operations),
+        RpcServer(serving, WATCHED.queue(), WATCHED.request, watched, report=report_watched),
+        RpcServer(serving, DIGEST_LINK.queue(), DIGEST_LINK.request, links, report=report_links),
+    )
     for server in servers:
         await stack.enter_async_context(
             server.serving(drain_timeout=settings.shutdown_grace.total_seconds())
@@ -223,7 +208,7 @@ async def build_digests(settings: DigestSettings, stack: AsyncExitStack, health:
     now = await stack.enter_async_context(database_clock(mongo))
     health.add("clock", now.check, required=Required.NEVER)
 
-    rpc = await stack.enter_async_context(RpcClient(broker, queues=[FEED_PAGE_QUEUE]))
+    rpc = await stack.enter_async_context(RpcClient(broker, queues=FEED_PAGE.queues))
     members = Members(webhooks)
     digests = SendDigests(
         DueDigests(webhooks),

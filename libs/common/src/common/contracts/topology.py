@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from common.contracts.company import Country
 from common.contracts.contract import Contract
 from common.contracts.webhooks import DeliveryId, WebhookId
 
@@ -14,90 +13,11 @@ from common.contracts.webhooks import DeliveryId, WebhookId
 EVENTS_EXCHANGE = "registry.events"
 
 
-# The request queues of RPC. Each name is a fanout exchange, to which each server binds an exclusive
-# queue of its own; clients publish to these (ADR 0037).
-
-
-#: Arguments of a server's queue. A server keeps it empty; the limit, beyond which the oldest
-#: request is dropped, bounds what the broker holds for a stopped process.
+#: Arguments of the queue of a server of requests (`common.messaging.requests`). A server keeps it
+#: empty; the limit, beyond which the oldest request is dropped, bounds what the broker holds for a
+#: stopped process.
 REQUESTS_ARGUMENTS: dict[str, Any] = {"x-max-length": 500}
 
-
-def lookup_queue(country: Country) -> str:
-    """Returns the queue of one country's indexed reads, apart from the slower name searches."""
-    return f"rpc.lookup.{country}"
-
-
-def search_queue(country: Country) -> str:
-    """Returns the queue of one country's name and address searches."""
-    return f"rpc.search.{country}"
-
-
-def suggest_queue(country: Country) -> str:
-    """Returns the queue of one country's suggestions, which searches must not delay."""
-    return f"rpc.suggest.{country}"
-
-
-def find_queue(country: Country) -> str:
-    """Returns the queue of lists of one country's companies that fit filters."""
-    return f"rpc.find.{country}"
-
-
-def match_queue(country: Country) -> str:
-    """Returns the queue of records to be matched with one country's companies."""
-    return f"rpc.match.{country}"
-
-
-def export_queue(country: Country) -> str:
-    """Returns the queue of pages of a copy of one country's register."""
-    return f"rpc.export.{country}"
-
-
-def parts_queue(country: Country) -> str:
-    """Returns the queue of pages of the lists of one country's companies, such as owners."""
-    # The name is that of its first list; another one would end what an older gateway calls.
-    return f"rpc.units.{country}"
-
-
-def known_queue(country: Country) -> str:
-    """Returns the queue of checks whether one country's register has companies."""
-    return f"rpc.known.{country}"
-
-
-WEBHOOKS_QUEUE = "rpc.webhooks"
-#: Queue of operations on watchlists, whose changes may take seconds.
-WATCHLISTS_QUEUE = "rpc.watchlists"
-#: Queue of reads of the companies of watchlists, for readers of the feed.
-WATCHED_QUEUE = "rpc.watched"
-#: Queue of the links in messages to subscribers.
-DIGEST_LINKS_QUEUE = "rpc.digest_links"
-
-#: Queue of reads of pages of the event feed.
-FEED_PAGE_QUEUE = "rpc.events"
-#: Queue of reads of single events of the feed.
-FEED_EVENT_QUEUE = "rpc.event"
-#: Queue of reads of how fresh the registers are.
-SOURCES_QUEUE = "rpc.lookup.sources"
-#: Queue of events about webhooks, to be stored in the outbox.
-OWNER_EVENTS_QUEUE = "rpc.owner_events"
-
-#: Request queues that a gateway calls.
-GATEWAY_QUEUES = (
-    *map(lookup_queue, Country),
-    *map(search_queue, Country),
-    *map(suggest_queue, Country),
-    *map(parts_queue, Country),
-    *map(find_queue, Country),
-    *map(match_queue, Country),
-    *map(export_queue, Country),
-    FEED_PAGE_QUEUE,
-    FEED_EVENT_QUEUE,
-    SOURCES_QUEUE,
-    WEBHOOKS_QUEUE,
-    WATCHLISTS_QUEUE,
-    WATCHED_QUEUE,
-    DIGEST_LINKS_QUEUE,
-)
 
 #: Topic exchange of notices that events were published, broadcast to every gateway.
 FEED_EXCHANGE = "registry.feed"

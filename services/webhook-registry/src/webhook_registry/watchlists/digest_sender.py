@@ -17,11 +17,10 @@ from prometheus_client import Counter, Gauge
 from common.contracts.company import CompanyKey
 from common.contracts.events import MAX_EVENTS, FeedFilter, FeedPage, FeedRequest
 from common.contracts.failures import Unavailable
-from common.contracts.topology import FEED_PAGE_QUEUE
 from common.contracts.watchlists import MAX_WHOLE, DigestState, Period, Watchlist
+from common.messaging.requests import FEED_PAGE
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_servers import Route
 from common.runtime.tasks import background
 from webhook_registry.idempotency import Clock
 from webhook_registry.watchlists.digest_messages import MAX_LISTED, Changes, Messages, gravity, rank
@@ -88,9 +87,7 @@ class Feed(Protocol):
         """Returns a page; raises `Unavailable`."""
 
 
-#: Pages are large, so a message carries few of them.
-_PAGES: Final = Route(FEED_PAGE_QUEUE, in_flight=4, max_batch_size=8)
-#: Seconds for a page.
+#: Seconds for a page, for which nobody waits.
 _PAGE_TIMEOUT: Final = 6.0
 
 
@@ -105,7 +102,11 @@ class RpcFeed:
         """Returns a page of the feed; raises `Unavailable`."""
         try:
             return await self.client.call(
-                _PAGES, request, FeedPage, timeout=_PAGE_TIMEOUT, request_id=self.new_id()
+                FEED_PAGE.route(),
+                request,
+                FEED_PAGE.reply,
+                timeout=_PAGE_TIMEOUT,
+                request_id=self.new_id(),
             )
         except RpcFailed as error:
             raise Unavailable("the lookup service has not answered for the feed") from error

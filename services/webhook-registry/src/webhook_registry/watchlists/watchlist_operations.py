@@ -14,11 +14,9 @@ import structlog
 
 from common.contracts.company import CompanyKey
 from common.contracts.failures import Failure, Unavailable
-from common.contracts.topology import known_queue
 from common.contracts.watchlists import (
     ATOM_PATH,
     MAX_WHOLE,
-    KnownReply,
     KnownRequest,
     WatchedReply,
     WatchedRequest,
@@ -29,11 +27,10 @@ from common.contracts.watchlists import (
     WatchlistList,
 )
 from common.contracts.webhook_api import Operation, WebhookReply, WebhookRequest
-from common.domain.countries import Country
 from common.domain.sentences import counted
+from common.messaging.requests import KNOWN
 from common.messaging.rpc import Result, RpcFailed, RpcRequest
 from common.messaging.rpc_client import RpcClient
-from common.messaging.rpc_servers import Route
 from common.runtime.tasks import repeat
 from webhook_registry.idempotency import Clock, Idempotency
 from webhook_registry.replies import (
@@ -328,11 +325,6 @@ class WatchedOperations:
 
 #: Companies of one request to the lookup service, which one indexed read answers.
 _KNOWN_CHUNK: Final = 2_000
-_KNOWN_ROUTES: Final = {
-    country: Route(known_queue(country), max_batch_size=1) for country in Country
-}
-#: Seconds for one request.
-_KNOWN_TIMEOUT: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,10 +351,10 @@ class RpcRegister:
         country = companies[0].country
         numbers = tuple(company.number for company in companies)
         known = await self.client.call(
-            _KNOWN_ROUTES[country],
+            KNOWN.route(country),
             KnownRequest(country=country, numbers=numbers),
-            KnownReply,
-            timeout=_KNOWN_TIMEOUT,
+            KNOWN.reply,
+            timeout=KNOWN.timeout,
             request_id=self.new_id(),
         )
         return [CompanyKey(country, number) for number in known.unknown]
