@@ -106,12 +106,10 @@ async def test_a_hostile_answer_ends_a_pass_changes_nothing_and_is_recovered_fro
 
     async def hostile_passes() -> dict[str, Outcome]:
         world.served.faults.plan("", *[fault] * ALWAYS)
-        outcomes: dict[str, Outcome] = {}
-        for source in SOURCES:
-            async with asyncio.timeout(30):
-                [outcomes[source.name]] = await world.outcomes(source)
+        async with asyncio.timeout(30):
+            outcomes = await asyncio.gather(*map(world.outcomes, SOURCES))
         world.served.faults.clear()
-        return outcomes
+        return {source.name: one for source, [one] in zip(SOURCES, outcomes, strict=True)}
 
     at_first = await hostile_passes()
     nothing = await world.contents()
