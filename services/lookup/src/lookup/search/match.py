@@ -4,8 +4,9 @@
 company, is the company of the record. A feature without a weight counts nothing: no record of the
 samples told trade names apart. `python -m bench.learn_match` learnt the weights from the records of
 half of 3,440 real Norwegian and 599 real Danish companies among 15,000 invented ones. The results
-for the other half are in `bench/results/match.md`. `other_figures` is not learnt, as the records
-have few: with it the same name at the same address is for review, and without the address nothing.
+for the other half are in `bench/results/decisions.md`. `other_figures` is not learnt, as the
+records have few: with it the same name at the same address is for review, and without the address
+nothing.
 
 A record is read as the register of one country would have it. Spreadsheets mix up their columns: a
 postal code is read next to its town or in its place, and an invalid number as a phone number.
