@@ -16,9 +16,12 @@ from uuid import uuid4
 import orjson
 import pytest
 
-from common.contracts.company import CompanyKey, Country
+from common.contracts.accounts import AccountsBasis, AnnualAccounts
+from common.contracts.company import CompanyKey, Country, Include, LegalForm
 from common.contracts.events import EventReply, EventRequest, FeedPage, FeedRequest
 from common.contracts.find import ExportPage, ExportRequest
+from common.contracts.lookup import LookupReply, LookupRequest
+from common.domain.limited import hash_of_name
 from common.leases import StoredLeases
 from common.mongo import Database, Reads
 from common.runtime.public_port.rates import Rate
@@ -28,15 +31,19 @@ from gateway.access.keys import Scope
 from gateway.http.responses import refusals
 from gateway.routes import application
 from gateway.settings import Policy
+from ingest.changes.accounts import ApplyAccounts, FiledAccounts
 from ingest.records.records import CompanyRecord, SourceVersion
 from lookup.answers.exports import AnswerExports
+from lookup.answers.lookups import AnswerLookups
 from register_store.history import StoredHistory
 from register_store.reads import StoredCopies, StoredRegister
-from tests.builders.companies import MONDAY, a_company, a_company_record
-from tests.builders.loading import Loader
+from tests.builders.accounts import accounts_of
+from tests.builders.companies import MONDAY, a_company, a_company_record, an_owner
+from tests.builders.loading import NOON, Loader
 from tests.builders.outbox import Outbox
 from tests.delivery.waiting import SOON
 from tests.fakes.gateway import Gateway
+from tests.fakes.lookup import FakeSearches
 from tests.fakes.public_server import PublicServer
 
 pytestmark = pytest.mark.integration
@@ -58,9 +65,10 @@ def a_record(place: int, version: int = 0) -> CompanyRecord:
 
 @dataclass
 class Direct:
-    """`Exports` and `Events` of the stores themselves, in small and slow pages."""
+    """`Exports`, `Events` and `Lookups` of the stores themselves, in small and slow pages."""
 
     answers: AnswerExports
+    lookups: AnswerLookups
     outbox: Outbox
     asked: int = 0
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -79,6 +87,17 @@ class Direct:
     async def page(self, request: FeedRequest, *, caller: Caller) -> FeedPage:  # noqa: ARG002
         self.count()
         return await self.outbox.feed.read(request)
+
+    async def look_up(
+        self,
+        request: LookupRequest,
+        *,
+        caller: Caller,  # noqa: ARG002
+        timeout: float | None = None,  # noqa: ARG002
+    ) -> LookupReply:
+        [reply] = await self.lookups([request])
+        assert isinstance(reply, LookupReply)
+        return reply
 
     async def event(self, request: EventRequest, *, caller: Caller) -> EventReply:
         raise NotImplementedError
@@ -160,10 +179,45 @@ class Register:
             for key, row in rows.items()
         }
 
+    async def file(
+        self,
+        place: int,
+        *accounts: AnnualAccounts,
+        publish_events: bool = True,
+        sole_proprietors: bool = False,
+    ) -> None:
+        """A company files accounts."""
+        apply = ApplyAccounts(self.store.stores.writer, lambda: NOON, sole_proprietors)
+        filed = FiledAccounts(CompanyKey(Country.DK, number(place)), accounts)
+        await apply([filed], publish_events=publish_events)
+        await self.publish()
+
+    async def exported_accounts(self) -> set[tuple[str, bytes]]:
+        """The accounts in an export, byte for byte but the order of the members."""
+        request = ExportRequest(country=Country.DK, include=(Include.ANNUAL_ACCOUNTS,))
+        found: set[tuple[str, bytes]] = set()
+        last: str | None = ""
+        while last is not None:
+            page = await self.direct.answers([request.model_copy(update={"after": last})])
+            assert isinstance(page[0], ExportPage)
+            for company in map(orjson.loads, page[0].lines.splitlines()):
+                found |= {(company["vat"], _sorted(one)) for one in company["annual_accounts"]}
+            last = page[0].last
+        return found
+
+    def mirrored_accounts(self) -> set[tuple[str, bytes]]:
+        with closing(sqlite3.connect(self.path)) as database:
+            rows = database.execute("SELECT vat, body FROM accounts WHERE country = 'dk'")
+            return {(vat, body.encode()) for vat, body in rows}
+
     def mirrored(self) -> dict[str, Any]:
         with closing(sqlite3.connect(self.path)) as database:
             rows = database.execute("SELECT vat, body FROM companies WHERE country = 'dk'")
             return {vat: orjson.loads(body) for vat, body in rows}
+
+
+def _sorted(document: Any) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
 
 
 @asynccontextmanager
@@ -174,11 +228,12 @@ async def serving(direct: Direct, register_db: Database) -> AsyncIterator[tuple[
         gateway.dependencies(),
         exports=direct,
         events=direct,
+        lookups=direct,
         new_lease=lambda: StoredLeases(register_db, holder=uuid4().hex),
     )
     app = application(dependencies, Policy(anonymous_rate=RATE, key_rate=RATE))
     async with PublicServer(app, refusals(lambda: "unread")) as server:
-        key = gateway.issue(scopes=frozenset({Scope.EXPORT, Scope.EVENTS}))
+        key = gateway.issue(scopes=frozenset({Scope.EXPORT, Scope.EVENTS, Scope.LOOKUP}))
         yield str(server.make_url("")).rstrip("/"), key["X-API-Key"]
 
 
@@ -188,14 +243,15 @@ async def register(
 ) -> AsyncIterator[Register]:
     await store.load(*map(a_record, range(COMPANIES)))
     # Without filters, an export needs no index.
+    stored = StoredRegister(Reads(register_db))
     answers = AnswerExports(
         StoredCopies(register_db),
         outbox.feed,
         None,  # type: ignore[arg-type]
-        StoredRegister(Reads(register_db)),
+        stored,
         None,  # type: ignore[arg-type]
     )
-    direct = Direct(answers, outbox)
+    direct = Direct(answers, AnswerLookups(stored, FakeSearches()), outbox)
     async with serving(direct, register_db) as (url, key):
         yield Register(store, outbox, direct, url, key, tmp_path / "registry.sqlite")
 
@@ -272,3 +328,74 @@ async def test_a_mirror_is_verified_against_the_register(register: Register) -> 
     assert (unequal, "--start-over" in said) == (1, True)
     assert (await register.run("--start-over"))[0] == 0
     assert register.mirrored() == await register.stored()
+
+
+async def test_a_mirror_made_with_accounts_equals_the_export_byte_for_byte(
+    register: Register,
+) -> None:
+    await register.file(1, accounts_of(2023, "a", equity="7"), publish_events=False)
+    await register.file(2, accounts_of(2024, "b"), accounts_of(2024, "b", scope="group"))
+    assert (await register.run("--accounts"))[0] == 0
+    assert register.mirrored_accounts() == await register.exported_accounts()
+
+    before = accounts_of(2024, "c", equity="5", basis=AccountsBasis.COMPARATIVE)
+    await register.file(1, accounts_of(2025, "c", revenue="1200", published="2026-05-30T12:00:00Z"),
+                        before)  # fmt: skip
+    await register.file(2, accounts_of(2024, "d", profit="-3", warnings=("conflict:profit",)))
+    await register.file(3, *(accounts_of(year, f"e{year}") for year in range(2014, 2026)))
+    await register.store.remove(f"dk:{number(2)}", publish_events=True)
+    await register.publish()
+
+    assert (await register.run())[0] == 0
+
+    assert register.mirrored_accounts() == await register.exported_accounts()
+    assert len(register.mirrored_accounts()) == 3 + 10
+    with closing(sqlite3.connect(register.path)) as database:
+        read = "SELECT revenue, currency FROM accounts WHERE vat = ? AND revenue > 1000"
+        assert database.execute(read, (number(1),)).fetchall() == [(1200, "NOK")]
+
+
+async def test_the_accounts_of_a_mirror_are_verified(register: Register) -> None:
+    await register.file(1, accounts_of(2024, "a", equity="7"))
+    assert (await register.run("--accounts"))[0] == 0
+    await register.file(1, accounts_of(2025, "b"))
+
+    status, shown = await register.run("--verify", "--json")
+    found = orjson.loads(shown.splitlines()[0])
+    with closing(sqlite3.connect(register.path)) as database:
+        database.execute("UPDATE accounts SET body = json_set(body, '$.figures.equity', '8')"
+                         " WHERE period_end = '2024-12-31'")  # fmt: skip
+        database.commit()
+    unequal, _ = await register.run("--verify", settle=0.0)
+
+    assert (status, found["equal"], found["mirror"]["accounts"]) == (0, True, 2)
+    assert unequal == 1
+
+
+async def test_accounts_without_events_leave_a_mirror_of_companies_equal(
+    register: Register,
+) -> None:
+    assert (await register.run())[0] == 0
+    await register.file(1, accounts_of(2024, "a"), publish_events=False)
+
+    status, shown = await register.run("--verify", "--json", settle=0.0)
+
+    assert (status, orjson.loads(shown.splitlines()[0])["equal"]) == (0, True)
+    assert register.mirrored_accounts() == set()
+
+
+async def test_a_mirror_loses_the_accounts_of_a_person_who_is_left_out(register: Register) -> None:
+    company = a_company(vat=number(1), name="Prøve 1", form=LegalForm(code="10"))
+    at = SourceVersion(MONDAY.at + timedelta(minutes=1))
+    await register.store.load(a_company_record(company, version=at, owners=(an_owner(),)))
+    await register.file(1, accounts_of(2024, "a"), sole_proprietors=True)
+    assert (await register.run("--accounts"))[0] == 0
+    assert len(register.mirrored_accounts()) == 1
+
+    key = CompanyKey(Country.DK, number(1))
+    limited = hash_of_name(key, "Anna Testesen")
+    await register.store.stores.writer.limit(key, limited, at=NOON, publish_events=True)
+    await register.publish()
+
+    assert (await register.run())[0] == 0
+    assert register.mirrored_accounts() == set()

@@ -95,7 +95,7 @@ class MirrorHistory:
         if unit is not None and event.type == "production_unit.ended" and not changes:
             # Its register ordered the removal: an end has changes.
             self._delete("production_unit = ?", event, unit.number)
-        leaves_out = self._leave_out(event) if any(map(_leaves_out, changes)) else False
+        was_deleted = any(map(leaves_out, changes)) and self._leave_out(event)
         if not self._retention:
             return
         self._database.execute(
@@ -109,7 +109,7 @@ class MirrorHistory:
                 event.type,
                 None if unit is None else unit.number,
                 json.dumps([_shown(each) for each in changes], ensure_ascii=False),
-                leaves_out,
+                was_deleted,
             ),
         )
 
@@ -195,7 +195,7 @@ def mirrored_history(path: Path, country: Country, vat: str) -> HistoryPage | No
     )
 
 
-def _leaves_out(change: Change) -> bool:
+def leaves_out(change: Change) -> bool:
     """Returns True if a change tells no old value where a person may have been left out."""
     if change.field in _LISTS:
         return change.old is None

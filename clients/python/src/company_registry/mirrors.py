@@ -3,20 +3,26 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from company_registry.client import Client
-from company_registry.errors import ApiError, CursorExpired, NoResponse
-from company_registry.mirror_history import RETENTION
+from company_registry.errors import (
+    ApiError,
+    CompanyNotFound,
+    CompanyRemoved,
+    CursorExpired,
+    NoResponse,
+)
+from company_registry.mirror_history import RETENTION, leaves_out
 from company_registry.mirror_store import Counted, MirrorStore
-from company_registry.models import Country, Event
-from company_registry.streams import passes
+from company_registry.models import Country, Event, Include
+from company_registry.streams import Lookup, passes
 
 #: Companies of one transaction.
 _BATCH: Final = 1_000
@@ -24,6 +30,8 @@ _BATCH: Final = 1_000
 _PAUSE: Final = 5.0
 #: Seconds until the feed has the changes that a new copy already has.
 _SETTLE: Final = 20.0
+#: The part of a company that an export and a lookup have the accounts in: the newest ten.
+_ACCOUNTS: Final[tuple[Include, ...]] = ("annual_accounts",)
 
 
 Outage = Callable[[NoResponse | ApiError, float], None]
@@ -63,7 +71,10 @@ class Mirror:
         if place.copied_until is None:
             return
         resumed = place.copied_until or None
-        lines = self.client.export_lines(self.store.country, after=resumed, cursor=begun)
+        include = _ACCOUNTS if place.accounts else ()
+        lines = self.client.export_lines(
+            self.store.country, include=include, after=resumed, cursor=begun
+        )
         with closing(lines):
             while batch := [json.loads(line) for line in islice(lines, _BATCH)]:
                 place = place._replace(
@@ -80,7 +91,7 @@ def _read_feed(
     client: Client, *stores: MirrorStore, follow: bool, on_outage: Outage | None = None
 ) -> None:
     # A store that was further may apply an event again, which changes nothing once all have been.
-    feed, countries = _Feed(stores), [stores[0].country]
+    feed, countries = _Feed(client, stores), [stores[0].country]
     with closing(
         client.events(countries=countries, cursor=feed, until_now=not follow, on_outage=on_outage)
     ) as events:
@@ -105,6 +116,7 @@ class _Begun:
 class _Feed:
     """Applies the events of a page together with its cursor."""
 
+    client: Client
     stores: Sequence[MirrorStore]
     waiting: list[Event] = field(default_factory=list)
 
@@ -112,9 +124,50 @@ class _Feed:
         return self.stores[0].place.cursor
 
     def save(self, cursor: str) -> None:
+        accounts = {}
+        if self.waiting and any(store.place.accounts for store in self.stores):
+            accounts = _accounts_after(self.client, self.stores[0].country, self.waiting)
         for store in self.stores:
-            store.apply(self.waiting, store.place._replace(cursor=cursor))
+            store.apply(self.waiting, store.place._replace(cursor=cursor), accounts)
         self.waiting.clear()
+
+
+def _accounts_after(
+    client: Client, country: Country, events: Iterable[Event]
+) -> dict[str, list[dict[str, Any]]]:
+    """Returns the accounts of the companies whose accounts the events change, by number.
+
+    They are read anew: which ones are current, and the year before as a later filing tells it, is
+    for the service to decide (ADR 0141).
+
+    Raises NoResponse if an answer is older than an event, ApiError for one that is neither the
+    company nor that there is none.
+    """
+    revisions = {
+        event.vat: event.revision or 0
+        for event in events
+        if event.vat is not None and event.country == country and _changes_accounts(event)
+    }
+    found: dict[str, list[dict[str, Any]]] = {}
+    lookups = (Lookup(country, vat, include=_ACCOUNTS) for vat in revisions)
+    with closing(client.batch(lookups)) as results:
+        for result in results:
+            vat, company = result.lookup.term, result.company
+            if company is None:
+                if not isinstance(result.error, CompanyNotFound | CompanyRemoved):
+                    raise result.error or NoResponse("an answer without a company")
+                found[vat] = []
+                continue
+            if company.revision < revisions[vat]:
+                raise NoResponse(f"{country} {vat} is of before its event")
+            dumped = company.model_dump(mode="json", exclude_unset=True)
+            found[vat] = dumped["annual_accounts"]
+    return found
+
+
+def _changes_accounts(event: Event) -> bool:
+    """Returns True for accounts, and where a person is left out: they may be the person's."""
+    return event.type == "company.accounts_published" or any(map(leaves_out, event.data.changes))
 
 
 class Verified(NamedTuple):
@@ -125,7 +178,7 @@ class Verified(NamedTuple):
 
     @property
     def is_equal(self) -> bool:
-        """True if both have the same companies with the same contents."""
+        """True if both have the same companies, and accounts, with the same contents."""
         return self.mirror == self.register
 
 
@@ -142,6 +195,8 @@ def verify(
         closing(MirrorStore(path, country, history=history)) as store,
         closing(MirrorStore(Path(folder) / "copy.sqlite", country, history=timedelta(0))) as new,
     ):
+        if store.place.accounts:
+            new.keep_accounts()
         for each in (new, store):
             Mirror(client, each).run()
         return _compared(client, store, new)

@@ -1,15 +1,17 @@
-"""`accounts`: the annual accounts of a company, years side by side."""
+"""`accounts`: the annual accounts of a company, years side by side; and as rows of an export."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import groupby
-from typing import Annotated, Final
+from operator import attrgetter
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
 from company_registry import models
-from company_registry.cli.output import Column
+from company_registry.cli.output import YES_OR_NO, Column
 from company_registry.cli.session import Session
-from company_registry.models import AccountsFigures, AnnualAccounts
+from company_registry.models import AccountsFigures, AnnualAccounts, Company
 
 #: Years in a table; a terminal has no room for more.
 _YEARS: Final = 5
@@ -98,3 +100,56 @@ def _notes(accounts: Iterable[AnnualAccounts]) -> Iterable[str]:
         ]
         if any(facts):
             yield f"{_year(one)}: {', '.join(filter(None, facts))}"
+
+
+class AccountsRow(NamedTuple):
+    """Accounts in an export, with their company."""
+
+    company: Company
+    accounts: AnnualAccounts
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The accounts as the service sends them, after country, number and name."""
+        accounts = self.accounts.model_dump(mode="json", exclude_unset=True)
+        return {name: getattr(self.company, name) for name in _OF_COMPANY} | accounts
+
+
+def rows_of(company: Company) -> list[AccountsRow]:
+    """Returns the accounts of a company, newest first."""
+    return [AccountsRow(company, one) for one in company.annual_accounts or ()]
+
+
+_OF_COMPANY: Final = ("country", "vat", "name")
+
+
+def _words(row: AccountsRow) -> str:
+    return " | ".join(row.accounts.warnings)
+
+
+def _figure(name: str, row: AccountsRow) -> object:
+    return getattr(row.accounts.figures, name)
+
+
+#: The columns of accounts as rows.
+ACCOUNTS_COLUMNS: Final[dict[str, Callable[[AccountsRow], object]]] = {
+    **{name: attrgetter(f"company.{name}") for name in _OF_COMPANY},
+    "period_start": attrgetter("accounts.period.start"),
+    "period_end": attrgetter("accounts.period.end"),
+    "scope": attrgetter("accounts.scope"),
+    "currency": attrgetter("accounts.currency"),
+    **{name: partial(_figure, name) for name in AccountsFigures.model_fields},
+    "basis": attrgetter("accounts.basis"),
+    "standard": attrgetter("accounts.standard"),
+    "class": attrgetter("accounts.size_class"),
+    "liquidation": lambda row: YES_OR_NO.get(row.accounts.liquidation),
+    "audit": attrgetter("accounts.audit.type"),
+    "opinion": attrgetter("accounts.audit.opinion"),
+    "going_concern": lambda row: YES_OR_NO.get(row.accounts.audit.going_concern),
+    "published": lambda row: row.accounts.published and row.accounts.published.isoformat(),
+    "correction": lambda row: YES_OR_NO.get(row.accounts.correction),
+    "source": attrgetter("accounts.source.id"),
+    "document": attrgetter("accounts.source.document"),
+    "pdf": attrgetter("accounts.source.pdf"),
+    "warnings": _words,
+}

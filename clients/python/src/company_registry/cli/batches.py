@@ -13,8 +13,8 @@ from typing import Annotated, Any, Final, cast
 
 import typer
 
-from company_registry.cli.companies import YES_OR_NO, Include, Included, with_owners
-from company_registry.cli.output import as_json, plain
+from company_registry.cli.companies import Include, Included, with_owners
+from company_registry.cli.output import YES_OR_NO, as_json, plain
 from company_registry.cli.session import Exit, Session
 from company_registry.cli.spreadsheets import HeaderRow, SheetName, Telling, read_file, telling
 from company_registry.client import Client

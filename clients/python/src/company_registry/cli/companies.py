@@ -14,7 +14,7 @@ import typer
 from company_registry import models
 from company_registry.change_words import Line, heading_of, lines_of
 from company_registry.cli.accounts import show_accounts
-from company_registry.cli.output import Column, plain
+from company_registry.cli.output import YES_OR_NO, Column, plain
 from company_registry.cli.session import TIMES, Exit, Session
 from company_registry.group_models import Group, GroupLink
 from company_registry.mirror_history import mirrored_history
@@ -532,10 +532,6 @@ def _facts_of_law(company: Company) -> Iterator[tuple[str, object]]:
     yield "In a group", YES_OR_NO.get(company.in_group)
     if home := company.home_register:
         yield "Home register", home.text
-
-
-#: `show` and CSV have no empty word for what a register does not say.
-YES_OR_NO: Final[Mapping[bool | None, str]] = {True: "yes", False: "no"}
 
 
 def with_owners(company: Company) -> str | None:

@@ -3,20 +3,21 @@
 import csv
 import inspect
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
 from company_registry import models
-from company_registry.cli.batches import FOUND, Read, included
+from company_registry.cli.accounts import ACCOUNTS_COLUMNS, rows_of
+from company_registry.cli.batches import FOUND, included
 from company_registry.cli.companies import Include, Included, readable
 from company_registry.cli.events import say_outage, until_interrupted
 from company_registry.cli.output import Column
@@ -29,6 +30,8 @@ from company_registry.mirrors import Mirror, verify
 from company_registry.models import Company, CompanyFilter, CompanyPage
 from company_registry.spreadsheets import harmless
 from company_registry.streams import FileCursor
+
+Reads = Callable[[Any], object]
 
 #: Companies that people are shown, unless they ask for another number.
 _SHOWN: Final = 20
@@ -140,8 +143,8 @@ def _following(
         yield from page.companies
 
 
-def write_csv(companies: Iterable[Company], columns: Mapping[str, Read] = FOUND) -> None:
-    """Prints companies as CSV, a row each."""
+def write_csv(companies: Iterable[Any], columns: Mapping[str, Reads] = FOUND) -> None:
+    """Prints companies, or what else the columns read, as CSV, a row each."""
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(columns)
     for company in companies:
@@ -151,9 +154,8 @@ def write_csv(companies: Iterable[Company], columns: Mapping[str, Read] = FOUND)
 
 
 def _chosen(
-    session: Session, columns: str | None, include: Sequence[Include]
-) -> Mapping[str, Read]:
-    known = {**FOUND, **included(include)}
+    session: Session, columns: str | None, known: Mapping[str, Reads]
+) -> Mapping[str, Reads]:
     if columns is None:
         return known
     names = [name.strip().lower() for name in columns.split(",")]
@@ -235,6 +237,10 @@ def export(  # noqa: PLR0913 (the command's options)
         typer.Option(help="File for the place in the event feed, for events follow --cursor."),
     ] = None,
     *,
+    accounts: Annotated[
+        bool,
+        typer.Option("--accounts", help="Print a row for each of the newest ten annual accounts."),
+    ] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
     columns: Annotated[
         str | None,
@@ -245,20 +251,29 @@ def export(  # noqa: PLR0913 (the command's options)
     """Print every company of a register that fits the filters, in the order of their numbers.
 
     One JSON document on each line, unless --csv is given. What --include adds is a column too.
+    With --accounts a row is a year of a company or of its group; --include adds nothing to it.
     """
-    chosen = _chosen(session, columns, include)
+    if accounts and include:
+        session.fail("--accounts and --include exclude each other", Exit.USAGE)
+    known = ACCOUNTS_COLUMNS if accounts else {**FOUND, **included(include)}
+    chosen = _chosen(session, columns, known)
     if columns is not None and not as_csv:
         session.fail("--columns needs --csv", Exit.USAGE)
     filter_ = CompanyFilter.model_validate(filters)
     options: Any = {
-        "include": [each.value for each in include],
+        "include": [each.value for each in (Include.ANNUAL_ACCOUNTS,) * accounts or include],
         "after": after,
         "cursor": None if cursor is None else FileCursor(cursor),
     }
     with session.client() as client:
-        if as_csv:
+        if accounts or as_csv:
             with closing(client.export(country.value, filter_, **options)) as companies:
-                write_csv(companies, chosen)
+                rows = chain.from_iterable(map(rows_of, companies))
+                if as_csv:
+                    write_csv(rows if accounts else companies, chosen)
+                else:
+                    for row in rows:
+                        session.print_json(row.document)
             return
         with closing(client.export_lines(country.value, filter_, **options)) as lines:
             for line in lines:
@@ -297,6 +312,9 @@ def mirror(  # noqa: PLR0913 (the command's options)
     check: Annotated[
         bool, typer.Option("--verify", help="Compare it with a new copy; status 1 if unequal.")
     ] = False,
+    accounts: Annotated[
+        bool, typer.Option("--accounts", help="Keep annual accounts too, from this run on.")
+    ] = False,
     start_over: Annotated[
         bool, typer.Option("--start-over", help="Copy again, as after an upgrade that says so.")
     ] = False,
@@ -318,6 +336,8 @@ def mirror(  # noqa: PLR0913 (the command's options)
         with closing(MirrorStore(to, country.value, history=kept)) as store, until_interrupted():
             if start_over:
                 store.start_over()
+            if accounts:
+                store.keep_accounts()
             Mirror(
                 client,
                 store,
@@ -329,11 +349,10 @@ def mirror(  # noqa: PLR0913 (the command's options)
 
 def _verify(session: Session, verified: Any) -> None:
     rows = {"mirror": verified.mirror, "register": verified.register}
+    columns = ("", "Companies", "Accounts", "Digest")
     session.show(
         {name: each._asdict() for name, each in rows.items()} | {"equal": verified.is_equal},
-        lambda: session.table(
-            "", "Companies", "Digest", rows=[(name, *each) for name, each in rows.items()]
-        ),
+        lambda: session.table(*columns, rows=[(name, *each) for name, each in rows.items()]),
     )
     if not verified.is_equal:
         session.fail("they differ; mirror --start-over copies the register again", Exit.FAILED)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -33,6 +33,9 @@ class Column:
 
 
 Row = Sequence[object]
+
+#: `show` and CSV have no empty word for what a register does not say.
+YES_OR_NO: Final[Mapping[bool | None, str]] = {True: "yes", False: "no"}
 
 
 def plain(document: Any) -> Any:
