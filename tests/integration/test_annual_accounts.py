@@ -1,6 +1,6 @@
 """Annual accounts are stored once, with their events, and a correction replaces others."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -28,7 +28,7 @@ from lookup.answers.parts import AnswerPages
 from register_store.accounts import ACCOUNTS, ACCOUNTS_STATES, AccountsPage
 from register_store.indexes import make_indexes
 from tests.builders.accounts import accounts_of
-from tests.builders.companies import TUESDAY, a_norwegian_record
+from tests.builders.companies import TUESDAY, a_company, a_company_record, a_norwegian_record
 from tests.builders.loading import NOON, Loader
 from tests.fakes.lookup import FakeSearches
 
@@ -44,14 +44,17 @@ class Shelf:
 
     loader: Loader
     sole_proprietors: bool = False
+    company: CompanyKey = COMPANY
 
     async def store(self, *accounts: AnnualAccounts, publish_events: bool = True) -> Verdict:
         apply = ApplyAccounts(self.loader.stores.writer, lambda: NOON, self.sole_proprietors)
-        [verdict] = await apply([FiledAccounts(COMPANY, accounts)], publish_events=publish_events)
+        [verdict] = await apply(
+            [FiledAccounts(self.company, accounts)], publish_events=publish_events
+        )
         return verdict
 
     async def page(self, limit: int = 10, before: str = "") -> AccountsPage:
-        return await self.loader.register.accounts.page(COMPANY, limit, before)
+        return await self.loader.register.accounts.page(self.company, limit, before)
 
     async def read(self) -> list[dict[str, Any]]:
         return [orjson.loads(body) for body in (await self.page()).accounts]
@@ -61,7 +64,7 @@ class Shelf:
         return [event for event in events if event["type"] == "company.accounts_published"]
 
     async def revision(self) -> int | None:
-        return await self.loader.revision(COMPANY)
+        return await self.loader.revision(self.company)
 
 
 @pytest.fixture
@@ -269,25 +272,51 @@ async def person(shelf: Shelf) -> Shelf:
     return shelf
 
 
-async def test_accounts_of_a_sole_proprietor_are_left_out_by_default(person: Shelf) -> None:
-    verdict = await person.store(accounts_of())
+async def a_danish_person(shelf: Shelf, form: str) -> Shelf:
+    record = a_company_record(a_company(form=LegalForm(code=form), name="Anna Testesen"))
+    assert await shelf.loader.count(record, verdict="new") == 1
+    return replace(shelf, company=CompanyKey.parse("dk:12345674"))
+
+
+#: Enkeltpersonforetak; enkeltmandsvirksomhed, and personligt ejet mindre virksomhed.
+@pytest.fixture(params=["ENK", "10", "15"])
+async def sole_proprietor(shelf: Shelf, person: Shelf, request: pytest.FixtureRequest) -> Shelf:
+    return person if request.param == "ENK" else await a_danish_person(shelf, request.param)
+
+
+async def test_accounts_of_a_sole_proprietor_are_left_out_by_default(
+    sole_proprietor: Shelf,
+) -> None:
+    verdict = await sole_proprietor.store(accounts_of())
 
     assert verdict is Verdict.LEFT_OUT
-    assert await person.page() == AccountsPage([], AccountsState.UNAVAILABLE, None)
+    assert await sole_proprietor.page() == AccountsPage([], AccountsState.UNAVAILABLE, None)
+    assert await sole_proprietor.loader.database[ACCOUNTS].count_documents({}) == 0
 
 
 async def test_accounts_of_a_sole_proprietor_go_with_the_limit_of_the_person(
-    person: Shelf,
+    sole_proprietor: Shelf,
 ) -> None:
-    person.sole_proprietors = True
-    assert await person.store(accounts_of()) is Verdict.NEW
+    sole_proprietor.sole_proprietors = True
+    assert await sole_proprietor.store(accounts_of()) is Verdict.NEW
 
-    name = hash_of_name(COMPANY, "Anna Testesen")
-    await person.loader.stores.writer.limit(COMPANY, name, at=NOON, publish_events=True)
+    name = hash_of_name(sole_proprietor.company, "Anna Testesen")
+    writer = sole_proprietor.loader.stores.writer
+    await writer.limit(sole_proprietor.company, name, at=NOON, publish_events=True)
 
-    assert await person.page() == AccountsPage([], AccountsState.UNAVAILABLE, None)
-    assert await person.store(accounts_of()) is Verdict.LEFT_OUT
-    assert await person.loader.database[ACCOUNTS].count_documents({}) == 0
+    assert await sole_proprietor.page() == AccountsPage([], AccountsState.UNAVAILABLE, None)
+    assert await sole_proprietor.store(accounts_of()) is Verdict.LEFT_OUT
+    assert await sole_proprietor.loader.database[ACCOUNTS].count_documents({}) == 0
+
+
+async def test_accounts_of_a_sole_proprietor_go_with_the_company(sole_proprietor: Shelf) -> None:
+    sole_proprietor.sole_proprietors = True
+    await sole_proprietor.store(accounts_of())
+
+    await sole_proprietor.loader.remove(sole_proprietor.company)
+
+    assert await sole_proprietor.loader.database[ACCOUNTS].count_documents({}) == 0
+    assert await sole_proprietor.store(accounts_of()) is Verdict.REMOVED
 
 
 async def test_a_setting_that_is_taken_back_deletes_what_was_stored(person: Shelf) -> None:

@@ -1,14 +1,17 @@
 """Layout of the portal's pages in a browser, over an API whose answers a test sets."""
 
+import os
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import FilePayload, expect
+from playwright.async_api import FilePayload, ViewportSize, expect
 
-from tests.browsing.portal import PHONE
+from tests.browsing.portal import DESKTOP, PHONE
 from tests.browsing.portal import Portal as Window
+from tests.builders.accounts import accounts_of
 from tests.builders.answers import AT, a_found_company, a_page, a_webhook
 from tests.fakes.portal import KEY, ME, Portal
 from tests.fakes.portal import portal as a_portal
@@ -132,3 +135,63 @@ async def test_events_are_those_of_a_watchlist_that_is_chosen_by_its_name(
 
     await expect(window.page.get_by_label("Watchlist")).to_have_value("wl_1")
     assert "watchlist=wl_1" in portal.api.queries
+
+
+#: Folder for the guide's picture, if it is to be made: docs/portal.
+PICTURES: Final = os.environ.get("PICTURES")
+#: Five years of a company and of its group, with a loss, a remark and figures that are not told.
+ACCOUNTS: Final = [
+    accounts_of(
+        year,
+        f"{scope}{year}",
+        scope=scope,
+        currency="DKK",
+        standard="local_gaap",
+        size_class="B",
+        audit={"type": "audit", "going_concern": year == 2025 and scope == "company"},
+        documents={"pdf": "https://documents.example/a.pdf", "document": "https://a.example/a.xml"},
+        revenue=None if scope == "company" else f"{times * (year - 2000) * 1_517_000}",
+        gross_profit=f"{times * (year - 2015) * 517_000}",
+        profit=f"{times * (2024 - year) * 248_310 + 11}",
+        assets=f"{times * (year - 2010) * 901_100}",
+        equity=f"{times * 2_100_500}",
+        employees="12",
+    ).model_dump(mode="json")
+    for year in range(2025, 2020, -1)
+    for scope, times in (("group", 3), ("company", 1))
+]
+
+
+@pytest.mark.parametrize("medium", ["screen", "print"])
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["1280", "390"])
+async def test_annual_accounts_fit_and_tell_a_loss_in_each_window_and_in_print(
+    portal: Portal, window: Window, viewport: ViewportSize, medium: Literal["screen", "print"]
+) -> None:
+    company = {**COMPANY, "owners": [], "roles": [], "einvoicing": [], "production_units": []}
+    portal.api.give("/api/vat", {**company, "annual_accounts": ACCOUNTS, "accounts_state": "ok"})
+    page = window.page
+    await page.set_viewport_size(viewport)
+    await page.emulate_media(media=medium, color_scheme="light")
+
+    await window.go(f"/companies/dk/{COMPANY['vat']}")
+
+    card = page.get_by_role("region", name="Annual accounts")
+    remark, loss = card.get_by_text("Remarks on the accounts"), card.locator(".loss").first
+    tops = [await each.evaluate("each => each.getBoundingClientRect().top") for each in
+            (remark, card.get_by_role("table").first)]  # fmt: skip
+    assert tops == sorted(tops)
+    assert await window.violations() == []
+    assert await window.overflow(narrowest=viewport == PHONE) == 0
+    await expect(card.get_by_role("heading")).to_have_text(
+        ["Annual accounts", "The company alone DKK", "The group DKK"]
+    )
+    # Without colours a loss is bold, has its sign, and a bar that is hatched.
+    assert int(await loss.evaluate("each => getComputedStyle(each).fontWeight")) >= 600
+    await expect(loss).to_have_text("−248,299")
+    await expect(card.locator("rect[fill='url(#loss)']").first).to_be_visible()
+    bar = card.locator(".bar-bad").first
+    if medium == "print":
+        adjusted = "each => getComputedStyle(each).printColorAdjust"
+        assert await bar.evaluate(adjusted) == "exact"
+    if PICTURES and (medium, viewport) == ("screen", DESKTOP):
+        await card.screenshot(path=Path(PICTURES) / "accounts-light-1280.png")

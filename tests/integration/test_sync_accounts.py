@@ -14,6 +14,7 @@ from ingest.registers.cvr.accounts_sync import DK_ACCOUNTS
 from ingest.registers.cvr.sync import DK_COMPANIES
 from register_samples.danish_accounts import HOST, Filing, Stored, bomb, filings
 from register_samples.server.serving import Failure, ShardFailed, TooManyRequests
+from register_samples.showcase import SIZE
 from tests.syncing.world import World, a_world
 
 pytestmark = pytest.mark.integration
@@ -84,6 +85,44 @@ async def test_a_group_with_esef_has_the_auditor_of_its_stub(world: World) -> No
 
     assert (last["scope"], last["standard"], last["audit"]["type"]) == ("group", "ifrs", "audit")
     assert last["figures"]["revenue"] is not None
+
+
+#: By the last digit of a company's position, beyond the showcase: warnings, and figures.
+FAULTS: dict[int, tuple[list[str], dict[str, Any]]] = {
+    0: (["conflict:profit"], {"profit": None}),
+    1: (["employees_unit"], {"employees": None}),
+    2: ([], {}),
+    3: (["document_unreadable"], {"profit": None, "equity": None}),
+    4: (["document_unreadable"], {"profit": None, "equity": None}),
+    5: ([], {"profit": None, "equity": None}),
+    6: ([], {"tax": "1"}),
+    7: ([], {}),
+    8: ([], {}),
+    9: ([], {}),
+}
+
+
+async def test_each_fault_of_the_invented_register_is_read_as_what_it_is(
+    mongo_url: str, register_db: Database
+) -> None:
+    positions = {
+        index % 10: index for index in range(99, SIZE - 1, -1) if len(list(filings(index))) > 1
+    }
+    assert positions.keys() == FAULTS.keys()
+    async with a_world(mongo_url, register_db.name, companies=100) as world:
+        await world.sync(DK_COMPANIES, DK_ACCOUNTS)
+
+        for digit, (warnings, figures) in FAULTS.items():
+            [last, *_] = found = await accounts_of(world, positions[digit])
+            ends = [each["period"]["end"] for each in found]
+            assert (digit, last["warnings"]) == (digit, warnings)
+            assert figures.items() <= last["figures"].items()
+            # Nothing else is lost to the fault.
+            told = [name for name in ("profit", "equity", "employees") if name not in figures]
+            assert all(last["figures"][name] is not None for name in told) or digit in (3, 4, 5)
+            # The second filing of a day replaces the first.
+            assert ends == sorted(set(ends), reverse=True)
+            assert last["correction"] is (digit == 6)
 
 
 async def test_a_new_filing_is_published_once(world: World) -> None:

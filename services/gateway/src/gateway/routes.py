@@ -73,6 +73,7 @@ from gateway.lookups.codes import (
 from gateway.lookups.find import FIND_PATH, find_handler
 from gateway.lookups.lists import (
     GROUP_PATH,
+    IN_XML,
     PART_PATHS,
     SUGGEST_PATH,
     Parts,
@@ -250,7 +251,8 @@ def _routes(
     yield add_search(SUGGEST_PATH, get=suggest_handler(dependencies.suggestions, protected))
     yield add_search(FIND_PATH, get=find_handler(finds, codes, protected))
     for part, path in PART_PATHS.items():
-        yield add_page(path, get=part_handler(dependencies.parts, part))
+        handler = part_handler(dependencies.parts, part, dependencies.renderer)
+        yield Route(path, lookup if part in IN_XML else page, get=handler, has_options=True)
     yield add_search(GROUP_PATH, get=group_handler(lookups))
     lists = CODES_PATH.replace("{list}", f"{{list:{'|'.join(CodeList)}}}")
     yield add_page(CODES_PATH, get=codes_handler(codes), pattern=lists)

@@ -50,6 +50,11 @@ def company_xml(body: bytes) -> bytes:
     return xml_document("company", orjson.loads(body))
 
 
+def accounts_xml(body: bytes) -> bytes:
+    """Returns the XML document of a page of annual accounts given as JSON."""
+    return xml_document("accounts_page", orjson.loads(body))
+
+
 def xml_document(root: str, tree: Mapping[str, Any]) -> bytes:
     """Returns a well-formed UTF-8 document for any text; the names in `tree` must be XML names."""
     text: str = _dicttoxml.dicttoxml(

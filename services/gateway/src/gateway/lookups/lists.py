@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Annotated, Protocol
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 from pydantic import PlainValidator, ValidationInfo
 
@@ -30,18 +30,20 @@ from common.domain.countries import begin_of_day
 from common.domain.times import read_day
 from common.domain.written import plain_name, read_country
 from gateway.access.clients import Caller
-from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
+from gateway.http.middleware import REQUEST_CONTEXT, accept_of, parameters_of
 from gateway.http.parameters import (
     COUNTRY,
     OF_BOTH,
     REQUIRED,
     Fault,
+    Format,
     Invalid,
     Parameters,
     Query,
     Rank,
     Text,
     boolean,
+    negotiated,
     number,
     once,
     one_country,
@@ -50,14 +52,24 @@ from gateway.http.parameters import (
     single,
 )
 from gateway.http.responses import json_response, with_left_out
+from gateway.http.xml_processes import XmlRenderer
 from gateway.lookups.find import read_statuses
-from gateway.lookups.lookup import CACHE_CONTROL, COMPANY_PATH, Lookups
+from gateway.lookups.lookup import (
+    CACHE_CONTROL,
+    COMPANY_PATH,
+    MEDIA_TYPE,
+    Lookups,
+    RequestedFormat,
+)
 from gateway.lookups.protected import ProtectedCompanies
 from gateway.lookups.terms import NAME_LENGTH, InvalidTerm, normalise
 
 SUGGEST_PATH = "/api/suggest"
 #: The path of each list of a company.
 PART_PATHS = {part: f"{COMPANY_PATH}/{part}" for part in ListedPart}
+
+#: The lists that a client may have as XML too.
+IN_XML = frozenset({ListedPart.ACCOUNTS})
 
 GROUP_PATH = f"{COMPANY_PATH}/group"
 #: Levels of a group upwards and downwards, unless another number is requested.
@@ -199,12 +211,20 @@ class _PartQuery(Query):
     after: Text = ""
     since: Annotated[datetime | None, once(_since)] = None
     advertising_protected: Annotated[bool | None, PlainValidator(_advertising_protected)] = None
+    format: RequestedFormat = None
 
 
-def parse_part(part: ListedPart, country: str, vat: str, parameters: Parameters) -> PartRequest:
-    """Returns the request for a page of a list of a company; raises InvalidParameter."""
+def parse_part(
+    part: ListedPart, country: str, vat: str, parameters: Parameters
+) -> tuple[PartRequest, Format | None]:
+    """Returns the request for a page of a list of a company, and the format that it names.
+
+    Raises InvalidParameter.
+    """
     query = _PartQuery.parse({**parameters, COUNTRY: (country,), "vat": (vat,)})
-    return PartRequest(part=part, **dict(query))
+    fields = dict(query)
+    named = fields.pop("format")
+    return PartRequest(part=part, **fields), named
 
 
 class _GroupQuery(Query):
@@ -251,13 +271,19 @@ def suggest_handler(suggestions: Suggestions, protected: ProtectedCompanies) -> 
     return suggest
 
 
-def part_handler(parts: Parts, part: ListedPart) -> Handler:
+def part_handler(parts: Parts, part: ListedPart, renderer: XmlRenderer) -> Handler:
     """Returns the handler of a list of a company; a client may reuse a page for a minute."""
 
     async def page(request: web.Request) -> web.Response:
         path = request.match_info
-        query = parse_part(part, path["country"], path["vat"], parameters_of(request))
+        query, named = parse_part(part, path["country"], path["vat"], parameters_of(request))
         reply = await parts.part(query, caller=request[REQUEST_CONTEXT].caller)
+        if part in IN_XML and (named or negotiated(accept_of(request))) is Format.XML:
+            headers = {
+                hdrs.CONTENT_TYPE: MEDIA_TYPE[Format.XML],
+                hdrs.CACHE_CONTROL: CACHE_CONTROL,
+            }
+            return web.Response(body=await renderer.accounts(reply.body), headers=headers)
         return json_response(reply.body, cache_control=CACHE_CONTROL)
 
     return page

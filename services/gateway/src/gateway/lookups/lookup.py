@@ -139,11 +139,14 @@ def _as_of(values: Sequence[str], info: ValidationInfo) -> str:
     return day
 
 
+RequestedFormat = Annotated[Format | None, once(choice(Format, "must be json or xml"))]
+
+
 class _LookupQuery(Query):
     country: Annotated[Country, one_country(OF_BOTH)] = REQUIRED
     include: Annotated[tuple[Include, ...], included_parts(tuple(Include))] = ()
     as_of: Annotated[str | None, PlainValidator(_as_of)] = None
-    format: Annotated[Format | None, once(choice(Format, "must be json or xml"))] = None
+    format: RequestedFormat = None
     searches: Annotated[tuple[Question, ...], PlainValidator(_questions)]
 
 

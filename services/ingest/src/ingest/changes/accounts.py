@@ -277,7 +277,9 @@ def plan_accounts(  # noqa: PLR0913 (what is stored, given and refused)
         bumps, known, context, lambda key: published_events(stored[key], after[key])
     )
     left_out = [key for key, why in refused.items() if why is Verdict.LEFT_OUT]
-    states = {filed.key: filed.check for filed in batch if filed.check and not refused[filed.key]}
+    checks = [filed.check for filed in batch if filed.check and not refused[filed.key]]
+    # A file may have the years of a company in any order.
+    states = {check.company: check for check in sorted(checks, key=lambda one: one.wanted or "")}
     states |= {key: AccountsCheck(key, AccountsState.UNAVAILABLE, context.at) for key in left_out}
     return Plan(
         tuple(refused[filed.key] or _verdict(filed, stored, after) for filed in batch),
