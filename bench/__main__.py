@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from bench import (
+    accounts,
     accuracy,
     agents,
     deliveries,
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[Scale], Iterable[Figure]]] = {
     "event feed": events.measure_feed,
     "export": export.measure,
     "agents": agents.measure,
+    "annual accounts": accounts.measure,
 }
 
 

@@ -46,6 +46,8 @@ class Scale:
     feed_entries: int = 20_000
     #: Entities in a register's whole file.
     file_entities: int = 1_050_000
+    #: Companies of each register with annual accounts.
+    accounts: int = 6_000
     #: Clients that wait for an event, and seconds without one.
     waiting_clients: int = 1_000
     waiting_seconds: int = 30
@@ -75,6 +77,7 @@ QUICK = Scale(
     publishing_seconds=1,
     feed_entries=300,
     file_entities=2_000,
+    accounts=300,
     waiting_clients=50,
     waiting_seconds=2,
 )

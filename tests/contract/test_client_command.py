@@ -392,6 +392,34 @@ async def test_annual_accounts_are_shown_years_side_by_side(shell: Shell) -> Non
     assert [one["period"]["end"] for one in json.loads(last.stdout)] == ["2025-12-31"] * 2
 
 
+async def test_an_export_has_annual_accounts_as_rows(shell: Shell) -> None:
+    found = [
+        accounts_of(2025, figures={"profit": "-1234567", "equity": "10.5"}, correction=True),
+        accounts_of(2025, scope="group", warnings=["unbalanced", "period"]),
+    ]
+    company = a_found_company(annual_accounts=found)
+    number, name = company["vat"], company["name"]
+    shell.answers["/api/export"] = [company] * 3
+
+    export = ("export", "--country", "dk", "--accounts")
+    table = await shell.run(*export, "--csv")
+    lines = await shell.run(*export)
+    chosen = await shell.run(*export, "--csv", "--columns", "vat,period_end,profit")
+    both = await shell.run(*export, "--include", "owners")
+
+    rows = list(csv.DictReader(io.StringIO(table.stdout)))
+    assert [(row["vat"], row["period_end"], row["scope"]) for row in rows] == [
+        (number, "2025-12-31", "company"),
+        (number, "2025-12-31", "group"),
+    ]
+    assert (rows[0]["profit"], rows[0]["equity"], rows[0]["revenue"]) == ("-1234567", "10.5", "")
+    assert (rows[0]["correction"], rows[1]["warnings"]) == ("yes", "unbalanced | period")
+    first = json.loads(lines.stdout.splitlines()[0])
+    assert first == {"country": "dk", "vat": number, "name": name, **found[0]}
+    assert chosen.stdout.splitlines()[1] == f"{number},2025-12-31,-1234567"
+    assert (both.exit_code, "exclude each other" in both.stderr) == (2, True)
+
+
 @pytest.mark.parametrize(
     "state, said",
     [
