@@ -238,10 +238,15 @@ async def serving(direct: Direct, register_db: Database) -> AsyncIterator[tuple[
 
 
 @pytest.fixture
+def companies() -> int:
+    return COMPANIES
+
+
+@pytest.fixture
 async def register(
-    store: Loader, outbox: Outbox, register_db: Database, tmp_path: Path
+    store: Loader, outbox: Outbox, register_db: Database, tmp_path: Path, companies: int
 ) -> AsyncIterator[Register]:
-    await store.load(*map(a_record, range(COMPANIES)))
+    await store.load(*map(a_record, range(companies)))
     # Without filters, an export needs no index.
     stored = StoredRegister(Reads(register_db))
     answers = AnswerExports(
@@ -330,6 +335,11 @@ async def test_a_mirror_is_verified_against_the_register(register: Register) -> 
     assert register.mirrored() == await register.stored()
 
 
+#: Accounts are read company by company.
+few_companies = pytest.mark.parametrize("companies", [60])
+
+
+@few_companies
 async def test_a_mirror_made_with_accounts_equals_the_export_byte_for_byte(
     register: Register,
 ) -> None:
@@ -355,6 +365,7 @@ async def test_a_mirror_made_with_accounts_equals_the_export_byte_for_byte(
         assert database.execute(read, (number(1),)).fetchall() == [(1200, "NOK")]
 
 
+@few_companies
 async def test_the_accounts_of_a_mirror_are_verified(register: Register) -> None:
     await register.file(1, accounts_of(2024, "a", equity="7"))
     assert (await register.run("--accounts"))[0] == 0
@@ -372,6 +383,7 @@ async def test_the_accounts_of_a_mirror_are_verified(register: Register) -> None
     assert unequal == 1
 
 
+@few_companies
 async def test_accounts_without_events_leave_a_mirror_of_companies_equal(
     register: Register,
 ) -> None:
@@ -384,6 +396,7 @@ async def test_accounts_without_events_leave_a_mirror_of_companies_equal(
     assert register.mirrored_accounts() == set()
 
 
+@few_companies
 async def test_a_mirror_loses_the_accounts_of_a_person_who_is_left_out(register: Register) -> None:
     company = a_company(vat=number(1), name="Prøve 1", form=LegalForm(code="10"))
     at = SourceVersion(MONDAY.at + timedelta(minutes=1))
