@@ -283,6 +283,25 @@ async def test_an_export_has_the_columns_that_are_chosen(shell: Shell) -> None:
     assert "Status, any unless given" in " ".join(described.split())
 
 
+async def test_an_export_is_of_a_watchlist_by_its_name_and_says_how_long_a_list_is(
+    shell: Shell,
+) -> None:
+    lists = example("WatchlistList")
+    [first, *_] = lists["watchlists"]
+    owners = example("OwnerPage")["owners"]
+    shell.answers["/api/watchlists"] = [lists]
+    shell.answers["/api/export"] = [example("Company") | {"owners": owners, "owners_total": 250}]
+
+    done = await shell.run(
+        *("export", "--country", "dk", "--watchlist", first["name"], "--csv"),
+        *("--include", "owners"),
+    )
+
+    assert shell.requests[-1].query["watchlist"] == first["id"]
+    [row] = csv.DictReader(io.StringIO(done.stdout))
+    assert row["owners"].endswith("… (250 in all)")
+
+
 async def test_a_watchlist_is_given_by_its_name(shell: Shell) -> None:
     lists = example("WatchlistList")
     [first, *_] = lists["watchlists"]

@@ -104,6 +104,15 @@ async def test_without_filters_a_copy_has_every_company(
     assert gateway.exports.asked[0].include == (Include.OWNERS, Include.ROLES)
 
 
+async def test_a_watchlist_needs_a_lookup_service_that_compares_numbers(gateway: Gateway) -> None:
+    key = gateway.issue(scopes=frozenset({Scope.EXPORT, Scope.WEBHOOKS}))
+    gateway.exports.is_limited = False
+
+    answer = await exported(gateway, key, f"&watchlist=wl_{'a' * 32}")
+
+    assert (await answer.json())["code"] == "service_unavailable"
+
+
 async def test_filters_are_those_of_lists(gateway: Gateway, key: dict[str, str]) -> None:
     await (await exported(gateway, key, "&industry=62&form=80&status=active")).read()
 

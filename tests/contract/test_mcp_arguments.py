@@ -104,6 +104,12 @@ READ: Final[list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]] = [
         {"since": "2026-11-20t08:00:00z"},
         {"since": "2026-11-20T08:00:00+00:00"},
     ),
+    ("company_history", {"company": "dk:12345674", "since": "2026-11-20"}, {"since": "2026-11-20"}),
+    (
+        "company_history",
+        {"company": "dk:12345674", "since": "2026-11-20T08:00"},
+        {"since": "2026-11-20T08:00:00+00:00"},
+    ),
     # A watchlist, by its name.
     ("search_companies", {"watchlist": "customers"}, {"watchlist": "wl_1"}),
 ]

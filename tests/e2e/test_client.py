@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from company_registry import Client, Lookup
+from company_registry import Client, CompanyFilter, Lookup
 from tests.e2e.conftest import Running
 
 pytestmark = pytest.mark.e2e
@@ -48,6 +48,22 @@ def test_a_company_is_found_by_number_and_by_text_with_every_included_part(
     assert suggested[0].vat == "12345674"
     assert len(suggested) == 2
     assert norwegian.vat == "310345679"
+
+
+def test_a_copy_of_a_watchlist_has_its_companies(blocking: Client) -> None:
+    watchlist = blocking.create_watchlist("Copied")
+    blocking.change_watched(watchlist.id, add=["dk:12345674", "no:310345679"])
+    watched = CompanyFilter(watchlist=watchlist.id)
+
+    found = [
+        (one.country, one.vat, bool(one.owners))
+        for country in ("dk", "no")
+        for one in blocking.export(country, watched, include=["owners"])
+    ]
+    blocking.delete_watchlist(watchlist.id)
+
+    assert [each[:2] for each in found] == [("dk", "12345674"), ("no", "310345679")]
+    assert found[0][2]
 
 
 def test_a_batch_of_any_number_has_its_results_in_order(blocking: Client) -> None:

@@ -240,6 +240,8 @@ class FakeExports:
     holds_first: bool = False
     #: Requests that it holds back.
     waiting: int = 0
+    #: False for a lookup service that knows no numbers.
+    is_limited: bool = True
 
     async def export(self, request: ExportRequest, *, caller: Caller) -> ExportPage:  # noqa: ARG002 (of the port)
         self.asked.append(request)
@@ -257,6 +259,7 @@ class FakeExports:
             lines=b"".join(b'"%b"\n' % number.encode().ljust(self.padding) for number in page),
             count=len(page),
             last=page[-1] if len(left) > len(page) else None,
+            limited=self.is_limited and bool(request.filter and request.filter.numbers is not None),
             position=self.position + len(self.asked) - 1,
         )
 

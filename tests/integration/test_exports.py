@@ -14,6 +14,7 @@ from common.contracts.company import CompanyKey, Country, Include, LegalForm
 from common.contracts.events import EventType
 from common.contracts.failures import Failure, FieldError, Unavailable
 from common.contracts.find import Between, ExportPage, ExportRequest, FindRequest
+from common.contracts.watchlists import packed
 from common.mongo import Database, Reads
 from common.runtime.tasks import background
 from ingest.records.records import CompanyRecord, SourceVersion
@@ -254,6 +255,24 @@ async def test_a_copy_with_filters_has_the_companies_that_fit(
     monkeypatch.setattr("lookup.search.follower._MAX_LAG", -1.0)
     with pytest.raises(Unavailable, match="behind"):
         await first_page(answer, filter=wanted)
+
+
+async def test_a_copy_of_a_watchlist_has_its_companies_and_says_so(
+    store: Loader, outbox: Outbox, register_db: Database, searches: IndexSearches
+) -> None:
+    await store.load(*map(a_record, range(9)))
+    await until_built(searches)
+    places = (1, 4, 8)
+    watched = FindRequest(
+        country=Country.DK, numbers=packed([*(int(number(each)) for each in places), 5]), limit=0
+    )
+    answer = exports(register_db, outbox, searches)
+
+    read = [page async for page in pages(answer, limit=2, filter=watched)]
+    whole = await first_page(answer)
+
+    assert [one["vat"] for page in read for one in companies(page)] == [*map(number, places)]
+    assert ([page.limited for page in read], whole.limited) == ([True, True], False)
 
 
 async def test_constant_writes_do_not_delay_an_export_with_filters(

@@ -660,7 +660,7 @@ class CompanyFilter(Model):
     advertising_protected: bool | None = None
     #: A company such as `dk:12345678`.
     owned_by: str | None = None
-    #: The id of a watchlist: only its companies. Not of an export.
+    #: The id of a watchlist: only its companies.
     watchlist: str | None = None
 
 

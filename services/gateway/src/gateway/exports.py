@@ -23,19 +23,21 @@ from common.contracts.company import Country, Include
 from common.contracts.failures import Unavailable
 from common.contracts.find import ExportPage, ExportRequest, FindRequest, FindSort
 from common.contracts.lookup import SearchType
+from common.contracts.watchlists import WatchlistId
 from common.runtime.public_port.conditional import takes_gzip
 from common.runtime.tasks import background, delays
 from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey, ApiKeys, export_job
 from gateway.events.feed import write_cursor
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
-from gateway.http.parameters import REQUIRED, Invalid, Parameters, one_country, single
+from gateway.http.parameters import REQUIRED, Invalid, Parameters, once, one_country, single
 from gateway.http.responses import LEFT_OUT, NO_STORE
 from gateway.lookups.codes import Stored, StoredCodes
 from gateway.lookups.find import Filters, countries_of
 from gateway.lookups.lookup import included_parts
 from gateway.lookups.protected import ProtectedCompanies
 from gateway.lookups.terms import InvalidTerm, normalise
+from gateway.lookups.watched import FindWatched, watchlist_id
 from gateway.problems import InvalidParameter, LookupTimeout, RateLimited, ServiceUnavailable
 
 #: How long the keys of a killed gateway cannot begin another export.
@@ -162,7 +164,7 @@ class Export:
 
     async def read_first(self) -> None:
         """Reads the first page, and with it the place in the event feed."""
-        self._page = await self.companies.exports.export(self.request, caller=self.caller)
+        self._page = await self._read(self.request)
         self.position = self._page.position
 
     @asynccontextmanager
@@ -213,6 +215,13 @@ class Export:
         self.count += page.count
         _COMPANIES.inc(page.count)
 
+    async def _read(self, request: ExportRequest) -> ExportPage:
+        page = await self.companies.exports.export(request, caller=self.caller)
+        is_limited = request.filter is not None and request.filter.numbers is not None
+        if is_limited and not page.limited:
+            raise ServiceUnavailable("the lookup service is of an earlier release")
+        return page
+
     async def _read_after(self, number: str) -> ExportPage:
         """Reads a page, again after failures: a lookup service may be restarting."""
         clock = asyncio.get_running_loop().time
@@ -220,7 +229,7 @@ class Export:
         request = self.request.model_copy(update={"after": number})
         for delay in delays(self.companies.random):
             try:
-                return await self.companies.exports.export(request, caller=self.caller)
+                return await self._read(request)
             except _FAILURES as problem:
                 if clock() + delay > deadline:
                     raise ExportEnded(problem.code) from problem
@@ -244,7 +253,10 @@ log = structlog.get_logger()
 
 
 def export_handler(
-    companies: ExportCompanies, codes: StoredCodes, protected: ProtectedCompanies
+    companies: ExportCompanies,
+    finds: FindWatched,
+    codes: StoredCodes,
+    protected: ProtectedCompanies,
 ) -> Handler:
     """Returns the handler of exports; problems before the first row are ordinary responses."""
 
@@ -252,11 +264,15 @@ def export_handler(
         context = request[REQUEST_CONTEXT]
         parameters = parameters_of(request)
         stored = await codes.explaining(parameters, countries_of(parameters), caller=context.caller)
-        asked = parse_export(parameters, stored)
+        asked, watchlist = parse_export(parameters, stored)
         if request.version < HttpVersion11:
             # HTTP/1.0 ends a response by closing the connection, as a failure does.
             raise InvalidParameter("an export needs HTTP/1.1, which marks its end")
         key, left_out = context.required_key, None
+        if watchlist is not None:
+            every = asked.filter or FindRequest(country=asked.country, limit=0)
+            [watched] = await finds.limited([every], watchlist, context)
+            asked = asked.model_copy(update={"filter": watched})
         if protected.are_left_out(context):
             shown, left_out = await protected.export(asked.country, asked.filter, context.caller)
             asked = asked.model_copy(update={"filter": shown})
@@ -346,10 +362,15 @@ class _ExportQuery(Filters):
     ] = REQUIRED
     after: Annotated[str, PlainValidator(_after)] = ""
     include: Annotated[tuple[Include, ...], included_parts(INCLUDES)] = ()
+    watchlist: Annotated[WatchlistId | None, once(watchlist_id)] = None
 
 
-def parse_export(parameters: Parameters, stored: Stored) -> ExportRequest:
-    """Returns the request for a copy; raises MissingParameter or InvalidParameter.
+def parse_export(
+    parameters: Parameters, stored: Stored
+) -> tuple[ExportRequest, WatchlistId | None]:
+    """Returns the request for a copy, and the watchlist of its companies.
+
+    Raises MissingParameter or InvalidParameter.
 
     `stored` has the texts of codes, if a filter has words. Without `status` a copy has every
     company, unlike a list.
@@ -358,9 +379,10 @@ def parse_export(parameters: Parameters, stored: Stored) -> ExportRequest:
     [country] = query.country
     filters = query.request(country, statuses=(), sort=FindSort.NAME, limit=0, after=None)
     is_whole = filters == FindRequest(country=country, limit=0)
-    return ExportRequest(
+    asked = ExportRequest(
         country=country,
         include=query.include,
         filter=None if is_whole else filters,
         after=query.after,
     )
+    return asked, query.watchlist

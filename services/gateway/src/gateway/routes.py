@@ -321,7 +321,8 @@ def _routes(
     yield Route(CONFIRM_PATH, tokens, pages.show_confirmation, pages.confirm)
     yield Route(UNSUBSCRIBE_PATH, tokens, pages.show_end, pages.end)
     exports = RouteFacts(Access(Scope.EXPORT, anonymous=False), headers=private, is_heavy=True)
-    yield Route(EXPORT_PATH, exports, export_handler(companies, codes, protected), has_head=False)
+    export = export_handler(companies, finds, codes, protected)
+    yield Route(EXPORT_PATH, exports, export, has_head=False)
 
     yield Route(ME_PATH, RouteFacts(Access(anonymous=False), headers=private), show_key)
     addresses = webhook_sources_handler(policy.webhook_sources)

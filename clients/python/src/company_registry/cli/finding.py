@@ -115,9 +115,7 @@ def find(  # noqa: PLR0913 (the filters)
     if limit is None and not (as_csv or session.as_json):
         limit = _SHOWN
     with session.client() as client:
-        if filter_.watchlist is not None:
-            named = watchlist_id(client, filter_.watchlist)
-            filter_ = filter_.model_copy(update={"watchlist": named})
+        filter_ = _named(client, filter_)
         first = client.find_page(filter_, sort=sort, limit=min(limit or _MAX_PAGE, _MAX_PAGE))
         companies = islice(_following(client, filter_, sort, first), limit)
         if session.as_json:
@@ -132,6 +130,13 @@ def find(  # noqa: PLR0913 (the filters)
     for name in first.ambiguous:
         codes = ", ".join(name.codes)
         session.note(f"Several municipalities have the name {name.value}; their codes are {codes}.")
+
+
+def _named(client: Client, filter_: CompanyFilter) -> CompanyFilter:
+    """Returns the filter with the id of a watchlist that is given by its name."""
+    if filter_.watchlist is None:
+        return filter_
+    return filter_.model_copy(update={"watchlist": watchlist_id(client, filter_.watchlist)})
 
 
 def _following(
@@ -266,6 +271,7 @@ def export(  # noqa: PLR0913 (the command's options)
         "cursor": None if cursor is None else FileCursor(cursor),
     }
     with session.client() as client:
+        filter_ = _named(client, filter_)
         if accounts or as_csv:
             with closing(client.export(country.value, filter_, **options)) as companies:
                 rows = chain.from_iterable(map(rows_of, companies))
@@ -294,7 +300,7 @@ def _with_filters(command: Any) -> None:
             annotation=_ANY_STATUS if name == "status" else each.annotation,
         )
         for name, each in theirs.items()
-        if name in CompanyFilter.model_fields and name not in ("country", "watchlist")
+        if name in CompanyFilter.model_fields and name != "country"
     ]
     parameters = [each for each in own.parameters.values() if each.name != "filters"]
     command.__signature__ = own.replace(parameters=[*parameters, *filters])

@@ -270,6 +270,12 @@ def time_meant(value: Any) -> datetime | None:
         ) from None
 
 
+def since_meant(value: Any) -> date | datetime | None:
+    """Returns a day, whose beginning is that of its country, or a time. Raises ValueError."""
+    is_day = value is not None and _DAY.fullmatch(str(value).strip())
+    return day_meant(value) if is_day else time_meant(value)
+
+
 def split(values: Any) -> Any:
     """Returns a list whose entries have no commas, as ids have none."""
     if not isinstance(values, list):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated, Any, Final
 
 from mcp.server.mcpserver import MCPServer
@@ -23,7 +23,7 @@ from company_registry.mcp.answers import (
     result,
 )
 from company_registry.mcp.api import Api, Call, parsed
-from company_registry.mcp.arguments import shown, split, time_meant
+from company_registry.mcp.arguments import shown, since_meant, split, time_meant
 from company_registry.models import Change, Event
 from company_registry.watchlist_models import Watchlist, WatchlistChange
 
@@ -153,12 +153,17 @@ def add_watch_tools(server: MCPServer, api: Api) -> None:
         call: Call,
         company: CompanyId,
         country: AnyCountry = None,
+        since: Annotated[
+            date | datetime | None,
+            BeforeValidator(since_meant),
+            Field(description="Only what happened then or later: a time, or a day."),
+        ] = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
         cursor: Annotated[str, Field(description="next_cursor of the last page.")] = "",
     ) -> Annotated[CallToolResult, History]:
         of, number = parsed(company, country)
         async with api.client(call) as client:
-            page = await client.history_page(of, number, after=cursor, limit=limit)
+            page = await client.history_page(of, number, after=cursor, limit=limit, since=since)
         answer = History(
             id=identity(of, number),
             entries=tuple(

@@ -232,6 +232,8 @@ class ExportPage(Contract):
     count: int
     #: The registration number to go on after; None on the last page.
     last: str | None = None
+    #: True if the numbers of the filter were compared.
+    limited: bool = False
     #: A position in the event feed of half a minute ago: this page and later ones have each change
     #: up to it.
     position: int = 0

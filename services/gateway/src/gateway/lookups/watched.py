@@ -48,7 +48,7 @@ class FindWatched:
     ) -> Sequence[FindReply]:
         """Returns the reply of each country, in order; raises a Problem."""
         if watchlist is not None:
-            requests = await self._limited(requests, watchlist, context)
+            requests = await self.limited(requests, watchlist, context)
         caller = context.caller
         replies = await asyncio.gather(
             *(self.finds.companies(each, caller=caller) for each in requests)
@@ -57,9 +57,10 @@ class FindWatched:
             raise ServiceUnavailable("the lookup service is of an earlier release")
         return replies
 
-    async def _limited(
+    async def limited(
         self, requests: Sequence[FindRequest], watchlist: WatchlistId, context: RequestContext
     ) -> Sequence[FindRequest]:
+        """Returns the requests with the numbers of a watchlist's companies; raises a Problem."""
         key = context.required_key
         if Scope.WEBHOOKS not in key.scopes:
             raise Forbidden(f"the API key lacks the scope {Scope.WEBHOOKS}, for watchlists")

@@ -79,7 +79,12 @@ class AnswerExports:
             # The last may have been removed since the index was read.
             last, is_cut = (numbers[-1], len(numbers) == limit) if numbers else ("", False)
         has_more = is_cut or len(lines) == limit
-        return ExportPage(lines=b"".join(lines), count=len(lines), last=last if has_more else None)
+        return ExportPage(
+            lines=b"".join(lines),
+            count=len(lines),
+            last=last if has_more else None,
+            limited=request.filter is not None and request.filter.numbers is not None,
+        )
 
     async def _numbers(
         self, request: ExportRequest, filters: FindRequest, limit: int
