@@ -119,7 +119,9 @@ def requests(sample: Sequence[Facts]) -> list[FindRequest]:
         }
         chosen = random.sample(sorted(kinds), random.randint(1, 4))
         fields: dict[str, object] = {name: kinds[name] for name in chosen}
-        sort = random.choice([FindSort.NAME, FindSort.FOUNDED, FindSort.EMPLOYEES])
+        sort = random.choice(
+            [FindSort.NAME, FindSort.FOUNDED_DESCENDING, FindSort.EMPLOYEES_DESCENDING]
+        )
         statuses = (Status.ACTIVE,) if random.random() < 0.8 else ()
         made.append(
             FindRequest.model_validate(

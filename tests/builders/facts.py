@@ -1,5 +1,6 @@
 """Companies as filters know them, and the filters over them said again in plain Python."""
 
+from collections.abc import Iterable
 from random import Random
 
 from common.contracts.company import Country, Status
@@ -38,6 +39,7 @@ def some_facts(random: Random, number: int) -> Facts:
         random.choice(["", "", day()]),
         random.choice(["", "2023", "2024"]),
         random.choice(["", day()]),
+        random.choice(["", day()]),
     )
     amounts = tuple(
         random.choice([NO_AMOUNT, random.randint(-3, 40), 10**18, -(10**18)]) for _ in range(2)
@@ -72,6 +74,7 @@ def some_request(random: Random) -> FindRequest:
             "accounts_due": maybe(Between(last="2010-01-01")),
             "founded": maybe(Between(first="1990-01-01")),
             "ended": maybe(Between(last="2010-01-01")),
+            "status_since": maybe(Between(first="1990-01-01", last="2010-01-01")),
             "has": few(Has.PHONE, Has.EMAIL),
             "vat_registered": maybe("true"),
             "advertising_protected": maybe("false"),
@@ -108,6 +111,7 @@ def fits(one: Facts, request: FindRequest) -> bool:
             _is_between(value["employees"], staff if staff != Between() else None),
             _is_between(value["founded"], request.founded),
             _is_between(value["ended"], request.ended),
+            _is_between(value["status_since"], request.status_since),
             _is_amount(one.amounts[0], request.min_revenue, None),
             _is_amount(one.amounts[1], None, request.max_equity),
             _is_one(value["accounts_year"], request.accounts_years),
@@ -143,12 +147,21 @@ def _is_between(value: str, ends: Between | None) -> bool:
     return value != "" and (ends.first or "") <= value <= (ends.last or "~")
 
 
-def place(one: Facts, sort: FindSort) -> tuple[int | str, int]:
-    """The value by which a company is sorted; its text sorts like its bytes in UTF-8."""
-    if sort is FindSort.NAME:
-        return one.name.decode(), one.number
-    if sort is FindSort.REVENUE:
-        revenue = one.amounts[0]
-        return ((1 << 63) - 1 if revenue == NO_AMOUNT else -revenue), one.number
-    value = dict(zip(FIELDS, one.values, strict=True))[sort[1:]]
-    return (-1 - int(value.replace("-", "")) if value else 0), one.number
+def value_of(one: Facts, sort: FindSort) -> int | bytes | None:
+    """The value by which a company is sorted; None if its register does not say."""
+    if sort.field == "name":
+        return one.name
+    if sort.field == "revenue":
+        return None if one.amounts[0] == NO_AMOUNT else one.amounts[0]
+    value = dict(zip(FIELDS, one.values, strict=True))[sort.field]
+    return int(value.replace("-", "")) if value else None
+
+
+def ordered(companies: Iterable[Facts], sort: FindSort) -> list[Facts]:
+    """Companies in the order of a list: those without a value last, equal ones by number."""
+    by_number = sorted(companies, key=lambda one: one.number)
+    without = [one for one in by_number if value_of(one, sort) is None]
+    having = [one for one in by_number if value_of(one, sort) is not None]
+    # Sorting keeps the order of equal ones, in either direction.
+    having.sort(key=lambda one: value_of(one, sort), reverse=sort.is_descending)  # type: ignore[arg-type,return-value]
+    return having + without

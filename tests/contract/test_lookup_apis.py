@@ -181,7 +181,9 @@ def test_every_status_and_role_has_texts_and_every_english_form_exists() -> None
         assert [code for code in forms if not is_known("forms", code, [country])] == []
 
 
-@pytest.mark.parametrize("sort, key", [("name", "ÿ" * 60), ("relevance", (1 << 64) - 1)])
+@pytest.mark.parametrize(
+    "sort, key", [("name", "ÿ" * 60), ("-name", "ÿ" * 60), ("relevance", (1 << 64) - 1)]
+)
 def test_the_longest_cursors_are_read_again(sort: str, key: int | str) -> None:
     position = FindPosition(key=key, country=Country.NO, number=999_999_999)
 

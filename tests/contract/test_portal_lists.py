@@ -61,6 +61,20 @@ async def test_a_list_has_what_it_is_narrowed_down_by_and_its_next_page(portal: 
     assert re.search(r'<a href="/companies" data-list><span class="[^"]+">Remove </span>Town', text)
 
 
+async def test_bankruptcies_of_the_week_are_a_link_with_their_days(portal: Portal) -> None:
+    company = {"status": "bankrupt", "status_since": "2026-11-24"}
+    portal.api.give("/api/companies", a_list(company))
+    [link] = re.findall(r'href="([^"]+)">Bankruptcies this week', await portal.shown("/companies"))
+
+    text = await portal.shown(link.replace("&amp;", "&"))
+
+    assert {"status=bankrupt", "sort=-status_since"} <= set(portal.api.queries)
+    assert any(part.startswith("status_since_from=20") for part in portal.api.queries)
+    assert re.search(r'<th [^>]*aria-sort="descending"><a href="[^"]*sort=status_since"', text)
+    assert re.search(r'data-label="Status since"[^>]*>[^<]*24[^<]*2026', text)
+    assert re.search(r'<th [^>]*><a href="[^"]*sort=name" data-list>Name', text)
+
+
 async def test_a_filter_that_the_api_refuses_has_its_fault_at_the_field(portal: Portal) -> None:
     refused = an_invalid("municipality", "must be the name; did you mean Oslo?")
     portal.api.give("/api/companies", refused, 400)

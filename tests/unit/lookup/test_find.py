@@ -25,7 +25,7 @@ from lookup.search.indexed_company import (
     name_key,
 )
 from tests.builders.companies import a_company, an_address
-from tests.builders.facts import fits, place, some_facts, some_request
+from tests.builders.facts import fits, ordered, some_facts, some_request
 from tests.builders.indexed import an_indexed_company, filled
 
 #: Pages that are read of a list.
@@ -34,15 +34,14 @@ MAX_PAGES = 8
 
 def check(segments: Segments, model: dict[int, Facts], request: FindRequest) -> None:
     """Compares the first pages of a list, and the one after its end, with the companies."""
-    fitting = (one for one in model.values() if fits(one, request))
-    wanted = sorted(fitting, key=lambda one: place(one, request.sort))
+    wanted = ordered((one for one in model.values() if fits(one, request)), request.sort)
     numbers = sorted(one.number for one in wanted)
     for place_in in (0, len(numbers) // 2, len(numbers)):
         above = numbers[place_in - 1] if place_in else 0
         following = find_numbers(segments, request, None, after=above, limit=9)
         assert following == numbers[place_in : place_in + 9]
     listed: list[int] = []
-    after = None
+    after: FindPosition | None = None
     for _ in range(MAX_PAGES):
         page = find(segments, request.model_copy(update={"after": after}))
         listed += [position.number for position in page.positions]
@@ -56,8 +55,9 @@ def check(segments: Segments, model: dict[int, Facts], request: FindRequest) -> 
         after = page.positions[-1]
     assert listed == [one.number for one in wanted][: len(listed)]
     if wanted:
-        key, number = place(wanted[-1], request.sort)
-        last = FindPosition(key=key, country=Country.NO, number=number)
+        whole = request.model_copy(update={"after": None, "limit": len(wanted)})
+        last = find(segments, whole).positions[-1]
+        assert last.number == wanted[-1].number
         assert find(segments, request.model_copy(update={"after": last})).positions == []
 
 

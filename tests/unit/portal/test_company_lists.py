@@ -72,6 +72,38 @@ def test_a_form_leads_to_itself_and_with_a_change_to_the_first_page() -> None:
     assert form.following("c2").after == "c2"
 
 
+def test_a_column_sorts_and_then_the_other_way_round() -> None:
+    form = a_form(("status_since_from", "2026-11-23"), ("after", "c1"))
+    named = form.sorted_by("name")
+    youngest = form.sorted_by("-founded")
+
+    assert (form.direction("name"), named.sort, named.after) == ("ascending", "-name", "")
+    assert (named.direction("name"), named.sorted_by("name").sort) == ("descending", "name")
+    assert (youngest.sort, youngest.direction("-founded")) == ("-founded", "descending")
+    assert youngest.sorted_by("-founded").sort == "founded"
+    assert youngest.sorted_by("-founded").direction("-founded") == "ascending"
+    assert youngest.direction("name") == ""
+    assert a_form(("q", "as")).direction("name") == ""
+    assert a_form(("q", "as")).sorted_by("name").sort == "name"
+
+
+@pytest.mark.parametrize(
+    "pairs, status, is_since",
+    [
+        ((), None, False),
+        ((("ended_to", "2026-01-31"),), "ended", False),
+        ((("status_since_to", "2026-01-31"),), "any", True),
+        ((("sort", "-status_since"),), None, True),
+    ],
+)
+def test_days_of_a_status_bring_their_column_and_every_status(
+    pairs: tuple[tuple[str, str], ...], status: str | None, is_since: bool
+) -> None:
+    form = a_form(*pairs)
+
+    assert (form.default_status, form.is_since) == (status, is_since)
+
+
 @pytest.mark.parametrize("sort, query", [("relevance", ""), ("-unknown", "as"), ("", "")])
 def test_an_order_that_is_not_possible_is_left_out(sort: str, query: str) -> None:
     assert a_form(("sort", sort), ("q", query)).sort is None

@@ -27,7 +27,11 @@ SearchType = Literal["vat", "name", "produ", "phone", "ean", "address"]
 
 Format = Literal["json", "xml"]
 
-FindSort = Literal["name", "-founded", "-employees", "-revenue", "relevance"]
+#: `-` is descending; companies without a value are always last.
+FindSort = Literal[
+    "name", "-name", "founded", "-founded", "employees", "-employees", "revenue", "-revenue",
+    "status_since", "-status_since", "relevance",
+]  # fmt: skip
 
 Facet = Literal["industry", "municipality", "form", "status"]
 
@@ -637,7 +641,7 @@ class CompanyFilter(Model):
     #: `1000`, or a range such as `1000-1499`.
     postal_code: tuple[str, ...] = ()
     form: tuple[str, ...] = ()
-    #: `active` unless given, and any of a watchlist; `any` for all.
+    #: `active` unless given, and any of a watchlist or with `status_since_…`; `any` for all.
     status: tuple[str, ...] = ()
     employees_min: int | None = None
     employees_max: int | None = None
@@ -653,6 +657,9 @@ class CompanyFilter(Model):
     founded_to: str | None = None
     ended_from: str | None = None
     ended_to: str | None = None
+    #: Days on which the company came into its status.
+    status_since_from: str | None = None
+    status_since_to: str | None = None
     #: `phone`, `email`, `website` and `einvoicing`, joined by *and*.
     has: tuple[str, ...] = ()
     vat_registered: bool | None = None

@@ -93,6 +93,10 @@ def find(  # noqa: PLR0913 (the filters)
     founded_to: Day = None,
     ended_from: Day = None,
     ended_to: Day = None,
+    status_since_from: Annotated[
+        Day, typer.Option(help="The first day of its status, such as bankrupt.")
+    ] = None,
+    status_since_to: Day = None,
     has: Annotated[list[Has], typer.Option(help="Only those with it; may be repeated.")] = [],  # noqa: B006
     vat_registered: Annotated[bool | None, typer.Option(help="Only Norway says it.")] = None,
     advertising_protected: Annotated[
@@ -102,7 +106,9 @@ def find(  # noqa: PLR0913 (the filters)
     watchlist: Annotated[
         str | None, typer.Option(help="A watchlist, its id or name: its companies, of any status.")
     ] = None,
-    sort: Annotated[models.FindSort | None, typer.Option(help="The order of the list.")] = None,
+    sort: Annotated[
+        models.FindSort | None, typer.Option(help="The order of the list; - is descending.")
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most so many; all with --csv or --json.")
     ] = None,

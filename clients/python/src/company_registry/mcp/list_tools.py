@@ -124,7 +124,10 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
                     "any",
                 ]
             ],
-            Field(description="Default: active; ended with ended_from; any with watchlist."),
+            Field(
+                description="Default: active; ended with ended_from; any with watchlist or "
+                "status_since_from."
+            ),
         ] = [],  # noqa: B006
         employees_min: Annotated[int | None, Field(ge=0)] = None,
         employees_max: Annotated[int | None, Field(ge=0)] = None,
@@ -145,6 +148,10 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
         founded_to: str = "",
         ended_from: str = "",
         ended_to: str = "",
+        status_since_from: Annotated[
+            str, Field(description="First day of the status, as of bankruptcies this week.")
+        ] = "",
+        status_since_to: str = "",
         has: list[Literal["phone", "email", "website", "einvoicing"]] = [],  # noqa: B006
         vat_registered: Annotated[
             bool | None, Field(description="Known of Norwegian companies only.")
@@ -159,7 +166,9 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
         watchlist: Annotated[
             str, Field(description="Companies of this watchlist, by its id or name.")
         ] = "",
-        sort: FindSort | None = None,
+        sort: Annotated[
+            FindSort | None, Field(description="- is descending; those without a value are last.")
+        ] = None,
         count_by: list[Facet] = [],  # noqa: B006
         limit: Annotated[int, Field(ge=1, le=50)] = 10,
         cursor: Annotated[str, Field(description="next_cursor of the last page.")] = "",
@@ -183,6 +192,8 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
             founded_to=founded_to,
             ended_from=ended_from,
             ended_to=ended_to,
+            status_since_from=status_since_from,
+            status_since_to=status_since_to,
             has=tuple(has),
             vat_registered=vat_registered,
             advertising_protected=advertising_protected,

@@ -13,13 +13,29 @@ MAX_FOUND = 100
 
 
 class FindSort(StrEnum):
-    """The orders of a list; `-` is descending, and companies without a value are last."""
+    """The orders of a list; `-` is descending, and companies without a value are always last."""
 
     NAME = "name"
-    FOUNDED = "-founded"
-    EMPLOYEES = "-employees"
-    REVENUE = "-revenue"
+    NAME_DESCENDING = "-name"
+    FOUNDED = "founded"
+    FOUNDED_DESCENDING = "-founded"
+    EMPLOYEES = "employees"
+    EMPLOYEES_DESCENDING = "-employees"
+    REVENUE = "revenue"
+    REVENUE_DESCENDING = "-revenue"
+    STATUS_SINCE = "status_since"
+    STATUS_SINCE_DESCENDING = "-status_since"
     RELEVANCE = "relevance"
+
+    @property
+    def field(self) -> str:
+        """What companies are sorted by."""
+        return self.value.removeprefix("-")
+
+    @property
+    def is_descending(self) -> bool:
+        """True if the greatest value is first."""
+        return self.value.startswith("-")
 
 
 class Facet(StrEnum):
@@ -47,6 +63,12 @@ class Between(Contract):
     last: str | None = None
 
 
+#: A byte for each byte, the least for the greatest.
+_OPPOSITE = bytes(range(255, -1, -1))
+#: Follows the opposites of a text, so that its beginnings come after it; no text has the byte.
+_END = b"\xff"
+
+
 class FindPosition(Contract):
     """The place of a company in a list over all countries."""
 
@@ -54,6 +76,26 @@ class FindPosition(Contract):
     key: int | str
     country: Country
     number: int
+
+    @classmethod
+    def of(
+        cls, order: int | bytes, country: Country, number: int, sort: FindSort
+    ) -> "FindPosition":
+        """Returns the place of a company with this value of `order`."""
+        if isinstance(order, int):
+            return cls(key=order, country=country, number=number)
+        if sort.is_descending:
+            order = order.removesuffix(_END).translate(_OPPOSITE)
+        return cls(key=order.decode(), country=country, number=number)
+
+    def order(self, sort: FindSort) -> int | bytes:
+        """Returns the value that is smaller for an earlier company of the list."""
+        return self.key if isinstance(self.key, int) else text_order(self.key.encode(), sort)
+
+
+def text_order(text: bytes, sort: FindSort) -> bytes:
+    """Returns a value that sorts texts in the direction of a list."""
+    return text.translate(_OPPOSITE) + _END if sort.is_descending else text
 
 
 class FindRequest(Contract):
@@ -85,6 +127,7 @@ class FindRequest(Contract):
     #: Days.
     founded: Between | None = None
     ended: Between | None = None
+    status_since: Between | None = None
     has: tuple[Has, ...] = ()
     vat_registered: bool | None = None
     advertising_protected: bool | None = None

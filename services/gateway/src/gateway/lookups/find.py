@@ -22,7 +22,6 @@ from common.contracts.find import (
     FindReply,
     FindRequest,
     FindSort,
-    FoundCompany,
     Has,
 )
 from common.contracts.watchlists import WatchlistId
@@ -292,6 +291,8 @@ class Filters(Registers):
     founded_to: Annotated[str | None, _day_from("founded_from")] = None
     ended_from: Annotated[str | None, once(_day)] = None
     ended_to: Annotated[str | None, _day_from("ended_from")] = None
+    status_since_from: Annotated[str | None, once(_day)] = None
+    status_since_to: Annotated[str | None, _day_from("status_since_from")] = None
     has: Annotated[tuple[Has, ...], PlainValidator(_members(Has))] = ()
     vat_registered: Annotated[bool | None, _stated_by(Country.NO)] = None
     advertising_protected: Annotated[bool | None, _stated_by(Country.DK)] = None
@@ -305,17 +306,20 @@ class Filters(Registers):
     ) -> FindRequest:
         """Returns the request for companies of one country, with further `fields`.
 
-        Without `status` they have one of the statuses, or have ended if there is `ended_…`.
+        Without `status` they have one of the statuses, have ended if there is `ended_…`, or have any
+        if there is `status_since_…`.
         """
         ended = _between(self.ended_from, self.ended_to)
+        since = _between(self.status_since_from, self.status_since_to)
         given = {
             **dict(self),
             "country": country,
             "owned_by": self.owned_by and self.owned_by.vat,
             "founded": _between(self.founded_from, self.founded_to),
             "ended": ended,
+            "status_since": since,
             "sort": self.sort or (FindSort.RELEVANCE if self.words else FindSort.NAME),
-            "statuses": (Status.ENDED,) if ended else statuses,
+            "statuses": (Status.ENDED,) if ended else () if since else statuses,
         }
         if self.statuses is not None:
             given["statuses"] = self.statuses
@@ -371,7 +375,7 @@ def read_cursor(text: str, sort: FindSort) -> FindPosition | None:
     try:
         parts = orjson.loads(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         its_sort, key, country, number = parts
-        is_key = isinstance(key, str if sort is FindSort.NAME else int)
+        is_key = isinstance(key, str if sort.field == FindSort.NAME else int)
         if its_sort != sort or not is_key or number not in range(1 << 32):
             return None
         is_relevance = sort is FindSort.RELEVANCE
@@ -405,7 +409,10 @@ def document(requests: Sequence[FindRequest], replies: Sequence[FindReply]) -> b
     The requests differ in their countries only.
     """
     query = requests[0]
-    found = sorted(chain.from_iterable(reply.companies for reply in replies), key=_place)
+    found = sorted(
+        chain.from_iterable(reply.companies for reply in replies),
+        key=lambda company: _place(company.position, query.sort),
+    )
     page = found[: query.limit]
     has_more = len(found) > len(page) or any(reply.has_more for reply in replies)
     last = page[-1].position if page and has_more else None
@@ -436,11 +443,8 @@ def _ambiguous(
                 yield {"parameter": parameter, "value": name, "codes": codes}
 
 
-def _place(company: FoundCompany) -> Any:
-    position: FindPosition = company.position
-    # Compared as bytes, as in the index.
-    key = position.key.encode() if isinstance(position.key, str) else position.key
-    return key, position.country, position.number
+def _place(position: FindPosition, sort: FindSort) -> Any:
+    return position.order(sort), position.country, position.number
 
 
 def _facets(

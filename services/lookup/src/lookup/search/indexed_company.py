@@ -20,9 +20,10 @@ INDUSTRY, MUNICIPALITY, CITY, POSTAL_CODE = "industry", "municipality", "city", 
 MUNICIPALITY_CODE = "municipality_code"
 FORM, STATUS, EMPLOYEES, FOUNDED, ENDED = "form", "status", "employees", "founded", "ended"
 ACCOUNTS_YEAR, ACCOUNTS_DUE = "accounts_year", "accounts_due"
+STATUS_SINCE = "status_since"
 FIELDS = (
     INDUSTRY, MUNICIPALITY, MUNICIPALITY_CODE, CITY, POSTAL_CODE, FORM, STATUS, EMPLOYEES, FOUNDED,
-    ENDED, ACCOUNTS_YEAR, ACCOUNTS_DUE,
+    ENDED, ACCOUNTS_YEAR, ACCOUNTS_DUE, STATUS_SINCE,
 )  # fmt: skip
 REVENUE, EQUITY = "revenue", "equity"
 #: Of which nearly each company has another value, so that they have no table of values.
@@ -155,6 +156,7 @@ def facts_of(
             # Norway's register says the year before the accounts themselves are known.
             max(accounts.end[:4], company.get("accounts") or ""),
             _accounts_due(company, accounts.end),
+            company.get("status_since") or "",
         ),
         flags,
         _owners(company, owners),

@@ -19,7 +19,8 @@ FIELDS: Final = (
     *ALWAYS_OPEN,
     *("city", "postal_code", "form", "status", "min_revenue", "max_equity", "accounts_year"),
     *("accounts_late", "founded_from", "founded_to"),
-    *("ended_from", "ended_to", "has", "advertising_protected", "vat_registered", "owned_by"),
+    *("ended_from", "ended_to", "status_since_from", "status_since_to", "has"),
+    *("advertising_protected", "vat_registered", "owned_by"),
 )
 LABELS: Final = {
     "q": "Words of the name",
@@ -40,6 +41,8 @@ LABELS: Final = {
     "founded_to": "Founded to",
     "ended_from": "Ended from",
     "ended_to": "Ended to",
+    "status_since_from": "Status since, from",
+    "status_since_to": "Status since, to",
     "has": "Has",
     "vat_registered": "VAT",
     "advertising_protected": "Advertising",
@@ -65,6 +68,8 @@ _CHOICES: Final = ("vat_registered", "advertising_protected", "accounts_late")
 
 #: Divisions of industries in words, by the first two digits of a code.
 DIVISIONS: Final = {code: division.text for code, division in code_texts.DIVISIONS.items()}
+
+_SINCE: Final = frozenset({"status_since_from", "status_since_to"})
 
 _BOOLEANS: Final = {"true": True, "false": False}
 _SEPARATORS: Final = re.compile(r"[,;\n]+")
@@ -131,8 +136,31 @@ class CompanyForm:
         return replace(self, values=changed, after="", sort=_sort(self.sort, changed))
 
     def sorted_by(self, sort: FindSort) -> "CompanyForm":
-        """Returns the form with another order, on its first page."""
-        return replace(self, sort=sort, after="")
+        """Returns the form in an order, or in its opposite if it has that, on its first page."""
+        return replace(self, sort=_opposite(sort) if self._order == sort else sort, after="")
+
+    def direction(self, sort: FindSort) -> str:
+        """Returns `ascending` or `descending` if the list is sorted by the value of an order."""
+        if self._order.removeprefix("-") != sort.removeprefix("-"):
+            return ""
+        return "descending" if self._order.startswith("-") else "ascending"
+
+    @property
+    def _order(self) -> FindSort:
+        return self.sort or ("relevance" if "q" in self.values else "name")
+
+    @property
+    def default_status(self) -> str | None:
+        """The status that the other filters bring with them."""
+        names = self.values.keys()
+        if names & {"ended_from", "ended_to"}:
+            return "ended"
+        return "any" if names & _SINCE else None
+
+    @property
+    def is_since(self) -> bool:
+        """True if the list is about the days since which companies have their status."""
+        return bool(self.values.keys() & _SINCE or self.direction("status_since"))
 
     def following(self, cursor: str | None) -> "CompanyForm":
         """Returns the form of the page after a cursor; of the first page without one."""
@@ -158,6 +186,10 @@ def _sort(sort: str | None, values: Mapping[str, object]) -> FindSort | None:
     # An order by relevance needs words.
     known = sort in get_args(FindSort) and (sort != "relevance" or "q" in values)
     return cast(FindSort, sort) if known else None
+
+
+def _opposite(sort: FindSort) -> FindSort:
+    return cast(FindSort, sort[1:] if sort.startswith("-") else f"-{sort}")
 
 
 def _number(name: str, text: str) -> int | None:

@@ -43,6 +43,7 @@ _FIELDS: Final = {
     "employees_max": {"must not be less": "Enter no fewer than in “Employees from”."},
     "founded_to": {"must not be before": "Enter a day that is not before “Founded from”."},
     "ended_to": {"must not be before": "Enter a day that is not before “Ended from”."},
+    "status_since_to": {"must not be before": "Enter a day that is not before the first one."},
     "owned_by": {
         "must be": "Write it as country and number, such as dk:12345674.",
         "needs country": "Its companies are in its own register: choose that one, or both.",

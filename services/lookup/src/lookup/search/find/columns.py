@@ -20,23 +20,20 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from common.contracts.find import FindSort
+from common.contracts.find import FindSort, text_order
 from lookup.search.indexed_company import (
     AMOUNTS,
-    EMPLOYEES,
     FIELDS,
-    FOUNDED,
     NO_AMOUNT,
-    REVENUE,
     Facts,
 )
 
 Array = npt.NDArray[Any]
 
-#: An order's key is a number that sorts companies with a greater value first, those without last.
-DESCENDING: Final = {FindSort.FOUNDED: FOUNDED, FindSort.EMPLOYEES: EMPLOYEES}
-#: The order by an amount; those without it have the last key.
-_BY_AMOUNT: Final = {FindSort.REVENUE: REVENUE}
+#: The orders of the rows. That of relevance belongs to a query.
+ORDERS: Final = tuple(sort for sort in FindSort if sort is not FindSort.RELEVANCE)
+_BY_NAME: Final = frozenset({FindSort.NAME, FindSort.NAME_DESCENDING})
+#: The key of companies without a value.
 _LAST_KEY: Final = (1 << 63) - 1
 #: Bytes of a name that are sorted at once, as numbers of eight bytes.
 _PREFIX: Final = 24
@@ -125,15 +122,20 @@ class Segment:
         return self.names[start : int(self.ends[row])].tobytes()
 
     def key(self, sort: FindSort, row: int) -> int | bytes:
-        """Returns what a row is sorted by."""
-        if sort is FindSort.NAME:
-            return self.name(row)
-        if sort in _BY_AMOUNT:
-            amount = int(self.amounts[_BY_AMOUNT[sort]][row])
-            return _LAST_KEY if amount == NO_AMOUNT else -amount
-        column = self.columns[DESCENDING[sort]]
+        """Returns what a row is sorted by: the less, the earlier."""
+        if sort in _BY_NAME:
+            return text_order(self.name(row), sort)
+        if sort.field in AMOUNTS:
+            amount = int(self.amounts[sort.field][row])
+            if amount == NO_AMOUNT:
+                return _LAST_KEY
+            return -amount if sort.is_descending else amount
+        column = self.columns[sort.field]
         value = column.values[int(column.codes[row])]
-        return -1 - int(value.replace("-", "")) if value else 0
+        if sort.is_descending:
+            # Cursors do not expire, and release 1.0 made such ones.
+            return -1 - int(value.replace("-", "")) if value else 0
+        return int(value.replace("-", "")) if value else _LAST_KEY
 
     def rows_of(self, numbers: Array) -> tuple[Array, Array]:
         """Returns the rows of those sorted numbers that are here, and their places among them."""
@@ -252,32 +254,41 @@ def _gathered(names: Array, lengths: Array, order: Array) -> Array:
 
 
 def _ordered(segment: Segment) -> Segment:
+    prefixes = _prefixes(segment)
     orders = {
-        sort: np.argsort(-segment.columns[field].codes.astype(np.int32), kind="stable").astype(
-            np.uint32
-        )
-        for sort, field in DESCENDING.items()
+        sort: _by_name(segment, prefixes, sort) if sort in _BY_NAME else _by_value(segment, sort)
+        for sort in ORDERS
     }
-    for sort, name in _BY_AMOUNT.items():
-        keys = segment.amounts[name]
-        keys = np.where(keys == NO_AMOUNT, _LAST_KEY, -keys)
-        orders[sort] = np.argsort(keys, kind="stable").astype(np.uint32)
-    orders[FindSort.NAME] = _by_name(segment)
     return replace(segment, orders=orders)
 
 
-def _by_name(segment: Segment) -> Array:
+def _by_value(segment: Segment, sort: FindSort) -> Array:
+    if sort.field in AMOUNTS:
+        keys = segment.amounts[sort.field]
+        last, missing = _LAST_KEY, keys == NO_AMOUNT
+    else:
+        column = segment.columns[sort.field]
+        keys = column.codes.astype(np.int32)
+        # The empty text is the first value, if a row has it.
+        last, missing = len(column.values), (keys == 0) & (column.values[:1] == [""])
+    keys = np.where(missing, last, -keys if sort.is_descending else keys)
+    return np.argsort(keys, kind="stable").astype(np.uint32)
+
+
+def _by_name(segment: Segment, prefixes: Array, sort: FindSort) -> Array:
     if not len(segment):
         return np.empty(0, np.uint32)
-    prefixes = _prefixes(segment)
+    if sort.is_descending:
+        prefixes = ~prefixes
     order = np.lexsort(prefixes.T[::-1])
     ordered = prefixes[order]
     lengths = segment.lengths[order]
     # Names with an equal prefix of full length are compared whole.
     same = np.all(ordered[1:] == ordered[:-1], axis=1) & (lengths[1:] >= _PREFIX)
     for start, end in _runs(same):
+        # In the order of their numbers, which equal names keep.
         rows = order[start:end].tolist()
-        order[start:end] = sorted(rows, key=lambda row: (segment.name(row), row))
+        order[start:end] = sorted(rows, key=segment.name, reverse=sort.is_descending)
     return order.astype(np.uint32)
 
 
@@ -437,8 +448,7 @@ def _mapped(path: Path) -> Segment:
         field: Column(head["values"][field], arrays[f"codes {field}"], arrays[f"below {field}"])
         for field in FIELDS
     }
-    stored = (sort for sort in FindSort if sort is not FindSort.RELEVANCE)
-    orders: dict[FindSort, Array] = {sort: arrays[f"order {sort}"] for sort in stored}
+    orders: dict[FindSort, Array] = {sort: arrays[f"order {sort}"] for sort in ORDERS}
     amounts = {name: arrays[f"amounts {name}"] for name in AMOUNTS}
     plain = {name: arrays[name] for name in _PLAIN}
     return Segment(columns=columns, amounts=amounts, orders=orders, **plain)

@@ -35,6 +35,7 @@ from lookup.search.indexed_company import (
     POSTAL_CODE,
     REVENUE,
     STATUS,
+    STATUS_SINCE,
     Flag,
     employees_text,
     folded,
@@ -164,6 +165,7 @@ def _intervals(segment: Segment, request: FindRequest) -> Iterable[tuple[str, In
     for field, days in (
         (FOUNDED, request.founded),
         (ENDED, request.ended),
+        (STATUS_SINCE, request.status_since),
         (ACCOUNTS_DUE, request.accounts_due),
     ):
         if days is not None:
@@ -225,11 +227,8 @@ def find(segments: Segments, request: FindRequest, hits: Hits | None = None) -> 
         if chosen.total and request.limit:
             keyed.append(_page(chosen, request, hits))
     page = list(islice(merge(*keyed), request.limit + 1))
-    country = request.country
     positions = [
-        FindPosition(
-            key=key.decode() if isinstance(key, bytes) else key, country=country, number=number
-        )
+        FindPosition.of(key, request.country, number, request.sort)
         for key, number in page[: request.limit]
     ]
     return FindPage(positions, total, len(page) > request.limit, counts)
@@ -362,7 +361,7 @@ SortKey = tuple[int | bytes, int]
 
 def _page(chosen: _Selection, request: FindRequest, hits: Hits | None) -> list[SortKey]:
     sort, limit = request.sort, request.limit + 1
-    after = _bound(request.after, request.country)
+    after = _bound(request.after, request.country, sort)
     if sort is FindSort.RELEVANCE and hits is not None and chosen.rows is not None:
         return _most_relevant(chosen, hits, after, limit)
     segment = chosen.segment
@@ -375,10 +374,10 @@ def _page(chosen: _Selection, request: FindRequest, hits: Hits | None) -> list[S
     return [(segment.key(sort, row), int(segment.numbers[row])) for row in rows]
 
 
-def _bound(after: FindPosition | None, country: Country) -> SortKey | None:
+def _bound(after: FindPosition | None, country: Country, sort: FindSort) -> SortKey | None:
     if after is None:
         return None
-    key = after.key.encode() if isinstance(after.key, str) else after.key
+    key = after.order(sort)
     if country == after.country:
         return key, after.number
     return key, (-1 if country > after.country else 1 << 32)

@@ -20,7 +20,7 @@ from lookup.search.scheduling import Budget
 from lookup.search.scoring import weight
 
 #: Raised with every change of the documents; an index of another format is rebuilt.
-FORMAT = 17
+FORMAT = 18
 
 KIND, COMPANY, ORDER, RECORD = "kind", "company", "order", "record"
 NAME, BEGINNING, WORD = "name", "beginning", "word"

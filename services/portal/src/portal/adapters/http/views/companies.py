@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final, cast
 
@@ -161,6 +161,7 @@ class Listed:
 
         `columns` are those that not every list has.
         """
+        default_status = self.form.default_status or default_status
         default = {"": _STATUSES[default_status]}
         others = {each: name for each, name in _STATUSES.items() if each != default_status}
         counts = self.found.facets if self.found and self.found.facets else {}
@@ -218,6 +219,7 @@ async def listing(request: web.Request) -> web.Response:
         status=listed.status,
         here="/companies",
         downloads="/companies",
+        week_ago=(datetime.now(UTC).date() - timedelta(days=7)).isoformat(),
         adding=adding,
         tick=adding and {"name": "company", "form": "adding", "label": "Tick"},
         **listed.context(default_status="active", columns=("founded",)),
