@@ -38,9 +38,6 @@ def paged(indexes: dict[Country, Segments], sort: FindSort, limit: int) -> list[
         page = orjson.loads(
             document(requests, [replied(indexes[each.country], each) for each in requests])
         )
-        assert page["total"] == sum(
-            len(part.segment) for one in indexes.values() for part in one.parts
-        )
         listed += [(country, number) for country, number in page["companies"]]
         if page["cursor"] is None:
             return listed
@@ -64,10 +61,9 @@ def ordered(companies: dict[Country, list[Facts]], sort: FindSort) -> list[tuple
 def test_pages_of_both_registers_are_one_list_in_each_direction(sort: FindSort, seed: int) -> None:
     random = Random(f"{sort} {seed}")
     companies = {
-        country: [
-            some_facts(random, first + each) for each in range(random.choice([0, 1, 40, 400]))
-        ]
+        country: [some_facts(random, number) for number in range(first, first + count)]
         for country, first in REGISTERS.items()
+        for count in [random.choice([0, 1, 40, 400])]
     }
     indexes = {country: joined([Segment.of(some)]) for country, some in companies.items()}
 

@@ -88,20 +88,20 @@ def test_a_column_sorts_and_then_the_other_way_round() -> None:
 
 
 @pytest.mark.parametrize(
-    "pairs, status, is_since",
+    "name, value, expected",
     [
-        ((), None, False),
-        ((("ended_to", "2026-01-31"),), "ended", False),
-        ((("status_since_to", "2026-01-31"),), "any", True),
-        ((("sort", "-status_since"),), None, True),
+        ("city", "Oslo", (None, False)),
+        ("ended_to", "2026-01-31", ("ended", False)),
+        ("status_since_to", "2026-01-31", ("any", True)),
+        ("sort", "-status_since", (None, True)),
     ],
 )
 def test_days_of_a_status_bring_their_column_and_every_status(
-    pairs: tuple[tuple[str, str], ...], status: str | None, is_since: bool
+    name: str, value: str, expected: tuple[str | None, bool]
 ) -> None:
-    form = a_form(*pairs)
+    form = a_form((name, value))
 
-    assert (form.default_status, form.is_since) == (status, is_since)
+    assert (form.default_status, form.is_since) == expected
 
 
 @pytest.mark.parametrize("sort, query", [("relevance", ""), ("-unknown", "as"), ("", "")])

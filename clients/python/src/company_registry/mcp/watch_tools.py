@@ -149,7 +149,7 @@ def add_watch_tools(server: MCPServer, api: Api) -> None:
         "seen, with old and new values, and before it the days that the register names, such as "
         f"those of former names. company_changes has the changes of many companies. {NOTICE}",
     )
-    async def company_history(
+    async def company_history(  # noqa: PLR0913 (the filters)
         call: Call,
         company: CompanyId,
         country: AnyCountry = None,

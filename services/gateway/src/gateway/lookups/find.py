@@ -306,8 +306,8 @@ class Filters(Registers):
     ) -> FindRequest:
         """Returns the request for companies of one country, with further `fields`.
 
-        Without `status` they have one of the statuses, have ended if there is `ended_…`, or have any
-        if there is `status_since_…`.
+        Without `status` they have one of the statuses; they have ended if there is `ended_…`, and
+        have any status if there is `status_since_…`.
         """
         ended = _between(self.ended_from, self.ended_to)
         since = _between(self.status_since_from, self.status_since_to)
