@@ -30,6 +30,7 @@ MODELS: Mapping[str, type[BaseModel]] = {
     "CompanyList": models.CompanyPage,
     "FacetCount": models.FacetCount,
     "AmbiguousName": models.AmbiguousName,
+    "NearValues": models.NearValues,
     "Event": models.Event,
     "EventPage": models.EventPage,
     "Webhook": webhook_models.Webhook,

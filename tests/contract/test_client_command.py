@@ -867,6 +867,17 @@ async def test_found_companies_are_written_as_csv_page_by_page(shell: Shell) -> 
     assert (done.exit_code, done.stderr) == (0, "3 companies\n")
 
 
+async def test_a_town_that_is_nearly_one_is_told(shell: Shell) -> None:
+    near = [{"parameter": "city", "value": "Olso", "near": ["OSLO", "OSLOFJORD"]}]
+    shell.answers["/api/companies"] = [{**a_list(), "total": 0, "did_you_mean": near}]
+
+    done = await shell.run("find", "--city", "Olso", "--sort", "-status_since")
+
+    assert shell.requests[0].query["sort"] == "-status_since"
+    expected = "No company has the town Olso; did you mean OSLO or OSLOFJORD?"
+    assert expected in " ".join(done.stderr.split())
+
+
 async def test_codes_are_listed_by_their_words(shell: Shell) -> None:
     def code(number: str, text: str, english: str) -> dict[str, Any]:
         texts = {"text": text, "text_en": english, "short": None}

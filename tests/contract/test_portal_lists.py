@@ -75,6 +75,18 @@ async def test_bankruptcies_of_the_week_are_a_link_with_their_days(portal: Porta
     assert re.search(r'<th [^>]*><a href="[^"]*sort=name" data-list>Name', text)
 
 
+async def test_a_town_that_is_nearly_one_is_a_link_to_it(portal: Portal) -> None:
+    near = [{"parameter": "city", "value": "Olso", "near": ["OSLO"]}]
+    portal.api.give("/api/companies", a_list(did_you_mean=near))
+
+    text = await portal.shown("/companies?city=Olso,Moss&form=AS")
+
+    expected = (
+        'Town: no company has Olso. Did you mean <a href="/companies?city=OSLO%2C+Moss&amp;form=AS"'
+    )
+    assert expected in text
+
+
 async def test_a_filter_that_the_api_refuses_has_its_fault_at_the_field(portal: Portal) -> None:
     refused = an_invalid("municipality", "must be the name; did you mean Oslo?")
     portal.api.give("/api/companies", refused, 400)

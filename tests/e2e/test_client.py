@@ -66,6 +66,25 @@ def test_a_copy_of_a_watchlist_has_its_companies(blocking: Client) -> None:
     assert found[0][2]
 
 
+def test_lists_turn_round_and_name_a_town_that_is_nearly_given(blocking: Client) -> None:
+    every = CompanyFilter(status=("any",), q="prøvefabrikken")
+    rising, falling = (
+        [(one.country, one.vat) for one in blocking.find(every, sort=sort)]
+        for sort in ("founded", "-founded")
+    )
+    dated = [(one.country, one.vat) for one in blocking.find(every) if one.founded]
+    since = CompanyFilter(country=("no",), status_since_from="2000-01-01")
+    bankrupt = list(blocking.find(since, sort="-status_since"))
+    mistyped = blocking.find_page(CompanyFilter(country=("no",), city=("Olso",)))
+
+    assert len(rising) == len(falling) > 1
+    assert set(rising[: len(dated)]) == set(falling[: len(dated)]) == set(dated)
+    days = [one.status_since or "" for one in bankrupt]
+    assert days == sorted(days, reverse=True)
+    assert all(day >= "2000-01-01" for day in days)
+    assert [hint.near[0].casefold() for hint in mistyped.did_you_mean] == ["oslo"]
+
+
 def test_a_batch_of_any_number_has_its_results_in_order(blocking: Client) -> None:
     known, unknown = Lookup("dk", "12345674"), Lookup("no", "999999999")
     invalid, inferred = Lookup("dk", "1"), Lookup("no", "prøvefabrikken norge", by=None)

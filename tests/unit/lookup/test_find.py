@@ -206,6 +206,55 @@ def test_amounts_are_rounded_away_from_the_filters_that_they_do_not_reach() -> N
     assert facts_of(company, accounts=huge).amounts == (MAX_AMOUNT, -MAX_AMOUNT)
 
 
+def placed(number: int, **values: str) -> Facts:
+    """A company with these values, and others that are empty."""
+    given = {"status": "active", **values}
+    return Facts(number, b"x", tuple(given.get(field, "") for field in FIELDS), 0)
+
+
+@pytest.mark.parametrize(
+    "fields, unknown",
+    [
+        ({"cities": ("Olso",)}, {"city": {"Olso": ("OSLO",)}}),
+        ({"cities": ("bergn", "Trondhjem")}, {"city": {"bergn": ("BERGEN",), "Trondhjem": ()}}),
+        ({"cities": ("Bodø", "oslo"), "forms": ("AS",)}, {"city": {"Bodø": ()}}),
+        ({"cities": ("oslo",), "forms": ("AS",)}, {}),
+        ({"municipalities": ("0302",)}, {"municipality": {"0302": ("OSLO",)}}),
+        ({"municipalities": ("0031",)}, {"municipality": {"0031": ("OSLO",)}}),
+        ({"municipalities": ("3010",)}, {"municipality": {"3010": ()}}),
+        ({"municipalities": ("4610",)}, {"municipality": {"4610": ("BERGEN", "STAVANGER")}}),
+        ({"municipalities": ("301",), "forms": ("AS",)}, {}),
+        # Of a name the gateway has a list.
+        ({"municipalities": ("Ozlo",)}, {}),
+    ],
+)
+def test_values_that_no_company_has_are_told_with_the_nearest_beside_an_empty_list(
+    fields: dict[str, object], unknown: dict[str, object]
+) -> None:
+    rows = [("OSLO", "301"), ("BERGEN", "4601"), ("STAVANGER", "4611")]
+    companies = [
+        placed(number, city=name, municipality=name, municipality_code=code)
+        for number, (name, code) in enumerate(rows, start=1)
+    ]
+    # One in a segment of its own.
+    segments = joined([Segment.of(companies[:2])]).changed({3: companies[2]})
+
+    page = find(segments, FindRequest.model_validate({"country": "no", "limit": 1, **fields}))
+
+    assert (page.total, page.unknown) == (0, unknown)
+
+
+def test_a_code_with_many_neighbours_has_no_hint() -> None:
+    codes = ["3301", "3303", "3305", "3310"]
+    companies = [
+        placed(number, municipality=f"PRØVE {code}", municipality_code=code)
+        for number, code in enumerate(codes, start=1)
+    ]
+    asked = FindRequest(country=Country.NO, municipalities=("3300",), limit=1)
+
+    assert find(joined([Segment.of(companies)]), asked).unknown == {"municipality": {"3300": ()}}
+
+
 def by_words(words: str, **fields: object) -> FindRequest:
     return FindRequest.model_validate(
         {"country": "dk", "words": words, "sort": FindSort.RELEVANCE, "limit": 2, **fields}

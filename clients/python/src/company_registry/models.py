@@ -730,6 +730,21 @@ class AmbiguousName(Model):
     codes: tuple[str, ...]
 
 
+class NearValues(Model):
+    """A value of a filter that no company has, and those most like it that some have."""
+
+    #: `city` or `municipality`.
+    parameter: str
+    value: str
+    near: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The hint as a sentence."""
+        named = {"city": "the town", "municipality": "the municipality"}.get(self.parameter, "")
+        return f"No company has {named} {self.value}; did you mean {' or '.join(self.near)}?"
+
+
 class CompanyPage(Model):
     """Companies that fit filters, their number, and where the next page begins."""
 
@@ -744,6 +759,8 @@ class CompanyPage(Model):
     facets: dict[str, tuple[FacetCount, ...]] | None = None
     #: Names of the filter and of the facets that several municipalities have.
     ambiguous: tuple[AmbiguousName, ...] = ()
+    #: Of an empty page: values of the filter that are nearly ones that companies have.
+    did_you_mean: tuple[NearValues, ...] = ()
 
 
 class UnitPage(Model):

@@ -133,6 +133,8 @@ def find(  # noqa: PLR0913 (the filters)
             _show(session, list(companies))
     none = f", none in {' and '.join(first.none_in)}" if first.none_in else ""
     session.note(f"{first.total} companies{none}")
+    for hint in first.did_you_mean:
+        session.note(hint.text)
     for name in first.ambiguous:
         codes = ", ".join(name.codes)
         session.note(f"Several municipalities have the name {name.value}; their codes are {codes}.")

@@ -37,6 +37,9 @@ class FoundCompanies(Answer):
     none_in: tuple[str, ...] | None = Field(
         None, description="Registers that have none, where the other one has some."
     )
+    did_you_mean: tuple[str, ...] | None = Field(
+        None, description="Of an empty page: towns and municipalities that were nearly given."
+    )
     next_cursor: str | None = Field(None, description="Argument cursor of the next page.")
     counts: dict[str, dict[str, int]] | None = Field(
         None, description="Requested counts over all found companies: by field, then by value."
@@ -214,6 +217,7 @@ def add_list_tools(server: MCPServer, api: Api) -> None:
             total=page.total,
             companies=tuple(map(row, page.companies)),
             none_in=page.none_in or None,
+            did_you_mean=tuple(clean(one.text, 3 * MAX_TEXT) for one in page.did_you_mean) or None,
             next_cursor=page.cursor,
             counts=counts or None,
         )

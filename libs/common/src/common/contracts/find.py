@@ -171,6 +171,9 @@ class FindReply(Contract):
     #: True if the numbers of the request were compared.
     limited: bool = False
     facets: Mapping[str, Mapping[str, int]] = {}
+    #: Of an empty list: by parameter the values that no company of the register has, each with
+    #: those most like it that some have.
+    unknown: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
     #: Of the codes of industries and legal forms that are counted.
     texts: Mapping[str, Mapping[str, CodeText]] = {}
 
@@ -234,6 +237,15 @@ class AmbiguousName(Contract):
     codes: tuple[str, ...]
 
 
+class NearValues(Contract):
+    """A value of a filter that no company has, and those most like it that some have."""
+
+    #: `city` or `municipality`.
+    parameter: str
+    value: str
+    near: tuple[str, ...]
+
+
 class CompanyList(Contract):
     """The public answer."""
 
@@ -247,6 +259,8 @@ class CompanyList(Contract):
     facets: FacetCounts | None = None
     #: Absent if no name of the answer is shared.
     ambiguous: tuple[AmbiguousName, ...] | None = None
+    #: Absent unless the list is empty and a value is nearly one that companies have.
+    did_you_mean: tuple[NearValues, ...] | None = None
 
 
 #: Maximum number of companies on a page.

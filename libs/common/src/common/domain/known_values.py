@@ -29,7 +29,7 @@ def is_known(part: str, value: str, countries: Iterable[Country] = tuple(Country
             return _is_industry(digits(value))
         case "municipalities":
             # Registers change their codes, so any of their form is accepted.
-            return bool(_MUNICIPALITY_CODE.fullmatch(value)) or any(
+            return is_municipality_code(value) or any(
                 value.casefold() in _municipalities()[country] for country in countries
             )
         case "forms":
@@ -55,12 +55,17 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
+def is_municipality_code(value: str) -> bool:
+    """Returns True for a text of the form of a municipality's code."""
+    return _MUNICIPALITY_CODE.fullmatch(value) is not None
+
+
 def municipality_key(value: str) -> str:
     """Returns the name or the code of a municipality as it is compared.
 
     Codes have no zeros at their beginning there: Denmark writes `101` and `0101`.
     """
-    return value.lstrip("0") if _MUNICIPALITY_CODE.fullmatch(value) else value.casefold()
+    return value.lstrip("0") if is_municipality_code(value) else value.casefold()
 
 
 def sharing(name: str) -> tuple[str, ...]:

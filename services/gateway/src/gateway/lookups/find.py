@@ -26,7 +26,14 @@ from common.contracts.find import (
 )
 from common.contracts.watchlists import WatchlistId
 from common.domain.countries import FORMATS
-from common.domain.known_values import digits, forms_named, is_known, nearest_values, sharing
+from common.domain.known_values import (
+    MAX_NEAREST,
+    digits,
+    forms_named,
+    is_known,
+    nearest_values,
+    sharing,
+)
 from common.domain.numbers import InvalidIdentifier, read_company
 from common.domain.sentences import nearest
 from common.domain.times import read_day
@@ -430,6 +437,8 @@ def document(requests: Sequence[FindRequest], replies: Sequence[FindReply]) -> b
         parts.append(b'"facets":%b' % orjson.dumps(facets))
     if ambiguous := list(_ambiguous(query, facets)):
         parts.append(b'"ambiguous":%b' % orjson.dumps(ambiguous))
+    if meant := list(_meant_values(replies)):
+        parts.append(b'"did_you_mean":%b' % orjson.dumps(meant))
     return b",".join(parts) + b"}"
 
 
@@ -441,6 +450,17 @@ def _ambiguous(
         for name in names:
             if codes := sharing(name):
                 yield {"parameter": parameter, "value": name, "codes": codes}
+
+
+def _meant_values(replies: Sequence[FindReply]) -> Iterator[dict[str, Any]]:
+    """Yields the values that no register has, with the nearest of all."""
+    for parameter, values in replies[0].unknown.items():
+        for value in values:
+            near = [reply.unknown.get(parameter, {}).get(value) for reply in replies]
+            found = {each for some in near for each in some or ()}
+            if found and None not in near:
+                names = nearest(value, found, count=MAX_NEAREST) or sorted(found)[:MAX_NEAREST]
+                yield {"parameter": parameter, "value": value, "near": names}
 
 
 def _place(position: FindPosition, sort: FindSort) -> Any:

@@ -176,6 +176,7 @@ class AnswerFinds:
             has_more=found.has_more,
             limited=request.numbers is not None,
             facets=found.facets,
+            unknown=found.unknown,
             texts={
                 facet.value: await self._texts_of(request, facet, found.facets[facet].keys())
                 for facet in request.facets

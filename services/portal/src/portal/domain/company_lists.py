@@ -130,6 +130,11 @@ class CompanyForm:
         """Returns the form with one value of a field, on its first page."""
         return self._with(name, (value,))
 
+    def instead(self, name: str, value: str, other: str) -> "CompanyForm":
+        """Returns the form with another value in place of one, on its first page."""
+        given = self.values.get(name, ())
+        return self._with(name, tuple(other if each == value else each for each in given))
+
     def _with(self, name: str, values: tuple[str, ...]) -> "CompanyForm":
         others = {each: given for each, given in self.values.items() if each != name}
         changed = {**others, name: values} if values else others

@@ -18,6 +18,7 @@ from common.contracts.company import Country
 from common.contracts.find import FindPosition, FindRequest, FindSort, Has
 from common.domain.known_values import municipality_key
 from lookup.search.find.columns import Array, Column, Segment, Segments
+from lookup.search.find.near import unknown_values
 from lookup.search.indexed_company import (
     ACCOUNTS_DUE,
     ACCOUNTS_YEAR,
@@ -213,6 +214,8 @@ class FindPage(NamedTuple):
     total: int
     has_more: bool
     facets: Mapping[str, Mapping[str, int]]
+    #: Of an empty list; see `FindReply`.
+    unknown: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
 
 
 def find(segments: Segments, request: FindRequest, hits: Hits | None = None) -> FindPage:
@@ -231,7 +234,8 @@ def find(segments: Segments, request: FindRequest, hits: Hits | None = None) -> 
         FindPosition.of(key, request.country, number, request.sort)
         for key, number in page[: request.limit]
     ]
-    return FindPage(positions, total, len(page) > request.limit, counts)
+    unknown = {} if total else unknown_values(segments, request)
+    return FindPage(positions, total, len(page) > request.limit, counts, unknown)
 
 
 def find_numbers(
