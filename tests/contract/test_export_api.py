@@ -11,7 +11,7 @@ import pytest
 from aiohttp import ClientResponse
 from prometheus_client import REGISTRY
 
-from common.contracts.company import Country, Include, Status
+from common.contracts.company import CompanyKey, Country, Include, Status
 from common.contracts.failures import Unavailable
 from common.contracts.find import FindRequest
 from gateway import exports
@@ -111,6 +111,22 @@ async def test_a_watchlist_needs_a_lookup_service_that_compares_numbers(gateway:
     answer = await exported(gateway, key, f"&watchlist=wl_{'a' * 32}")
 
     assert (await answer.json())["code"] == "service_unavailable"
+
+
+async def test_a_request_carries_some_of_the_numbers_of_a_long_watchlist(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.exports.NUMBERS", 2)
+    key = gateway.issue(scopes=frozenset({Scope.EXPORT, Scope.WEBHOOKS}))
+    gateway.exports.numbers = NUMBERS
+    watched = [CompanyKey(Country.DK, number) for number in (*NUMBERS[1:], "99999999")]
+    gateway.watchlists.lists = {f"wl_{'a' * 32}": set(watched)}
+
+    found = await rows(await exported(gateway, key, f"&watchlist=wl_{'a' * 32}"))
+
+    assert found == NUMBERS[1:]
+    sent = [request.filter.numbers for request in gateway.exports.asked if request.filter]
+    assert [len(each or b"") // 4 for each in sent] == [2, 2, 1]
 
 
 async def test_filters_are_those_of_lists(gateway: Gateway, key: dict[str, str]) -> None:

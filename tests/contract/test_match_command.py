@@ -75,6 +75,19 @@ async def test_each_row_has_its_decision_and_company(shell: Shell) -> None:
     assert sorted(path.name for path in shell.home.glob("ud*")) == ["ud.csv"]
 
 
+async def test_the_form_and_the_address_of_the_company_are_columns(shell: Shell) -> None:
+    [candidate] = MATCHED["candidates"]
+    form = {"code": "80", "description": "Anpartsselskab", "short": "ApS"}
+    placed = {**candidate, "form": form, "address": "Prøvevej 1, 5000 Odense"}
+    (shell.home / "k.csv").write_text("navn\nNordlys\nFjord\n")
+    shell.answers[MATCH] = [{"results": [{**MATCHED, "candidates": [placed]}, NONE]}]
+
+    await shell.run("match", "k.csv", "-o", "ud.csv")
+
+    rows = [(row["company_form"], row["company_address"]) for row in rows_of(shell.home / "ud.csv")]
+    assert rows == [("ApS", "Prøvevej 1, 5000 Odense"), ("", "")]
+
+
 async def test_a_row_says_why_it_has_no_company_and_the_summary_counts_the_reasons(
     shell: Shell,
 ) -> None:

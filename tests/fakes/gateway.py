@@ -253,13 +253,18 @@ class FakeExports:
                 self.waiting -= 1
         if self.faults:
             raise self.faults.pop(0)
-        left = [number for number in sorted(self.numbers) if number > request.after]
+        wanted = request.filter.numbers if request.filter and self.is_limited else None
+        left = [
+            number
+            for number in sorted(self.numbers)
+            if number > request.after and (wanted is None or packed([int(number)]) in wanted)
+        ]
         page = left[: self.size]
         return ExportPage(
             lines=b"".join(b'"%b"\n' % number.encode().ljust(self.padding) for number in page),
             count=len(page),
             last=page[-1] if len(left) > len(page) else None,
-            limited=self.is_limited and bool(request.filter and request.filter.numbers is not None),
+            limited=wanted is not None,
             position=self.position + len(self.asked) - 1,
         )
 

@@ -23,7 +23,8 @@ from common.contracts.company import Country, Include
 from common.contracts.failures import Unavailable
 from common.contracts.find import ExportPage, ExportRequest, FindRequest, FindSort
 from common.contracts.lookup import SearchType
-from common.contracts.watchlists import WatchlistId
+from common.contracts.watchlists import WatchlistId, part_after
+from common.domain.countries import FORMATS
 from common.runtime.public_port.conditional import takes_gzip
 from common.runtime.tasks import background, delays
 from gateway.access.clients import Caller
@@ -50,6 +51,8 @@ MAX_EXPORTS: Final = 20
 #: Seconds between two renewals, and between two checks of the key: a revocation takes effect within
 #: 10 s.
 RENEW_EVERY: Final = 4.0
+#: Numbers of a watchlist that a request carries, of four bytes each.
+NUMBERS: Final = 10_000
 #: Seconds for which a failed read of a page is repeated.
 PATIENCE: Final = 30.0
 
@@ -216,11 +219,12 @@ class Export:
         _COMPANIES.inc(page.count)
 
     async def _read(self, request: ExportRequest) -> ExportPage:
-        page = await self.companies.exports.export(request, caller=self.caller)
-        is_limited = request.filter is not None and request.filter.numbers is not None
+        asked, following = with_next_numbers(request)
+        page = await self.companies.exports.export(asked, caller=self.caller)
+        is_limited = asked.filter is not None and asked.filter.numbers is not None
         if is_limited and not page.limited:
             raise ServiceUnavailable("the lookup service is of an earlier release")
-        return page
+        return page if page.last is not None else page.model_copy(update={"last": following})
 
     async def _read_after(self, number: str) -> ExportPage:
         """Reads a page, again after failures: a lookup service may be restarting."""
@@ -346,6 +350,23 @@ class ExportResponse(web.StreamResponse):
             lines = await asyncio.to_thread(self._gzip.compress, lines)
         if lines:
             await self.write(lines)
+
+
+def with_next_numbers(request: ExportRequest) -> tuple[ExportRequest, str | None]:
+    """Returns a request with the next numbers of its watchlist, and the last if others follow.
+
+    A page would carry the numbers of the whole list otherwise (ADR 0131).
+    """
+    numbers = request.filter.numbers if request.filter is not None else None
+    if request.filter is None or not numbers:
+        return request, None
+    part = part_after(numbers, int(request.after or 0), NUMBERS)
+    asked = request.filter.model_copy(update={"numbers": part})
+    last = int.from_bytes(part[-4:], "little")
+    following = None
+    if part and not numbers.endswith(part):
+        following = f"{last:0{FORMATS[request.country].vat_digits}d}"
+    return request.model_copy(update={"filter": asked}), following
 
 
 def _after(values: Sequence[str], info: ValidationInfo) -> str:

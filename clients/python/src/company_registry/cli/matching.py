@@ -37,7 +37,7 @@ from company_registry.spreadsheets import LONGER, Row, Sheet, country_of, harmle
 _ADDED: Final = (
     "decision", "company_country", "company_vat", "company_name", "company_city",
     "company_status", "score", "evidence", "alternatives", "reason", "unread", "assumed", "error",
-    "error_detail", "conflict", "same_company_rows",
+    "error_detail", "conflict", "same_company_rows", "company_form", "company_address",
 )  # fmt: skip
 _MATCH, _NONE, _ERROR = "match", "none", "error"
 #: The number of a row that a later run has searched again, in the journal.
@@ -290,7 +290,10 @@ def _write_rows(session: Session, target: Any, sheet: Sheet, kept: Sequence[_Kep
     writer.writerow([*(harmless(sheet.header[place]) for place in own), *_ADDED])
     for row, result in zip(sheet.rows, kept, strict=True):
         others = " ".join(map(str, same.get(row.number, ())))
-        found = [*(row.cells[place] for place in own), *_cells(result), others]
+        best = next(iter(_shown(result)), {})
+        form = best.get("form") or {}
+        placed = [form.get("short") or form.get("code") or "", best.get("address") or ""]
+        found = [*(row.cells[place] for place in own), *_cells(result), others, *placed]
         writer.writerow(map(harmless, found))
 
 
@@ -311,10 +314,14 @@ def _document(sheet: Sheet, row: Row, result: _Kept) -> dict[str, Any]:
     return {**document, "decision": decision, **more, "candidates": candidates}
 
 
+def _shown(result: _Kept) -> Sequence[_Kept]:
+    """Returns the candidates, if one of them is likely: the others are no result."""
+    candidates: Sequence[_Kept] = result["candidates"]
+    return candidates if result["decision"] in (_MATCH, "review") else ()
+
+
 def _cells(result: _Kept) -> list[str]:
-    # Only the candidates of a record without a likely one are no result.
-    problem, candidates = result["problem"] or {}, result["candidates"]
-    shown = candidates if result["decision"] in (_MATCH, "review") else []
+    problem, shown = result["problem"] or {}, _shown(result)
     best = shown[0] if shown else {}
     fields = [str(best.get(name) or "") for name in ("country", "vat", "name", "city", "status")]
     evidence = " ".join(f"{name}={value:g}" for name, value in best.get("evidence", {}).items())

@@ -64,6 +64,7 @@ class CompanyRow(Answer):
     industry: str | None = None
     employees: str | None = Field(None, description="A number, or a range such as 20–49.")
     founded: str | None = None
+    address: str | None = Field(None, description="Of a row of a customer list.")
     score: float | None = Field(None, description="0 to 100: how well it matches.")
 
 

@@ -279,6 +279,8 @@ def _matched(found: matching.MatchResult) -> MatchedRecord:
                 name=clean(one.name, MAX_TEXT),
                 status=one.status,
                 city=one.city,
+                form=one.form and clean(one.form.short or one.form.code, MAX_TEXT),
+                address=one.address and clean(one.address, MAX_TEXT),
                 score=round(100 * one.score, 1),
             )
             for one in shown

@@ -7,6 +7,7 @@ has confirmed.
 import re
 import sys
 from array import array
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NewType
@@ -127,6 +128,16 @@ def packed(numbers: Iterable[int]) -> bytes:
     if sys.byteorder == "big":
         ordered.byteswap()
     return ordered.tobytes()
+
+
+def part_after(numbers: bytes, number: int, count: int) -> bytes:
+    """Returns the first packed numbers above one, at most so many."""
+
+    def read(place: int) -> int:
+        return int.from_bytes(numbers[4 * place : 4 * place + 4], "little")
+
+    start = bisect_right(range(len(numbers) // 4), number, key=read)
+    return numbers[4 * start : 4 * (start + count)]
 
 
 class WatchedRequest(Contract):

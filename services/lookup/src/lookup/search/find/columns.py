@@ -255,7 +255,7 @@ def _gathered(names: Array, lengths: Array, order: Array) -> Array:
 
 def _ordered(segment: Segment) -> Segment:
     prefixes = _prefixes(segment)
-    orders = {
+    orders: dict[FindSort, Array] = {
         sort: _by_name(segment, prefixes, sort) if sort in _BY_NAME else _by_value(segment, sort)
         for sort in ORDERS
     }
