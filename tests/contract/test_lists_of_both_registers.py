@@ -73,7 +73,8 @@ def test_pages_of_both_registers_are_one_list_in_each_direction(sort: FindSort, 
 @pytest.mark.parametrize("first, second", [("name", "-name"), ("founded", "-founded")])
 def test_the_directions_differ(first: str, second: str) -> None:
     """The test above would pass if both orders were the same and its model, too."""
-    companies = [some_facts(Random(1), number) for number in range(1, 60)]
+    random = Random(1)
+    companies = [some_facts(random, number) for number in range(1, 60)]
     indexes = {country: joined([Segment.of(companies)]) for country in Country}
 
     rising, falling = (paged(indexes, FindSort(each), 50) for each in (first, second))

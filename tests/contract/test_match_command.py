@@ -79,7 +79,7 @@ async def test_the_form_and_the_address_of_the_company_are_columns(shell: Shell)
     [candidate] = MATCHED["candidates"]
     form = {"code": "80", "description": "Anpartsselskab", "short": "ApS"}
     placed = {**candidate, "form": form, "address": "Prøvevej 1, 5000 Odense"}
-    (shell.home / "k.csv").write_text("navn\nNordlys\nFjord\n")
+    (shell.home / "k.csv").write_text("id,navn\n1,Nordlys\n2,Fjord\n")
     shell.answers[MATCH] = [{"results": [{**MATCHED, "candidates": [placed]}, NONE]}]
 
     await shell.run("match", "k.csv", "-o", "ud.csv")
