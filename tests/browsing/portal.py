@@ -64,6 +64,19 @@ class Portal:
         button = main.get_by_role("button", name=name, exact=True)
         await button.or_(main.get_by_role("link", name=name, exact=True)).first.click()
 
+    async def add_companies(self, numbers: str) -> None:
+        """Adds companies to the watchlist that is open."""
+        field = self.page.get_by_label("Numbers")
+        if not await field.is_visible():
+            await self.page.locator("summary", has_text="Add companies").click()
+        await field.fill(numbers)
+        await self.press("Add")
+
+    async def new_webhook_of_list(self) -> None:
+        """Opens the form of a webhook for the watchlist that is open."""
+        await self.page.get_by_role("link", name="Alerts", exact=True).click()
+        await self.press("New webhook …")
+
     async def sign_out(self) -> None:
         await self.page.get_by_role("button", name="Sign out").click()
 

@@ -34,7 +34,7 @@ def test_each_type_of_event_has_a_heading() -> None:
 
 
 def test_messages_have_the_colours_of_the_portal() -> None:
-    light, dark = STYLES.read_text().split("@media (prefers-color-scheme: dark)", 1)
+    light, dark = STYLES.read_text().split("@media screen and (prefers-color-scheme: dark)", 1)
     tokens = [dict(re.findall(r"--([a-z-]+): (#\w+);", part)) for part in (light, dark)]
 
     for name, colours in appearance.COLOURS.items():

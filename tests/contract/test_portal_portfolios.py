@@ -60,6 +60,7 @@ async def test_a_portfolio_is_a_table_with_its_counts_and_the_filters_of_compani
         'href="/watchlists/wl_1?status=bankrupt"><strong>231</strong> bankrupt</a>',
         "<strong>0</strong> ended</a>",
         "<strong>1</strong> changed this week</a>",
+        'href="/watchlists/wl_1?tab=changes"><strong>1</strong> changed',
         '<span class="state state-bad">Bankrupt</span>',
         "3 companies of the list are no longer in their registers",
         'href="/watchlists/wl_1?municipality=Oslo&amp;sort=-employees"',
@@ -89,7 +90,7 @@ async def test_a_week_with_more_changes_than_are_read_says_so(portal: Portal) ->
     page = a_page(an_event_of("12345674", "e1"), an_event_of("87654325", "e2"), has_more=True)
     portal.api.give("/api/events", page)
 
-    text = await portal.shown("/watchlists/wl_1")
+    text = await portal.shown("/watchlists/wl_1?tab=changes")
 
     assert "<strong>more than 2</strong> changed this week" in text
     assert "More than 2 changes" in text
@@ -146,13 +147,18 @@ async def test_ticked_companies_are_removed_and_the_filtered_page_follows(portal
     back = "/watchlists/wl_1?status=ended"
 
     removed = await portal.post(
-        "/watchlists/wl_1/companies", {"remove": "dk:12345674", "back": back}
+        "/watchlists/wl_1/companies",
+        {"remove": "dk:12345674", "named": "dk:12345674 Kunde <b> ApS", "back": back},
     )
+    shown = await portal.shown("/watchlists/wl_1")
     elsewhere = await portal.post("/watchlists/wl_1/companies", {"back": "//evil.example"})
 
     assert portal.api.bodies[0] == {"add": [], "remove": ["dk:12345674"], "skip_invalid": True}
     assert removed.headers["Location"] == back
     assert elsewhere.headers["Location"] == "/watchlists/wl_1"
+    assert "1 removed: Kunde &lt;b&gt; ApS." in shown
+    assert '<input type="hidden" name="add" value="dk:12345674">' in shown
+    assert ">Undo</button>" in shown
 
 
 async def test_a_part_that_could_not_be_read_says_so_and_is_not_empty(portal: Portal) -> None:
@@ -160,7 +166,7 @@ async def test_a_part_that_could_not_be_read_says_so_and_is_not_empty(portal: Po
     portal.api.fail(f"{LISTED}/digests", 503, "service_unavailable")
     portal.api.give("/api/batch", {"results": [{"problem": fault}]})
 
-    portfolio = await portal.shown("/watchlists/wl_1")
+    portfolio = await portal.shown("/watchlists/wl_1?tab=alerts")
     numbers = await portal.shown("/watchlists/wl_1?numbers=all")
 
     assert '<h2 id="email">E-mail</h2><p class="hint">The service cannot answer' in portfolio
@@ -173,7 +179,7 @@ async def test_a_week_of_which_nothing_was_read_in_time_is_not_one_without_chang
 ) -> None:
     monkeypatch.setattr(watchlists, "_MAX_SECONDS", 0.0)
 
-    text = await portal.shown("/watchlists/wl_1")
+    text = await portal.shown("/watchlists/wl_1?tab=changes")
 
     assert "changed this week" not in text
     assert "The company registry does not respond." in text

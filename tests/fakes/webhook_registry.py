@@ -181,6 +181,7 @@ class World:
             ),
             WatchlistOperations(
                 lists,
+                members,
                 locks,
                 self.registrations,
                 self.removing,

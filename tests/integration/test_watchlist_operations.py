@@ -94,6 +94,19 @@ async def test_lists_are_listed_newest_first_to_their_owner(world: World) -> Non
     assert [one["id"] for one in listed] == [newer, older]
 
 
+async def test_lists_that_have_a_company_are_listed(world: World, watchlist_id: str) -> None:
+    await create(world)
+    others = await create(world, owner=OTHER_OWNER)
+    await change(world, watchlist_id, add=[A])
+    body = orjson.dumps({"add": [A]})
+    await world.do(Operation.CHANGE_WATCHED, watchlist_id=others, body=body, owner=OTHER_OWNER)
+    company = WatchedQuery(company=CompanyKey.parse(A))
+
+    listed = read(await world.do(Operation.LIST_WATCHLISTS, watched=company))["watchlists"]
+
+    assert [one["id"] for one in listed] == [watchlist_id]
+
+
 @pytest.mark.parametrize(
     "operation, body",
     [

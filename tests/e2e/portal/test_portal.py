@@ -42,7 +42,7 @@ async def test_companies_are_narrowed_down_by_keyboard_and_downloaded(portal: Po
     await page.locator("#municipality").press_sequentially("Oslo")
     await expect(total).not_to_have_text(everywhere)
     await expect(page.locator("#municipality")).to_be_focused()
-    await page.get_by_role("link", name="Private limited company (AS)").focus()
+    await page.get_by_role("link", name="Private limited company (Norway, AS)").focus()
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("link", name="Remove Legal form: AS")).to_be_visible()
     await expect(total).to_be_focused()
@@ -91,21 +91,20 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     await portal.go("/watchlists")
     await page.get_by_label("Name").fill("My customers")
     await page.keyboard.press("Enter")
-    await page.get_by_label("Numbers").fill(f"NO {number}")
-    await portal.press("Add")
+    await portal.add_companies(f"NO {number}")
     await expect(page.get_by_text("1 added.")).to_be_visible()
     watchlist = page.url
     await page.goto(f"{watchlist}?numbers=all")
     await expect(page.locator(".watched")).to_contain_text("PRØVELISTEN AS")
     await page.goto(watchlist)
-    await portal.press("Subscribe to changes")
+    await portal.new_webhook_of_list()
     secret = await portal.create_webhook(receiver.url("/watched"), description="Of the list")
 
     await register.load("no-enheter", an_entity(number, "NYE PRØVELISTEN AS"))
 
     delivery = await receiver.next("/watched")
     verify(delivery.headers, delivery.body, secret)
-    await page.goto(watchlist)
+    await page.goto(f"{watchlist}?tab=changes")
     event = page.locator(".event").first
     await expect(event.locator(".new").first).to_have_text("NYE PRØVELISTEN AS")
 
@@ -118,6 +117,7 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     await expect(page.locator(".tiles li").last).to_have_text("1 changed this week")
     download = await page.request.get(f"{watchlist}/companies.csv?q=nye")
     assert number in await download.text()
+    await page.goto(f"{watchlist}?tab=alerts")
     await expect(page.get_by_role("link", name="Of the list")).to_be_visible()
     await portal.press("Get an address")
     address = await page.locator("#address").inner_text()
@@ -128,12 +128,13 @@ async def test_a_watchlist_shows_changes_and_is_followed_by_a_webhook(
     token = address.partition("token=")[2]
     assert token
     assert not [name for name in running.system.services if token in running.system.log_of(name)]
-    await page.goto(watchlist)
+    await page.goto(f"{watchlist}?tab=alerts")
     await portal.press("New address …")
     await expect(portal.heading("Give the feed a new address?")).to_be_visible()
     await portal.press("Keep the old one")
     await portal.press("End the feed")
     assert (await page.request.get(address)).status == 404
+    await page.goto(f"{watchlist}?tab=settings")
     await portal.press("Delete …")
     await portal.press("Delete")
     await expect(page.get_by_text("Not deleted.")).to_be_visible()
@@ -159,8 +160,10 @@ async def test_companies_are_added_to_a_watchlist_where_they_are_seen(portal: Po
     await expect(page.locator(".tiles li").first).to_have_text("2 companies")
     await page.get_by_label("Tick").first.check()
     await portal.press("Remove ticked")
-    await expect(page.get_by_text("1 removed.")).to_be_visible()
+    await expect(page.get_by_text("1 removed: ")).to_be_visible()
     await expect(page.locator("#list tbody tr")).to_have_count(1)
+    await portal.press("Undo")
+    await expect(page.locator("#list tbody tr")).to_have_count(2)
 
 
 async def test_a_company_is_a_page_and_a_document(portal: Portal) -> None:
@@ -244,7 +247,8 @@ async def test_nothing_of_a_hostile_name_or_url_acts(
     await register.load("no-enheter", an_entity(number, f"PRØVEONDSKAB {HOSTILE}"))
     await portal.go(f"/companies/no/{number}")
     await expect(page.locator("h1")).to_contain_text("<script>alert(1)</script>")
-    await portal.press("Subscribe to changes")
+    await portal.press("Alert me")
+    await portal.press("Go to its URL …")
     await portal.create_webhook(receiver.url("/%22%3E%3Cscript%3Ealert(1)"), description=HOSTILE)
     await portal.press("Go to the webhook")
     await expect(page.locator("h1")).to_contain_text("{{7*7}}")

@@ -17,7 +17,8 @@ async def test_a_subscriber_sees_a_change_live_and_its_delivery_and_retries_it(
     number = "310987001"
     await register.load("no-enheter", an_entity(number, "PRØVEPORTALEN AS"))
     await portal.go(f"/companies/no/{number}")
-    await portal.press("Subscribe to changes")
+    await portal.press("Alert me")
+    await portal.press("Go to its URL …")
     secret = await portal.create_webhook(receiver.url("/portal"), description="My company")
     await portal.press("Go to the webhook")
     webhook = portal.page.url.removeprefix(portal.url)

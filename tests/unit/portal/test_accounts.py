@@ -88,7 +88,7 @@ def test_notes_say_how_the_figures_came_about() -> None:
         )
     ).years
 
-    assert year.label == "2024-07-01 to 2025-06-30"
+    assert year.label == "1 Jul 2024 to 30 Jun 2025"
     assert year.notes == (
         "IFRS",
         "class C large",

@@ -153,10 +153,18 @@ def test_a_chosen_value_is_taken_away_and_another_takes_its_place() -> None:
     )
 
     assert found == [
-        ("Private limited company (AS)", 9, True, []),
-        ("Dødsbo (27)", 1, False, [("form", "27")]),
+        ("Private limited company (Norway, AS)", 9, True, []),
+        ("Dødsbo (Denmark, 27)", 1, False, [("form", "27")]),
         ("999", 1, False, [("form", "999")]),
     ]
+
+
+def test_one_form_of_both_registers_is_told_apart() -> None:
+    words = "Private limited company"
+
+    found = counted("form", a_form(), ("80", 2, None, words), ("AS", 1, None, words))
+
+    assert [label for label, *_ in found] == [f"{words} (Denmark, 80)", f"{words} (Norway, AS)"]
 
 
 def test_values_are_in_english_words_and_one_that_all_have_narrows_nothing_down() -> None:
@@ -166,8 +174,10 @@ def test_values_are_in_english_words_and_one_that_all_have_narrows_nothing_down(
     assert [label for label, *_ in counted("status", a_form(), active, bankrupt)] == [
         *("Active", "Bankrupt")
     ]
-    cities = [("Oslo", 2, "Oslo", None), ("Moss", 1, None, None)]
-    assert [label for label, *_ in counted("municipality", a_form(), *cities)] == ["Oslo", "Moss"]
+    cities = [("Oslo", 2, "Oslo", None), ("KRISTIANSAND I AGDER", 1, None, None)]
+    assert [label for label, *_ in counted("municipality", a_form(), *cities)] == [
+        *("Oslo", "Kristiansand i Agder")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -89,8 +89,8 @@ def test_codes_are_in_words_and_unknown_ones_as_they_are() -> None:
         "",
     ]
     assert [facts.register("vat"), facts.register("political_parties")] == [
-        "VAT",
-        "Political parties",
+        "VAT Register",
+        "Register of Political Parties",
     ]
     assert [facts.language("nn"), facts.language("se"), facts.language(None)] == [
         "Norwegian, Nynorsk",

@@ -6,9 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from common.contracts.watchlists import Period
+from common.contracts.watchlists import Digest, DigestId, Period, WatchlistId
 from webhook_registry.settings import DigestSettings
-from webhook_registry.watchlists.digest_sender import Schedule, retry_delay
+from webhook_registry.watchlists.digest_sender import Schedule, is_about, retry_delay
 from webhook_registry.watchlists.mailer import FailureReason, Step, reason_of
 from webhook_store.recipients import address_key, mailbox_key
 
@@ -21,6 +21,38 @@ REQUIRED: dict[str, Any] = {
     "mail_from": "News <news@example.com>",
     "public_url": "https://registry.example.com/",
 }
+
+
+@pytest.mark.parametrize(
+    "events, fields, is_sent",
+    [
+        (("*",), (), True),
+        (("company.*",), (), True),
+        (("company.updated",), ("address",), True),
+        (("*",), ("address.street",), True),
+        (("owners.*",), (), False),
+        (("company.updated",), ("name",), False),
+    ],
+)
+def test_a_digest_is_about_its_events_and_fields(
+    events: tuple[str, ...],
+    fields: tuple[str, ...],
+    is_sent: bool,  # noqa: FBT001
+) -> None:
+    change = {"field": "address.street", "old": "A", "new": "B"}
+    event = {"type": "company.updated", "data": {"changes": [change]}}
+    digest = Digest(
+        id=DigestId("dg_1"),
+        owner="acme",
+        watchlist_id=WatchlistId("wl_1"),
+        address="news@example.com",
+        period=Period.DAILY,
+        events=events,
+        fields=fields,
+        created_at=datetime(2026, 3, 2, tzinfo=UTC),
+    )
+
+    assert is_about(digest, event) is is_sent
 
 
 @pytest.mark.parametrize("after, due", [

@@ -112,17 +112,20 @@ def _check_lookup(by: str, as_of: object) -> None:
         raise ValueError(f"as_of must be a datetime.date: date.fromisoformat({as_of!r})")
 
 
-def lookup_document(
+def lookup_document(  # noqa: PLR0913 (named options)
     country: Country,
     term: str,
     *,
     by: SearchType = "vat",
     include: Iterable[Include] = (),
+    as_of: date | None = None,
     format: Format = "json",
 ) -> Operation[bytes]:
     """Returns the answer of `lookup` as sent, in JSON or XML. Raises CompanyNotFound."""
-    _check_lookup(by, None)
-    query = {"country": country, "q": term, "include": _joined(include), "format": format}
+    _check_lookup(by, as_of)
+    day = "" if as_of is None else as_of.isoformat()
+    query = {"country": country, "q": term, "include": _joined(include), "as_of": day}
+    query["format"] = format
     return Operation(get(f"/api/{by}", query), lambda body: body)
 
 

@@ -41,6 +41,10 @@ class Digest(Model):
     address: str
     #: `daily`, or `immediate`.
     period: str
+    #: Patterns of event types, as those of a webhook.
+    events: tuple[str, ...] = ("*",)
+    #: Only changes of these fields; all of them if it is empty.
+    fields: tuple[str, ...] = ()
     #: `unconfirmed`, `confirmed` or `ended`.
     state: str
     created_at: str

@@ -1,6 +1,6 @@
 """The operations on watchlists."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, Unpack
 
 from company_registry.http import Request
@@ -22,9 +22,13 @@ _WATCHLISTS: Final = "/api/watchlists"
 MAX_CHANGED: Final = 10_000
 
 
-def list_watchlists() -> Operation[tuple[Watchlist, ...]]:
-    """Returns the key owner's watchlists, newest first."""
-    return Operation(get(_WATCHLISTS), lambda body: Watchlists.model_validate_json(body).watchlists)
+def list_watchlists(*, company: str | None = None) -> Operation[tuple[Watchlist, ...]]:
+    """Returns the key owner's watchlists, newest first; with a company only those that have it.
+
+    `company` is its country and registration number, such as `dk:12345674`.
+    """
+    request = get(_WATCHLISTS, {"company": company or ""})
+    return Operation(request, lambda body: Watchlists.model_validate_json(body).watchlists)
 
 
 def get_watchlist(watchlist_id: str) -> Operation[Watchlist]:
@@ -78,15 +82,24 @@ def list_digests(watchlist_id: str) -> Operation[Digests]:
 
 
 def add_digest(
-    watchlist_id: str, address: str, *, period: Literal["daily", "immediate"] = "daily"
+    watchlist_id: str,
+    address: str,
+    *,
+    period: Literal["daily", "immediate"] = "daily",
+    events: Sequence[str] = (),
+    fields: Sequence[str] = (),
 ) -> Operation[Digest]:
     """Sends a watchlist's changes to an e-mail address, once it has confirmed.
 
-    An address that the list has already gets this period.
+    `events` are patterns as those of a webhook, and `fields` the changed fields; all if they are
+    empty. An address that the list has already gets what is given here.
 
     Raises WatchlistNotFound, WatchlistLimitReached or DigestsDisabled.
     """
-    body = {"address": address, "period": period}
+    body: dict[str, object] = {"address": address, "period": period}
+    # Left out where they are not given, as an earlier service knows neither.
+    body |= {"events": list(events)} if events else {}
+    body |= {"fields": list(fields)} if fields else {}
     request = Request("POST", f"{_watchlist(watchlist_id)}/digests", body=body)
     return Operation(request, Digest.model_validate_json)
 

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from pymongo import ASCENDING, ReturnDocument
 from pymongo.errors import DuplicateKeyError
 
-from common.contracts.watchlists import Digest, DigestEnd, DigestId, DigestState, Period
+from common.contracts.watchlists import Digest, DigestEnd, DigestId, DigestState
 from common.contracts.webhooks import WebhookId
 from common.mongo import Database, translated_errors
 from webhook_store.collections import DIGESTS, Document
@@ -103,13 +103,14 @@ class Digests:
             found = self._digests.find(query).sort([("created_at", ASCENDING), ("_id", ASCENDING)])
             return [digest_of(document) async for document in found]
 
-    async def set_period(self, digest: Digest, period: Period, *, at: datetime) -> None:
-        """Changes when a digest is sent."""
+    async def change(self, digest: Digest, *, at: datetime) -> None:
+        """Stores when a digest is sent, and what it is about."""
         due = {"due_at": at} if digest.state is DigestState.CONFIRMED else {}
+        wanted = {"events": list(digest.events), "fields": list(digest.fields)}
         with translated_errors():
             await self._digests.update_one(
                 {"_id": digest.id, "state": digest.state.value},
-                {"$set": {"period": period.value, **due}},
+                {"$set": {"period": digest.period.value, **wanted, **due}},
             )
 
     async def delete(self, owner: str, watchlist_id: str, digest_id: str) -> bool:

@@ -152,7 +152,8 @@ def _prefixes(codes: Iterable[str]) -> dict[str, None]:
     return {code[:length]: None for code in codes for length in range(1, len(code) + 1)}
 
 
-def _touches(changed: str, field: str) -> bool:
+def touches(changed: str, field: str) -> bool:
+    """Returns True if a change of one field is one of the other, or of a part of it."""
     return f"{changed}.".startswith(f"{field}.") or f"{field}.".startswith(f"{changed}.")
 
 
@@ -195,7 +196,7 @@ class Limits:
         )
 
     def _has_field(self, changed: str) -> bool:
-        return _top(changed) in self.fields or any(_touches(changed, part) for part in self.parts)
+        return _top(changed) in self.fields or any(touches(changed, part) for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)

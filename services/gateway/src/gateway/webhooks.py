@@ -28,6 +28,7 @@ from common.contracts.webhook_api import (
 )
 from common.contracts.webhooks import AttemptStatus
 from common.domain.clients import Network
+from common.domain.numbers import InvalidIdentifier, read_company
 from gateway.access.clients import Caller
 from gateway.http.middleware import REQUEST_CONTEXT, parameters_of
 from gateway.http.parameters import (
@@ -100,6 +101,14 @@ def _watched_position(value: str) -> tuple[CompanyKey, int | None]:
     return key, int(cursor[2]) if cursor[2] else None
 
 
+def _company(value: str) -> CompanyKey:
+    try:
+        return read_company(value)
+    except InvalidIdentifier as invalid:
+        form = "must be a country and a registration number, such as dk:12345674"
+        raise Invalid(f"{form} ({invalid})") from None
+
+
 class _DeliveriesQuery(Query):
     status: Annotated[
         AttemptStatus | None,
@@ -117,6 +126,10 @@ class _WatchedQuery(Query):
     after: Annotated[tuple[CompanyKey, int | None], once(_watched_position)] | None = None
 
 
+class _ListsQuery(Query):
+    company: Annotated[CompanyKey | None, once(_company)] = None
+
+
 def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
     """Returns the selection of deliveries; raises InvalidParameter."""
     return DeliveryQuery(**dict(_DeliveriesQuery.parse(parameters)))
@@ -127,6 +140,11 @@ def parse_watched(parameters: Parameters) -> WatchedQuery:
     query = _WatchedQuery.parse(parameters)
     after, replaced = query.after or (None, None)
     return WatchedQuery(limit=query.limit, after=after, replaced=replaced)
+
+
+def parse_lists(parameters: Parameters) -> WatchedQuery:
+    """Returns the selection of watchlists; raises InvalidParameter."""
+    return WatchedQuery(company=_ListsQuery.parse(parameters).company)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +162,7 @@ class Endpoint:
     has_filter: bool = False
     #: Parses the query string, of an operation that has one.
     query: Callable[[Parameters], DeliveryQuery] | None = None
-    #: Parses the query string that selects companies of a watchlist.
+    #: Parses the query string that selects companies of a watchlist, or watchlists.
     watched: Callable[[Parameters], WatchedQuery] | None = None
     #: Maximum bytes of the body.
     max_body: int = MAX_BODY_SIZE
@@ -170,7 +188,7 @@ ENDPOINTS = (
     Endpoint(Operation.RECOVER, takes_json=True),
     Endpoint(Operation.EVENT_TYPES, cache_control=PUBLIC),
     Endpoint(Operation.CREATE_WATCHLIST, takes_json=True, takes_key=True),
-    Endpoint(Operation.LIST_WATCHLISTS),
+    Endpoint(Operation.LIST_WATCHLISTS, watched=parse_lists),
     Endpoint(Operation.GET_WATCHLIST),
     Endpoint(Operation.CHANGE_WATCHLIST, takes_json=True),
     Endpoint(Operation.DELETE_WATCHLIST),

@@ -135,6 +135,7 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         ),
         WatchlistOperations(
             lists,
+            members,
             locks,
             registrations,
             removing,

@@ -239,6 +239,13 @@ def _read_entry(part: _Entries, given: object, other: _Given) -> Sequence[Any]:
     return entries
 
 
+def _read_fields(value: object) -> tuple[str, ...]:
+    try:
+        return _read_part("fields", value, _Given(tuple(Country), ()))
+    except InvalidValue as invalid:
+        raise InvalidValue(str(invalid), at=invalid.at.removeprefix(".fields")) from None
+
+
 def _read_filter(value: object, info: ValidationInfo) -> WebhookFilter | None:
     if value is None:
         return None
@@ -357,6 +364,7 @@ def _read_time(value: object) -> datetime:
 
 Url = Annotated[Destination, PlainValidator(read_destination)]
 Events = Annotated[tuple[str, ...], PlainValidator(_read_events)]
+Fields = Annotated[tuple[str, ...], PlainValidator(_read_fields)]
 Description = Annotated[str | None, PlainValidator(_read_description)]
 Time = Annotated[datetime, PlainValidator(_read_time)]
 

@@ -89,10 +89,16 @@ _Fault = dict[str, str | int]
 
 
 @app.add("list")
-def list_watchlists(session: Session) -> None:
+def list_watchlists(
+    session: Session,
+    *,
+    company: Annotated[
+        str | None, typer.Option(help="Only lists that have this company, such as dk:12345674.")
+    ] = None,
+) -> None:
     """List the watchlists, newest first."""
     with session.client() as client:
-        found = client.list_watchlists()
+        found = client.list_watchlists(company=company)
     rows = [(each.id, str(each.size), each.name, each.description) for each in found]
     columns = (Column("Id", whole=True), "Companies", "Name", Column("Description", rank=1))
     session.show(found, lambda: session.table(*columns, rows=rows))
@@ -194,16 +200,29 @@ def list_digests(session: Session, watchlist: WatchlistId) -> None:
 
 
 @app.add("send-to")
-def send_to(
+def send_to(  # noqa: PLR0913 (the command's options)
     session: Session,
     watchlist: WatchlistId,
     address: Annotated[str, typer.Argument(help="E-mail address, which has to confirm.")],
     *,
     period: Annotated[Period, typer.Option(help="Daily, or within a minute.")] = Period.DAILY,
+    events: Annotated[
+        list[str],
+        typer.Option("--event", help="A type of event such as owners.*; all unless given."),
+    ] = [],  # noqa: B006 (Typer copies it)
+    fields: Annotated[
+        list[str], typer.Option("--field", help="A changed field such as name; all unless given.")
+    ] = [],  # noqa: B006
 ) -> None:
     """Send the list's changes to an e-mail address."""
     with session.client() as client:
-        digest = client.add_digest(watchlist_id(client, watchlist), address, period=period.value)
+        digest = client.add_digest(
+            watchlist_id(client, watchlist),
+            address,
+            period=period.value,
+            events=events,
+            fields=fields,
+        )
     session.show(digest, lambda: session.note(f"{digest.address}: {digest.state}, {digest.id}"))
 
 

@@ -230,18 +230,19 @@ def add_watch_tools(server: MCPServer, api: Api) -> None:
     @server.tool(
         title="Watchlists",
         annotations=READ_ONLY,
-        description="Lists the watchlists of the key's owner, or with watchlist the companies of "
-        "one. Needs an API key with the scope webhooks.",
+        description="Lists the watchlists of the key's owner, with company those that have it, or "
+        "with watchlist the companies of one. Needs an API key with the scope webhooks.",
     )
     async def watchlists(
         call: Call,
         watchlist: Annotated[str, Field(description="Id or name of one.")] = "",
+        company: Annotated[str, Field(description="A company, such as dk:12345674.")] = "",
         limit: Annotated[int, Field(ge=1, le=1_000)] = 100,
         cursor: Annotated[str, Field(description="next_cursor of the last page.")] = "",
     ) -> Annotated[CallToolResult, WatchlistsAnswer]:
         async with api.client(call) as client:
             if not watchlist:
-                listed = await client.list_watchlists()
+                listed = await client.list_watchlists(company=company or None)
                 return result(WatchlistsAnswer(watchlists=tuple(map(_row, listed))))
             one = await named_watchlist(client, watchlist)
             page = await client.watched_page(one.id, after=cursor, limit=limit)

@@ -59,13 +59,15 @@ class WatchlistFeed(Contract):
 
 
 class WatchedQuery(Contract):
-    """Selects a page of the companies of a list, in the order of their keys."""
+    """Selects a page of the companies of a list, in the order of their keys, or lists."""
 
     limit: int = Field(default=DEFAULT_WATCHED, ge=1, le=MAX_CHANGED)
     #: The last company of the previous page.
     after: CompanyKeyText | None = None
     #: How often the list had been replaced then; None from an earlier release.
     replaced: int | None = None
+    #: Of lists, only those that have this company; None for all.
+    company: CompanyKeyText | None = None
 
 
 class WatchedCompanies(Contract):
@@ -207,6 +209,10 @@ class Digest(Contract):
     watchlist_id: WatchlistId = Field(exclude=True)
     address: str
     period: Period
+    #: Patterns of types, as those of a webhook; those of an earlier release have every event.
+    events: tuple[str, ...] = ("*",)
+    #: Only changes of these fields; all of them if it is empty.
+    fields: tuple[str, ...] = ()
     state: DigestState = DigestState.UNCONFIRMED
     created_at: Timestamp
     confirmed_at: Timestamp | None = None

@@ -36,7 +36,7 @@ _SHAPES: Final = (
     "font-weight:bold;margin-left:6px}"
     "table{border-collapse:collapse;width:100%}"
     "th,td{text-align:left;vertical-align:top;padding:6px 12px 6px 0;font-size:14px}"
-    "th{width:32%;font-weight:normal}form{margin:0 0 12px}td .old{text-decoration:line-through}"
+    "th{width:32%;font-weight:normal}form{margin:0 0 12px}p .old{text-decoration:line-through}"
     "button{font:inherit;font-weight:bold;min-height:44px;padding:8px 18px;border:0;"
     "border-radius:10px;cursor:pointer}button:focus-visible,a:focus-visible{outline-offset:2px}"
 )
@@ -44,7 +44,7 @@ _COLOURED: Final = Template(
     "body{background:$ground;color:$text}a{color:$link}.hint,th,.foot{color:$muted}"
     ".top{background:$card;border-bottom:1px solid $line}.top i{background:$accent}"
     ".card{background:$card;border:1px solid $line}th,td{border-top:1px solid $line}"
-    "td .old{color:$muted}"
+    "p .old{color:$muted}"
     ".state{background:$sunken;color:$muted}.state-good{background:$good_ground;color:$good}"
     ".state-bad{background:$bad_ground;color:$bad}.state-wait{background:$wait_ground;color:$wait}"
     "button{background:$accent;color:$on_accent}"

@@ -6,6 +6,7 @@ files are equal (ADR 0108).
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -50,6 +51,13 @@ def day(text: str) -> str:
         return text
     return f"{given.day} {_MONTHS[given.month - 1]} {given.year}"
 
+
+def day_of_year(text: str) -> str:
+    """Returns `03-02` as `2 Mar`; another text as it is."""
+    return day(f"2000-{text}").removesuffix(" 2000") if _DAY_OF_YEAR.fullmatch(text) else text
+
+
+_DAY_OF_YEAR: Final = re.compile(r"(?:0[1-9]|1[0-2])-[0-3][0-9]")
 
 _MONTHS: Final = (
     "Jan",
@@ -137,8 +145,9 @@ def _money(capital: _Object) -> str:
 def _year(year: _Object) -> str:
     """Returns the financial year and its special periods; of a change, those that are known."""
     periods = ((f"{name} period", year.get(name)) for name in ("first", "adjusted"))
+    start, end = (day_of_year(year.get(name) or "") for name in ("start", "end"))
     parts = [
-        f"{year['start']} to {year['end']}" if year.get("start") and year.get("end") else "",
+        f"{start} to {end}" if start and end else "",
         *(f"{name} {_period(each)}" for name, each in periods if each),
     ]
     return ", ".join(filter(None, parts)) or "none"
@@ -196,9 +205,19 @@ def _company(key: Any) -> str:
     return f"{country.upper()} {number}" if number else str(key)
 
 
+#: Further registers of Norway, by their codes.
+REGISTERS: Final[Mapping[str, str]] = {
+    "business_enterprises": "Register of Business Enterprises",
+    "vat": "VAT Register",
+    "voluntary_organisations": "Register of Voluntary Organisations",
+    "foundations": "Register of Foundations",
+    "political_parties": "Register of Political Parties",
+}
+
+
 def _since(entry: _Object) -> str:
     register = entry.get("register")
-    name = "VAT" if register == "vat" else _words(register)
+    name = REGISTERS.get(str(register)) or _words(register)
     return f"{name}, since {day(entry['since'])}" if entry.get("since") else name
 
 
@@ -709,6 +728,8 @@ class EventWords(NamedTuple):
     #: The production unit that the event is about, or empty.
     unit: str
     lines: Sequence[Line]
+    #: The same on one line.
+    brief: "Brief"
 
     @property
     def title(self) -> str:
@@ -729,4 +750,127 @@ def in_words(event: _Object) -> EventWords:
         heading_of(event["type"], changes),
         " ".join(named.split()) if unit else "",
         lines_of(changes, unit or company, data.get("accounts")),
+        brief_of(event["type"], changes, unit or company, data.get("accounts")),
     )
+
+
+# One line
+
+
+#: Fields of a status beside the status itself.
+_OF_STATUS: Final = frozenset({"status", "status_text"})
+#: Types whose lines say what happened.
+_LINES_TELL: Final = frozenset(
+    {
+        *("company.updated", "company.status_changed", "company.accounts_published"),
+        *("owners.changed", "production_unit.updated", "einvoicing.changed"),
+    }
+)
+
+
+#: In the place of a value that is null.
+_NOTHING: Final = "none"
+
+
+class Brief(NamedTuple):
+    """What happened, for one line."""
+
+    #: Such as `New company` or `Founded as Prøven ApS`; empty where the lines tell it.
+    lead: str
+    lines: Sequence[Line]
+
+    @property
+    def text(self) -> str:
+        """`Name: Prøven ApS → Prøvefabrikken ApS · Capital: 125,000 DKK`."""
+        return " · ".join(filter(None, (self.lead, *(line.text for line in self.lines))))
+
+
+def brief_of(
+    type_: str,
+    changes: Iterable[_Object],
+    after: _Object | None = None,
+    accounts: _Object | None = None,
+) -> Brief:
+    """Returns an event, or a change that was seen, for one line; see `lines_of`."""
+    changes = list(changes)
+    lines = _joined(_without_repetition(lines_of(changes, after, accounts)))
+    return Brief("" if lines and type_ in _LINES_TELL else heading_of(type_, changes), lines)
+
+
+def _without_repetition(lines: Sequence[Line]) -> Sequence[Line]:
+    """Returns the lines without what another one tells, each value that was unknown left out."""
+    told = {line.field: line for line in lines}
+    name, status, since = (told.get(field) for field in ("name", "status", "status_since"))
+    ended = told.get("ended")
+    repeated = []
+    if status:
+        repeated.append(told.get("status_text"))
+    if since and ended and since.new == ended.new:
+        repeated.append(ended)
+    if name:
+        repeated += [
+            line for line in lines if line.field == "former_names" and line.new == name.old
+        ]
+    shown = [line for line in lines if line not in repeated]
+    return [_since_when(line, is_told=status is not None) for line in shown]
+
+
+def _since_when(line: Line, *, is_told: bool) -> Line:
+    if line.field == "status_since" and is_told:
+        return line._replace(label="Since", old=None)
+    return line._replace(old=None) if line.old == _NOTHING and line.new is not None else line
+
+
+def _joined(lines: Iterable[Line]) -> list[Line]:
+    """Returns the lines with entries that came, or went, under one label on one line."""
+    found: dict[Any, Line] = {}
+    for line in lines:
+        is_one = (line.old is None) != (line.new is None)
+        key = (line.field, line.label, line.old is None) if is_one else len(found)
+        before = found.get(key)
+        if before is None:
+            found[key] = line
+        elif line.old is None:
+            found[key] = before._replace(new=f"{before.new}; {line.new}")
+        else:
+            found[key] = before._replace(old=f"{before.old}; {line.old}")
+    return list(found.values())
+
+
+def brief_of_day(on: str, changes: Iterable[_Object]) -> Brief:
+    """Returns what a register dates to one day, `YYYY-MM-DD`, for one line.
+
+    The day itself is left out of what is said, since all of it happened then.
+    """
+    lines = _without_repetition(lines_of(changes))
+    told = {line.field: line for line in lines}
+    is_founded = "founded" in told
+    lead, said = "", frozenset[str]()
+    if is_founded:
+        lead, said = _foundation(told), _TOLD_BY_FOUNDATION
+    shown = (_of_day(on, line, is_first=is_founded) for line in lines if line.field not in said)
+    return Brief(lead, _joined(shown))
+
+
+_TOLD_BY_FOUNDATION: Final = frozenset(
+    {*_OF_STATUS, "founded", "name", "address", "registered", "status_since", "articles_dated"}
+)
+
+
+def _foundation(told: Mapping[str, Line]) -> str:
+    name, address = (told.get(field) for field in ("name", "address"))
+    return (
+        "Founded" + (f" as {name.new}" if name else "") + (f" at {address.new}" if address else "")
+    )
+
+
+def _of_day(on: str, line: Line, *, is_first: bool) -> Line:
+    label, old, new = line.label, line.old, line.new
+    if is_first and label.startswith("New "):
+        label = _headed(label.removeprefix("New "))
+    if old is None and new is not None:
+        if new in (day(on), _plain(value=True)):
+            new = None
+        else:
+            new = new.removesuffix(f", {day(on)}").removesuffix(f", since {day(on)}")
+    return Line(line.field, label, old, new)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from common.contracts.company import CompanyKey, Country, Status
+from common.domain.accounts_due import accounts_due
 from common.domain.countries import FORMATS
 from common.domain.known_values import digits, municipality_key
 from common.domain.written import read_contacts
@@ -97,17 +98,6 @@ def newest_accounts(bodies: Sequence[bytes]) -> AccountsFacts:
     return AccountsFacts(first["period"]["end"], figures["revenue"], figures["equity"])
 
 
-#: Legal forms that must file annual accounts, whatever their size; others are never late.
-_FILING_FORMS = {
-    Country.DK: frozenset({"60", "70", "80", "81", "90", "290"}),
-    Country.NO: frozenset({"AS", "ASA", "SE", "BRL", "BBL", "SPA", "GFS", "STI", "SF"}),
-}
-#: A first year may have 18 months.
-_FIRST_YEAR = 18
-#: Accounts are late a year after the year that follows the newest ones.
-_LATE = 12
-
-
 #: Plain integers, because adding a flag of an enumeration takes a microsecond.
 _YES_OR_NO = {
     "vat_registered": (int(Flag.VAT_REGISTERED), int(Flag.NOT_VAT_REGISTERED)),
@@ -155,7 +145,7 @@ def facts_of(
             company.get("ended") or "",
             # Norway's register says the year before the accounts themselves are known.
             max(accounts.end[:4], company.get("accounts") or ""),
-            _accounts_due(company, accounts.end),
+            accounts_due(company, accounts.end),
             company.get("status_since") or "",
         ),
         flags,
@@ -170,31 +160,6 @@ def _amount(text: str | None, rounding: str) -> int:
         return NO_AMOUNT
     whole = int(Decimal(text).to_integral_value(rounding))
     return min(max(whole, -MAX_AMOUNT), MAX_AMOUNT)
-
-
-def _accounts_due(company: Mapping[str, Any], end: str) -> str:
-    """Returns the day after which accounts are late; empty if none must be filed, or unknown.
-
-    A company that is bankrupt or has ended files none. Whether a Danish company without accounts
-    has never filed some is not known of it alone.
-    """
-    country = company.get("country", "")
-    form = (company.get("form") or _NO_CODE)["code"]
-    must_file = form in _FILING_FORMS.get(country, ())
-    if not must_file or company["status"] in (Status.ENDED, Status.BANKRUPT):
-        return ""
-    told = f"{year}-12-31" if (year := company.get("accounts")) else ""
-    if last := end if end[:4] >= told[:4] else told:
-        return _months_after(last, 12 + _LATE)
-    founded = company.get("founded") or company.get("registered")
-    is_told = country == Country.NO
-    return _months_after(founded, _FIRST_YEAR + _LATE) if founded and is_told else ""
-
-
-def _months_after(day: str, months: int) -> str:
-    years, month = divmod(int(day[5:7]) - 1 + months, 12)
-    # Days are compared as texts, so that the 31st of a month that has 30 days is none too early.
-    return f"{int(day[:4]) + years:04d}-{month + 1:02d}{day[7:10]}"
 
 
 _NO_CODE = {"code": ""}

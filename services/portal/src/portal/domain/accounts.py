@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from company_registry.change_words import accounts_remarks
+from company_registry.change_words import accounts_remarks, day
 from company_registry.models import AccountsFigures, AnnualAccounts
 from portal.domain.facts import website_link
 
@@ -142,7 +142,9 @@ def _label(accounts: AnnualAccounts) -> str:
     """Returns `2025`; of a period that is no calendar year both its ends."""
     start, end = accounts.period.start, accounts.period.end
     is_calendar = (start.month, start.day, end.month, end.day) == (1, 1, 12, 31)
-    return str(end.year) if is_calendar and start.year == end.year else f"{start} to {end}"
+    if is_calendar and start.year == end.year:
+        return str(end.year)
+    return f"{day(str(start))} to {day(str(end))}"
 
 
 def _notes(accounts: AnnualAccounts) -> Sequence[str]:

@@ -11,6 +11,7 @@ from multidict import MultiMapping
 from common.domain import code_texts
 from company_registry.models import Company, CompanyFilter, Employees, Facet, FacetCount, FindSort
 from company_registry.spreadsheets import harmless
+from portal.domain import facts
 
 #: Fields that are always open; the others are unfolded.
 ALWAYS_OPEN: Final = ("q", "country", "industry", "municipality", "employees_min", "employees_max")
@@ -258,13 +259,21 @@ def _value(name: str, each: FacetCount, form: CompanyForm) -> FacetValue:
     is_chosen = form.chooses(name, each.value)
     # The English words of an industry are only its division's.
     words = each.text or each.text_en if name == "industry" else each.text_en or each.text
-    has_code = words and name in ("industry", "form")
     return FacetValue(
-        label=f"{words} ({each.value})" if has_code else words or each.value,
+        label=_label(name, each.value, words),
         count=each.count,
         is_chosen=is_chosen,
         form=form.without(name, each.value) if is_chosen else form.only(name, each.value),
     )
+
+
+def _label(name: str, value: str, words: str | None) -> str:
+    if name == "municipality":
+        return facts.place(value)
+    if words and name == "form":
+        # Danish codes are numbers: one form has another code in each register.
+        return f"{words} ({'Denmark' if value.isdecimal() else 'Norway'}, {value})"
+    return f"{words} ({value})" if words and name == "industry" else words or value
 
 
 # Downloads

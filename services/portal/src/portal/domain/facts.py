@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from common.domain.code_texts import FORMS, ROLES
 from common.domain.countries import Country
+from company_registry.change_words import REGISTERS
+from company_registry.models import Address, Company
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,6 @@ _ROLES: Final = {
     "liquidator": "winds up a company that is dissolved.",
 }
 
-_REGISTERS: Final = {"vat": "VAT"}
-
 _LANGUAGES: Final = {"nb": "Norwegian, Bokmål", "nn": "Norwegian, Nynorsk"}
 
 #: Where shareholders are that the open data of a register does not have.
@@ -79,7 +79,7 @@ def roles(codes: Iterable[str | None]) -> list[Term]:
 
 def register(code: str) -> str:
     """Returns the name of a further register; a new one in the words of its code."""
-    return _REGISTERS.get(code, _plain(code))
+    return REGISTERS.get(code, _plain(code))
 
 
 def language(code: str | None) -> str:
@@ -141,3 +141,57 @@ def website_link(text: str) -> str | None:
     if match is None:
         return None
     return match[0] if match[1] else f"https://{match[0]}"
+
+
+# The registers' own texts
+
+#: The language of each register's texts.
+_TEXTS: Final = {"dk": "da", "no": "nb"}
+
+#: Words that stay small within the name of a place, and parts of a town that stay large.
+_SMALL: Final = frozenset({"i", "og", "på", "ved", "under", "af", "av", "in", "of"})
+_QUARTERS: Final = frozenset({"NV", "NØ", "SV", "SØ", "C", "K", "N", "S", "V", "Ø", "M"})
+
+
+def language_tag(country: str, language: str | None = None) -> str:
+    """Returns the tag of the language that a register's texts are in, such as `da`."""
+    return language if language in _LANGUAGES else _TEXTS.get(country, "")
+
+
+def place(name: str | None) -> str:
+    """Returns the name of a town or a municipality, `KØBENHAVN K` as `København K`."""
+    if not name or not name.isupper():
+        return name or ""
+    words = name.split(" ")
+    return " ".join(_calm(word, is_first=not at) for at, word in enumerate(words))
+
+
+def calm(text: str) -> str:
+    """Returns a text of a register, of which one in capitals is no louder than others."""
+    return text.capitalize() if text.isupper() else text
+
+
+def _calm(word: str, *, is_first: bool) -> str:
+    if not is_first and word in _QUARTERS:
+        return word
+    if not is_first and word.lower() in _SMALL:
+        return word.lower()
+    return "-".join(part[:1] + part[1:].lower() for part in word.split("-"))
+
+
+def address(given: Address | None) -> str:
+    """Returns an address on one line, without a town in capitals."""
+    if given is None:
+        return ""
+    text = given.text
+    for name in (given.city, given.district):
+        if name and name.isupper() and len(name) > 1:
+            text = place(name).join(text.rsplit(name, 1))
+    return text
+
+
+def own_form(company: Company) -> str:
+    """Returns the legal form in English; in the register's words without an English one."""
+    if company.form is None:
+        return ""
+    return form(company.country, company.form.code) or company.form.description or company.form.code

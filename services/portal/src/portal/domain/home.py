@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from company_registry.change_words import Line
 from company_registry.models import Event, RegisterSource
 from company_registry.watchlist_models import Watchlist
 from company_registry.webhook_models import Webhook
-from portal.domain.wording import lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +17,6 @@ class WatchedChange:
     event: Event
     #: The lists that are known to have the company.
     watchlists: tuple[Watchlist, ...] = ()
-
-    @property
-    def only(self) -> Line | None:
-        """The one thing that changed, in words; None if there are several."""
-        data = self.event.data
-        found = lines(data.changes, data.production_unit or data.company)
-        # Its day and the register's own word for it change with a status.
-        if self.event.type == "company.status_changed":
-            found = [line for line in found if line.field == "status"]
-        return found[0] if len(found) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from babel import Locale
 from babel.core import UnknownLocaleError
-from babel.dates import format_date, format_datetime
+from babel.dates import format_date, format_datetime, format_skeleton, format_time
 from babel.numbers import format_decimal, format_percent
 
 _ENGLISH: Final = Locale("en", "GB")
@@ -72,6 +72,17 @@ class Formats:
             return "–"
         shown = format_datetime(moment, "medium", tzinfo=self.zone, locale=self.locale)
         return f"{shown} {moment.tzname()}"
+
+    def minute(self, text: str | None) -> str:
+        """RFC 3339 as a day of the year and a time, such as `2 Mar, 12:00`."""
+        try:
+            moment = None if text is None else datetime.fromisoformat(text).astimezone(self.zone)
+        except (ValueError, OverflowError):
+            return text or "–"
+        if moment is None:
+            return "–"
+        day = format_skeleton("MMMd", moment, tzinfo=self.zone, locale=self.locale)
+        return f"{day}, {format_time(moment, 'short', tzinfo=self.zone, locale=self.locale)}"
 
     def ago(self, moment: str | datetime, now: datetime) -> str:
         """RFC 3339 as an age, such as `5 minutes ago`; after a day, the date."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from company_registry.change_words import Line, heading_of, lines_of
+from company_registry.change_words import Brief, brief_of, heading_of
 from company_registry.errors import ApiError, CompanyRemoved, FieldError
-from company_registry.models import Change, Model
+from company_registry.models import Change, Event, Model
 from company_registry.watchlist_models import WatchlistChange
 
 NO_RESPONSE: Final = "The company registry does not respond. Try again in a moment."
@@ -140,24 +140,20 @@ def happening(type_: str, changes: Sequence[Change]) -> str:
     return heading_of(type_, [change.model_dump() for change in changes])
 
 
-def lines(
-    changes: Sequence[Change], after: Model | None = None, accounts: Model | None = None
-) -> list[Line]:
-    """Returns changes in words.
-
-    `after` is the company or the unit after them, if it is known, and `accounts` are those that
-    were published.
-    """
-    given = [change.model_dump() for change in changes]
-    return lines_of(given, _plain(after), _plain(accounts))
+def brief(event: Event) -> Brief:
+    """Returns what an event says, for one line."""
+    data = event.data
+    given = [change.model_dump() for change in data.changes]
+    after = _plain(data.production_unit or data.company)
+    return brief_of(event.type, given, after, _plain(data.accounts))
 
 
 def _plain(given: Model | None) -> dict[str, Any] | None:
     return None if given is None else given.model_dump(mode="json", by_alias=True)
 
 
-def effect(change: WatchlistChange) -> str:
-    """Returns what a change did, in a sentence or two."""
+def effect(change: WatchlistChange, removed: Sequence[str] = ()) -> str:
+    """Returns what a change did, in a sentence or two; `removed` are names of those removed."""
     parts = [
         f"{count:,} {words}"
         for count, words in (
@@ -168,6 +164,8 @@ def effect(change: WatchlistChange) -> str:
         if count
     ]
     said = f"{', '.join(parts).capitalize() or 'Nothing changed'}."
+    if change.removed and len(removed) == change.removed and not change.added:
+        said = f"{said.removesuffix('.')}: {_listed(removed)}."
     if change.unknown:
         said = f"{said} In no register, and not added: {_listed(change.unknown)}."
     if change.invalid:

@@ -191,9 +191,8 @@ class Messages:
             lines += [note, ""]
         for event in changes.listed:
             words = in_words(event)
-            told = filter(
-                None, (self._about(event), words.unit, *(one.text for one in words.lines))
-            )
+            said = (one.text for one in words.brief.lines)
+            told = filter(None, (self._about(event), words.unit, *said))
             lines += [_line(words.title), *(f"  {_line(one)}" for one in told)]
             lines += [f"  {self._company(event)}", ""]
         lines += [f"{label}: {link}" for label, link in links.items()]
@@ -216,11 +215,11 @@ class Messages:
         look = _GRAVE.get(gravity(event), ("", ""))[1]
         link = f'<a href="{escape(self._company(event))}">{company}</a>'
         head = f'{link} <span class="state state-{look}">{heading}</span>'
-        rows = "".join(map(_row, words.lines))
+        told = " · ".join(map(_said, words.brief.lines))
         return (
             f'<div class="card"><p class="head">{head}</p><p class="hint">{about}</p>'
             + (f"<p>{unit}</p>" if unit else "")
-            + (f"<table>{rows}</table>" if rows else "")
+            + (f"<p>{told}</p>" if told else "")
             + "</div>"
         )
 
@@ -257,11 +256,12 @@ def _headed(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _row(line: Line) -> str:
-    """Returns a line about a change as a row: what changed, and how."""
+def _said(line: Line) -> str:
+    """Returns a line about a change in HTML: what changed, and how."""
     label, old, new = (escape(_line(one or "")) for one in (line.label, line.old, line.new))
-    gone = f'<span class="old">{old}</span>' if old else ""
-    return f"<tr><th>{label}</th><td>{' → '.join(filter(None, (gone, new)))}</td></tr>"
+    gone = f'<span class="old">{old}</span>' if old and new else old
+    values = " → ".join(filter(None, (gone, new)))
+    return f"{label}: {values}" if values else label
 
 
 def _notes(changes: Changes) -> list[str]:

@@ -39,7 +39,7 @@ from webhook_registry.replies import (
     watchlist_limit_reached,
 )
 from webhook_registry.watchlists.watchlist_operations import owned_watchlist
-from webhook_registry.webhook_bodies import Body
+from webhook_registry.webhook_bodies import Body, Events, Fields
 from webhook_store.digests import Digests
 from webhook_store.recipients import Recipients, address_key
 from webhook_store.secrets import SecretKeys
@@ -86,6 +86,8 @@ class NewDigest(Body):
 
     address: Annotated[str, PlainValidator(_read_address)]
     period: Annotated[Period, PlainValidator(_read_period)] = Period.DAILY
+    events: Events = ("*",)
+    fields: Fields = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class DigestOperations:
             ]
             for one in of_address:
                 if one.watchlist_id == watchlist.id:
-                    return reply(OK, await self._with_period(one, new.period))
+                    return reply(OK, await self._changed(one, new))
             self._check_limits(watchlist, live)
             if not of_address:
                 await self._count_new(request.owner, new.address)
@@ -144,10 +146,13 @@ class DigestOperations:
             made = await self._added(request, watchlist, new, is_confirmed=is_confirmed)
             return reply(CREATED, made)
 
-    async def _with_period(self, digest: Digest, period: Period) -> Digest:
-        if digest.period is not period:
-            await self.digests.set_period(digest, period, at=self.now())
-        return digest.model_copy(update={"period": period})
+    async def _changed(self, digest: Digest, new: NewDigest) -> Digest:
+        wanted = digest.model_copy(
+            update={"period": new.period, "events": new.events, "fields": new.fields}
+        )
+        if wanted != digest:
+            await self.digests.change(wanted, at=self.now())
+        return wanted
 
     async def _count_new(self, owner: str, address: str) -> None:
         limit = self.limits.new_in_day
@@ -171,6 +176,8 @@ class DigestOperations:
             watchlist_id=watchlist.id,
             address=new.address,
             period=new.period,
+            events=new.events,
+            fields=new.fields,
             state=DigestState.CONFIRMED if is_confirmed else DigestState.UNCONFIRMED,
             created_at=now,
             confirmed_at=now if is_confirmed else None,

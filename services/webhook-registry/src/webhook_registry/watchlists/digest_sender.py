@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from email.message import EmailMessage
+from functools import partial
 from typing import Any, Final, Protocol
 from zoneinfo import ZoneInfo
 
@@ -17,7 +18,7 @@ from prometheus_client import Counter, Gauge
 from common.contracts.company import CompanyKey
 from common.contracts.events import MAX_EVENTS, FeedFilter, FeedPage, FeedRequest
 from common.contracts.failures import Unavailable
-from common.contracts.watchlists import MAX_WHOLE, DigestState, Period, Watchlist
+from common.contracts.watchlists import MAX_WHOLE, Digest, DigestState, Period, Watchlist
 from common.messaging.requests import FEED_PAGE
 from common.messaging.rpc import RpcFailed
 from common.messaging.rpc_client import RpcClient
@@ -26,6 +27,7 @@ from webhook_registry.idempotency import Clock
 from webhook_registry.watchlists.digest_messages import MAX_LISTED, Changes, Messages, gravity, rank
 from webhook_registry.watchlists.mailer import FailureReason, Mailer, NoLongerWanted, NotSent
 from webhook_store.digests import Claimed, DueDigests, Range, opened_token
+from webhook_store.matching import touches
 from webhook_store.recipients import ConfirmationRequests
 from webhook_store.secrets import CannotUnseal, SecretKeys
 from webhook_store.watchlists import Members, Watchlists
@@ -147,19 +149,23 @@ class ReadChanges:
         """Returns the position of the newest event; raises `Unavailable`."""
         return (await self.feed.page(FeedRequest(owner=owner, latest=True, limit=1))).position
 
-    async def __call__(self, watchlist: Watchlist, sending: Range, *, since: datetime) -> Changes:
-        """Returns the changes of a range, which begins at a time if it has no first position.
+    async def __call__(
+        self, watchlist: Watchlist, digest: Digest, sending: Range, *, since: datetime
+    ) -> Changes:
+        """Returns the changes of a range that a digest is about.
 
-        Raises `Unavailable`.
+        The range begins at a time if it has no first position. Raises `Unavailable`.
         """
+        found = _Found(partial(is_about, digest))
         try:
             async with asyncio.timeout(_MAX_READING):
-                return await self._read(watchlist, sending, since)
+                return await self._read(watchlist, sending, since, found)
         except TimeoutError:
             raise Unavailable("reading the feed took too long") from None
 
-    async def _read(self, watchlist: Watchlist, sending: Range, since: datetime) -> Changes:
-        found = _Found()
+    async def _read(
+        self, watchlist: Watchlist, sending: Range, since: datetime, found: "_Found"
+    ) -> Changes:
         few = await self.members.all(watchlist.id) if watchlist.size <= MAX_WHOLE else None
         if few is not None and not few:
             return found.changes
@@ -204,10 +210,22 @@ def _of(request: FeedRequest, companies: Collection[CompanyKey]) -> FeedRequest:
     return request.model_copy(update={"filter": FeedFilter(companies=tuple(companies))})
 
 
+def is_about(digest: Digest, event: Mapping[str, Any]) -> bool:
+    """Returns True if a digest is about a public event."""
+    type_ = str(event["type"])
+    patterns = {"*", f"{type_.partition('.')[0]}.*", type_}
+    changes = (event.get("data") or {}).get("changes") or ()
+    return not patterns.isdisjoint(digest.events) and (
+        not digest.fields
+        or any(touches(change["field"], field) for change in changes for field in digest.fields)
+    )
+
+
 @dataclass(slots=True)
 class _Found:
     """The changes that were read so far."""
 
+    is_wanted: Callable[[Mapping[str, Any]], bool]
     #: The worst first, and of equal ones the oldest.
     listed: list[Mapping[str, Any]] = field(default_factory=list)
     total: int = 0
@@ -215,7 +233,8 @@ class _Found:
     is_incomplete: bool = False
 
     def add(self, page: FeedPage, until: int) -> None:
-        events = [orjson.loads(event.body) for event in page.events if event.position <= until]
+        read = (orjson.loads(event.body) for event in page.events if event.position <= until)
+        events = [event for event in read if self.is_wanted(event)]
         self.listed = sorted([*self.listed, *events], key=rank)[:MAX_LISTED]
         for grave in filter(None, map(gravity, events)):
             self.grave[grave] = self.grave.get(grave, 0) + 1
@@ -332,7 +351,7 @@ class SendDigests:
         sending = claimed.sending or Range(claimed.position, await self.read.newest(digest.owner))
         changes = Changes((), 0)
         if sending.after is None or sending.after < sending.until:
-            changes = await self.read(watchlist, sending, since=digest.confirmed_at or now)
+            changes = await self.read(watchlist, digest, sending, since=digest.confirmed_at or now)
         if not changes.total and not changes.is_incomplete:
             # A database that is briefly behind does not move a reader back.
             position = max(sending.after or 0, sending.until)

@@ -98,6 +98,7 @@ class WatchlistOperations:
     """Operations on the watchlists of an owner; each raises Rejected or Unavailable."""
 
     lists: Watchlists
+    members: Members
     locks: OwnerLocks
     registrations: Registrations
     removing: RemovalJob
@@ -142,8 +143,14 @@ class WatchlistOperations:
             return await self.lists.create(new)
 
     async def list(self, request: WebhookRequest) -> WebhookReply:
-        """Returns 200 with all watchlists of the owner, newest first; there are no pages."""
+        """Returns 200 with the watchlists of the owner, newest first; there are no pages.
+
+        They are all, or those that have a company.
+        """
         watchlists = await self.lists.of_owner(request.owner)
+        if (company := request.watched.company) is not None:
+            having = (await self.members.lists_of([company])).get(company, ())
+            watchlists = [each for each in watchlists if each.id in having]
         return reply(OK, WatchlistList(watchlists=tuple(watchlists)))
 
     async def show(self, request: WebhookRequest) -> WebhookReply:

@@ -15,12 +15,14 @@ from aiohttp.typedefs import Handler
 
 from common.domain.displayed import displayed
 from common.runtime.public_port.conditional import fixed
+from company_registry.change_words import day_of_year
 from company_registry.models import Share
 from portal.adapters.http.context import DEPENDENCIES, FORM, SIGNED_IN
-from portal.adapters.http.sessions import CSRF_FIELD, SignedIn, csrf_token, take_notes
+from portal.adapters.http.sessions import CSRF_FIELD, SignedIn, csrf_token, take_notes, take_undo
 from portal.domain import facts
+from portal.domain.alerts import said
 from portal.domain.languages import Formats, formats_for
-from portal.domain.wording import cause, happening, lines, without_members
+from portal.domain.wording import brief, cause, happening, without_members
 
 _PACKAGE: Final = "portal.adapters.http"
 
@@ -61,9 +63,10 @@ def templates() -> jinja2.Environment:
         cause=cause,
         without_members=without_members,
         happening=happening,
-        lines=lines,
+        brief=brief,
+        about=lambda digest: said(digest.events, digest.fields),
     )
-    environment.globals.update(company_path=company_path, terms=facts)
+    environment.globals.update(company_path=company_path, terms=facts, day_of_year=day_of_year)
     return environment
 
 
@@ -114,7 +117,11 @@ async def page(
     request: web.Request, template: str, *, status: int = HTTPStatus.OK, **context: Any
 ) -> web.Response:
     """Returns a page of a template."""
-    session = {"csrf": await csrf_token(request), "notes": await take_notes(request)}
+    session: dict[str, Any] = {
+        "csrf": await csrf_token(request),
+        "notes": await take_notes(request),
+    }
+    session["undo"] = await take_undo(request)
     return _rendered(request, template, status, {**session, **context})
 
 
@@ -125,6 +132,7 @@ def page_without_session(
     context: dict[str, Any] = {
         "csrf": "",
         "notes": [],
+        "undo": None,
         "title": title,
         "detail": detail,
         "again": "",
@@ -143,12 +151,23 @@ def _rendered(
         "path": request.path,
         "formats": formats_of(request),
         "links": request.app[DEPENDENCIES].links,
+        "evidence": _evidence(request),
         **context,
     }
     response = aiohttp_jinja2.render_template(template, request, shown, status=status)
     # Pages have data that only the key's owner may see.
     response.headers[hdrs.CACHE_CONTROL] = "no-store"
     return response
+
+
+def _evidence(request: web.Request) -> dict[str, str]:
+    """Returns when and where a page was read, which its print says."""
+    dependencies = request.app[DEPENDENCIES]
+    scheme = "https" if dependencies.sessions.is_secure else "http"
+    return {
+        "at": dependencies.now().isoformat(),
+        "address": f"{scheme}://{request.host}{request.path_qs}",
+    }
 
 
 def fragment(request: web.Request, template: str, **context: Any) -> str:

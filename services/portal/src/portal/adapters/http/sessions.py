@@ -22,7 +22,10 @@ from portal.adapters.http.ended_sessions import EndedSessions
 
 _ID, _KEY, _NAME, _SCOPES, _SINCE = "id", "key", "name", "scopes", "since"
 _CSRF, _SEEN, _NOTES, _UPLOAD = "csrf", "seen", "notes", "upload"
-_LINKS = "note_links"
+_LINKS, _UNDO = "note_links", "undo"
+
+#: Fields of a form that is kept in a cookie of 4 KB.
+_MAX_UNDONE: Final = 25
 
 #: The form field of the token.
 CSRF_FIELD: Final = "csrf"
@@ -207,6 +210,22 @@ async def take_notes(request: web.Request) -> list[tuple[str, bool, str]]:
     session = await aiohttp_session.get_session(request)
     links = session.pop(_LINKS, {})
     return [(text, is_error, links.get(text, "")) for text, is_error in session.pop(_NOTES, [])]
+
+
+async def offer_undo(request: web.Request, path: str, fields: Sequence[tuple[str, str]]) -> None:
+    """Offers the next page's reader to undo what was done: a form of these fields, sent to a path.
+
+    More than a cookie holds is not offered.
+    """
+    if len(fields) <= _MAX_UNDONE:
+        session = await aiohttp_session.get_session(request)
+        session[_UNDO] = [path, [list(each) for each in fields]]
+
+
+async def take_undo(request: web.Request) -> tuple[str, list[list[str]]] | None:
+    """Returns the path and the fields of the form that undoes what was done, once."""
+    found = (await aiohttp_session.get_session(request)).pop(_UNDO, None)
+    return None if found is None else (str(found[0]), list(found[1]))
 
 
 def forwarded_for(request: web.Request) -> str:

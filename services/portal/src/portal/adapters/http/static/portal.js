@@ -37,3 +37,30 @@ export const SEARCHES = "searches";
 document.querySelector('form[action="/sign-out"]')?.addEventListener("submit", () => {
   try { localStorage.removeItem(SEARCHES); } catch { /* Nothing is kept where nothing may be. */ }
 });
+
+// Menus close on Escape and outside clicks.
+const menus = () => document.querySelectorAll("details.menu[open]");
+document.addEventListener("click", ({ target }) => {
+  for (const each of menus()) if (!each.contains(target)) each.open = false;
+});
+document.addEventListener("keydown", ({ key }) => {
+  if (key !== "Escape") return;
+  for (const each of menus()) {
+    each.open = false;
+    each.querySelector("summary").focus();
+  }
+});
+
+for (const each of document.querySelectorAll("[data-print]")) {
+  each.hidden = false;
+  each.addEventListener("click", () => print());
+}
+
+// A region that does not scroll is no stop of the Tab key.
+const fit = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    const scrolls = target.scrollWidth > target.clientWidth || target.scrollHeight > target.clientHeight;
+    target.tabIndex = scrolls ? 0 : -1;
+  }
+});
+document.querySelectorAll('.scroll[tabindex="0"]').forEach((each) => fit.observe(each));

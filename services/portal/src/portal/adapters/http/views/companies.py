@@ -1,4 +1,4 @@
-"""Companies: the page of one, and lists that fit filters, as pages and as spreadsheets."""
+"""Companies that fit filters, as pages and as spreadsheets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,15 +8,13 @@ from typing import Any, Final, cast
 
 from aiohttp import hdrs, web
 
-from company_registry import ApiError, CompanyRegistryError, InvalidParameter
-from company_registry.models import CompanyFilter, CompanyPage, Country, HistoryPage
-from company_registry.models import Format as DocumentFormat
+from company_registry import InvalidParameter
+from company_registry.models import CompanyFilter, CompanyPage
 from portal.adapters.http.context import DEPENDENCIES, registry_of
 from portal.adapters.http.pages import page
 from portal.adapters.http.views.adding import adding_to_watchlist
 from portal.adapters.http.views.search import COUNTRIES
 from portal.adapters.spreadsheets import Format
-from portal.domain.accounts import STATES, tables
 from portal.domain.company_lists import (
     ALWAYS_OPEN,
     COLUMNS,
@@ -29,93 +27,7 @@ from portal.domain.company_lists import (
     facets,
     read_company_form,
 )
-from portal.domain.groups import picture
-from portal.domain.wording import NO_RESPONSE, detail, faults
-
-_INCLUDE: Final = ("owners", "roles", "einvoicing", "annual_accounts")
-_INCLUDE_ALL: Final = (*_INCLUDE, "production_units")
-_UNITS_PER_PAGE: Final = 20
-
-_HISTORY_PER_PAGE: Final = 20
-
-#: Levels of a group that are followed, and those that are followed at most.
-_LEVELS: Final = 5
-_MAX_LEVELS: Final = 10
-
-_DOCUMENTS: Final = {"json": "application/json", "xml": "application/xml"}
-
-
-async def show(request: web.Request) -> web.Response:
-    """Shows a company with its owners, a page of its history and one of its units."""
-    registry = registry_of(request)
-    country, vat = _key(request)
-    company = await registry.lookup(country, vat, include=_INCLUDE)
-    history: HistoryPage | None = None
-    history_fault, history_after = "", request.query.get("history") or None
-    try:
-        history = await registry.history_page(
-            country, vat, after=history_after, limit=_HISTORY_PER_PAGE
-        )
-    except CompanyRegistryError as error:
-        # The rest of the page is worth more than a time line.
-        history_fault = detail(error) if isinstance(error, ApiError) else NO_RESPONSE
-    after = request.query.get("units") or None
-    units = await registry.production_unit_page(country, vat, after=after, limit=_UNITS_PER_PAGE)
-    return await page(
-        request,
-        "company.html",
-        company=company,
-        country_name=COUNTRIES[country],
-        units=units,
-        units_after=after,
-        history=history,
-        history_after=history_after,
-        history_fault=history_fault,
-        accounts=tables(company.annual_accounts or ()),
-        accounts_state=STATES.get(company.accounts_state or "", STATES["unknown"]),
-        adding=await adding_to_watchlist(request, [(f"{country}:{vat}", company.name)]),
-    )
-
-
-async def group(request: web.Request) -> web.Response:
-    """Shows the owners and subsidiaries of a company over several levels, on one picture."""
-    country, vat = _key(request)
-    levels = _MAX_LEVELS if request.query.get("levels") == str(_MAX_LEVELS) else _LEVELS
-    found = await registry_of(request).group(country, vat, levels=levels)
-    return await page(
-        request,
-        "group.html",
-        country_name=COUNTRIES[country],
-        group=found,
-        picture=picture(found),
-        deeper=_MAX_LEVELS if found.truncated and levels < _MAX_LEVELS else None,
-        adding=await adding_to_watchlist(
-            request, [(f"{one.country or country}:{one.vat}", one.name) for one in found.companies]
-        ),
-    )
-
-
-async def document(request: web.Request) -> web.Response:
-    """Returns the company as the API answers it, as a file."""
-    country, vat = _key(request)
-    format_ = request.match_info["format"]
-    body = await registry_of(request).lookup_document(
-        country, vat, include=_INCLUDE_ALL, format=cast(DocumentFormat, format_)
-    )
-    headers = {
-        "Cache-Control": "no-store",
-        "Content-Disposition": f'attachment; filename="{country}-{vat}.{format_}"',
-    }
-    return web.Response(
-        body=body, content_type=_DOCUMENTS[format_], charset="utf-8", headers=headers
-    )
-
-
-def _key(request: web.Request) -> tuple[Country, str]:
-    return cast(Country, request.match_info["country"]), request.match_info["vat"]
-
-
-# Lists
+from portal.domain.wording import faults
 
 _PAGE: Final = 25
 #: Companies of a download, and of each request for it.

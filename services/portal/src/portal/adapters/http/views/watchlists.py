@@ -1,7 +1,7 @@
 """Watchlists: portfolios of companies, their latest changes, and the webhooks that follow them."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from http import HTTPStatus
@@ -31,10 +31,9 @@ from company_registry import (
 )
 from company_registry.models import Country
 from company_registry.watchlist_models import Watchlist
-from company_registry.webhook_models import Webhook
 from portal.adapters.http.context import SIGNED_IN, registry_of
 from portal.adapters.http.pages import PASSING, formats_of, is_own, is_scripted, page, redirect
-from portal.adapters.http.sessions import add_note
+from portal.adapters.http.sessions import add_note, offer_undo
 from portal.adapters.http.views.companies import Listed, find_listed
 from portal.domain.company_lists import read_company_form
 from portal.domain.pasted import companies_in
@@ -59,6 +58,14 @@ _READ_EVENTS: Final = 500
 _MAX_PAGES: Final = 4
 _MAX_SECONDS: Final = 3.0
 _RECENT: Final = "recent"
+
+#: The parts of a watchlist's page, the first by default.
+TABS: Final = {
+    "companies": "Companies",
+    "changes": "Changes",
+    "alerts": "Alerts",
+    "settings": "Settings",
+}
 
 _FIELDS: Final = ("name", "description")
 #: Errors of a company that its register no longer has.
@@ -97,9 +104,9 @@ async def change(request: web.Request) -> web.Response:
             watchlist_id, name=given["name"], description=given["description"] or None
         )
     except InvalidBody as error:
-        return await _page(request, given, _faults(error), error.status)
+        return await _page(request, given, _faults(error), error.status, tab="settings")
     await add_note(request, "The watchlist is changed.")
-    return redirect(f"{HERE}/{watchlist_id}")
+    return redirect(f"{HERE}/{watchlist_id}?tab=settings")
 
 
 async def change_companies(request: web.Request) -> web.Response:
@@ -114,10 +121,20 @@ async def change_companies(request: web.Request) -> web.Response:
     except (InvalidBody, WatchlistLimitReached) as error:
         found = faults(error.errors, {"add": add, "remove": remove})
         told = {"add": " ".join(found.values()) or detail(error)}
-        return await _page(request, {"add": str(posted.get("add", ""))}, told, error.status)
-    await add_note(request, effect(changed), is_error=bool(changed.unknown or changed.invalid))
+        given = {"add": str(posted.get("add", ""))}
+        return await _page(request, given, told, error.status, tab="companies")
     back = str(posted.get("back", ""))
-    return redirect(back if is_own(back) else f"{HERE}/{watchlist_id}")
+    back = back if is_own(back) else f"{HERE}/{watchlist_id}"
+    names = dict(str(each).split(" ", 1) for each in posted.getall("named", []) if " " in str(each))
+    text = effect(changed, [names[key] for key in remove if key in names])
+    await add_note(request, text, is_error=bool(changed.unknown or changed.invalid))
+    if changed.removed and changed.removed == len(remove) and not add:
+        await offer_undo(
+            request,
+            f"{HERE}/{quote(watchlist_id, safe='')}/companies",
+            [("add", " ".join(remove)), ("back", back)],
+        )
+    return redirect(back)
 
 
 async def confirm_renewal(request: web.Request) -> web.Response:
@@ -139,7 +156,7 @@ async def end_feed(request: web.Request) -> web.Response:
     watchlist_id = request.match_info["id"]
     await registry_of(request).end_feed(watchlist_id)
     await add_note(request, "The feed is ended: no address of it works any more.")
-    return redirect(f"{HERE}/{watchlist_id}")
+    return redirect(f"{HERE}/{watchlist_id}?tab=alerts")
 
 
 async def add_digest(request: web.Request) -> web.Response:
@@ -153,11 +170,11 @@ async def add_digest(request: web.Request) -> web.Response:
         digest = await registry_of(request).add_digest(watchlist_id, given["mail"], period=period)
     except (InvalidBody, WatchlistLimitReached, DigestsDisabled) as error:
         told = {"mail": faults(error.errors, {}).get("address") or detail(error)}
-        return await _page(request, given, told, error.status)
+        return await _page(request, given, told, error.status, tab="alerts")
     is_asked = digest.state == "unconfirmed"
     note = "is asked to confirm" if is_asked else "receives the changes"
     await add_note(request, f"{digest.address} {note}.")
-    return redirect(f"{HERE}/{watchlist_id}#email")
+    return redirect(f"{HERE}/{watchlist_id}?tab=alerts#email")
 
 
 async def remove_digest(request: web.Request) -> web.Response:
@@ -166,7 +183,7 @@ async def remove_digest(request: web.Request) -> web.Response:
     with suppress(DigestNotFound):
         await registry_of(request).delete_digest(watchlist_id, str(posted.get("digest", "")))
     await add_note(request, "The address is removed.")
-    return redirect(f"{HERE}/{watchlist_id}#email")
+    return redirect(f"{HERE}/{watchlist_id}?tab=alerts#email")
 
 
 async def confirm_delete(request: web.Request) -> web.Response:
@@ -182,7 +199,7 @@ async def delete(request: web.Request) -> web.Response:
         await registry_of(request).delete_watchlist(watchlist_id)
     except WatchlistInUse as error:
         await add_note(request, f"Not deleted. {detail(error)}", is_error=True)
-        return redirect(f"{HERE}/{watchlist_id}#subscribed")
+        return redirect(f"{HERE}/{watchlist_id}?tab=alerts#subscribed")
     await add_note(request, "The watchlist is deleted.")
     return redirect(HERE)
 
@@ -209,65 +226,95 @@ async def _page(
     given: Mapping[str, str] = MappingProxyType({}),
     found: Mapping[str, str] = MappingProxyType({}),
     status: int = HTTPStatus.OK,
+    *,
+    tab: str | None = None,
 ) -> web.Response:
     registry, scopes = registry_of(request), request[SIGNED_IN].scopes
     watchlist = await registry.get_watchlist(request.match_info["id"])
+    tab = tab or request.query.get("tab", "")
+    tab = tab if tab in TABS else next(iter(TABS))
     is_plain = "lookup" not in scopes or "numbers" in request.query
-    context, changes, subscribed, (digests, digests_fault) = await asyncio.gather(
-        _numbers(request, watchlist) if is_plain else _portfolio(request, watchlist),
-        _changes(request, watchlist),
-        _subscribed(request, watchlist),
-        _digests(request, watchlist),
-    )
+    parts = await asyncio.gather(*(each(request, watchlist) for each in _PARTS_OF[tab]))
+    context: dict[str, Any] = {**_NOTHING, "total": watchlist.size}
+    for part in parts:
+        context |= part
     return await page(
         request,
         "watchlist.html",
         **{
             **context,
-            **changes,
             "status": context["status"] if status == HTTPStatus.OK else status,
             "faults": {**context.get("faults", {}), **found},
         },
         watchlist=watchlist,
         here=f"{HERE}/{quote(watchlist.id, safe='')}",
+        tabs=TABS,
+        tab=tab,
         is_plain=is_plain,
-        subscribed=subscribed,
-        digests=digests,
-        digests_fault=digests_fault,
         given={"name": watchlist.name, "description": watchlist.description or "", **given},
     )
 
 
+#: The variables of the parts that a tab does not have.
+_NOTHING: Final = MappingProxyType(
+    {"status": HTTPStatus.OK, "gone": 0, "status_counts": (), "bars": (), "week": None}
+)
+
+
+async def _companies(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
+    """The companies of a list as a portfolio; by their numbers if they cannot be looked up."""
+    is_plain = "lookup" not in request[SIGNED_IN].scopes or "numbers" in request.query
+    return await (_numbers if is_plain else _portfolio)(request, watchlist)
+
+
 async def _portfolio(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
     """The companies of a list that fit the form, and the counts of all of them."""
-    listed, whole, fault = Listed(read_company_form(request.query), None, {}), None, ""
+    listed, counts, fault = Listed(read_company_form(request.query), None, {}), None, ""
     try:
-        listed, whole = await asyncio.gather(
-            find_listed(request, watchlist.id),
-            registry_of(request).find_page(
-                CompanyFilter(watchlist=watchlist.id), facets=("status", "municipality"), limit=1
-            ),
+        listed, counts = await asyncio.gather(
+            find_listed(request, watchlist.id), _counts(request, watchlist)
         )
     except ApiError as error:
         # The list can be changed meanwhile.
         if error.status not in PASSING:
             raise
         fault = detail(error)
-    counts = whole.facets if whole and whole.facets else {}
-    total = watchlist.size if whole is None else whole.total
     return {
+        **(counts or {"total": watchlist.size}),
         **listed.context(default_status="any", columns=("status", "changed")),
         "status": listed.status,
         "list_fault": fault,
         "downloads": f"{HERE}/{quote(watchlist.id, safe='')}/companies",
-        "total": total,
-        "gone": watchlist.size - total,
-        "status_counts": status_counts(counts.get("status", ())),
-        "bars": bars(counts.get("municipality", ())),
         "changed": await _last_changes(request, [key for key, _ in listed.companies]),
         "adding": None,
         "tick": {"name": "remove", "form": "members", "label": "Tick"},
     }
+
+
+async def _counts(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
+    """The numbers of the companies of a list, by status and municipality."""
+    whole = await registry_of(request).find_page(
+        CompanyFilter(watchlist=watchlist.id), facets=("status", "municipality"), limit=1
+    )
+    counts = whole.facets or {}
+    return {
+        "total": whole.total,
+        "gone": watchlist.size - whole.total,
+        "status_counts": status_counts(counts.get("status", ())),
+        "bars": bars(counts.get("municipality", ())),
+    }
+
+
+async def _counts_unless_failed(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
+    if "lookup" not in request[SIGNED_IN].scopes:
+        return {}
+    try:
+        return await _counts(request, watchlist)
+    except ApiError as error:
+        # The changes can be read meanwhile.
+        if error.status not in PASSING:
+            raise
+        return {}
 
 
 async def _numbers(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
@@ -294,18 +341,22 @@ async def _numbers(request: web.Request, watchlist: Watchlist) -> dict[str, Any]
     }
 
 
-async def _subscribed(request: web.Request, watchlist: Watchlist) -> list[Webhook]:
-    webhooks = await registry_of(request).list_webhooks()
-    return [each for each in webhooks if each.filter and watchlist.id in each.filter.watchlists]
+async def _alerts(request: web.Request, watchlist: Watchlist) -> dict[str, Any]:
+    """The webhooks that follow a list, and the addresses that its changes are sent to."""
+    webhooks, (digests, fault) = await asyncio.gather(
+        registry_of(request).list_webhooks(), _digests(request, watchlist)
+    )
+    followers = [
+        each for each in webhooks if each.filter and watchlist.id in each.filter.watchlists
+    ]
+    return {"subscribed": followers, "digests": digests, "digests_fault": fault}
 
 
 async def _digests(request: web.Request, watchlist: Watchlist) -> tuple[Digests | None, str]:
     """The addresses that the changes are sent to, or why they are not known.
 
-    None of both for a script, which shows none, and of an earlier release.
+    None of both of an earlier release.
     """
-    if is_scripted(request):
-        return None, ""
     try:
         return await registry_of(request).list_digests(watchlist.id), ""
     except ApiError as error:
@@ -348,6 +399,14 @@ async def _changes(request: web.Request, watchlist: Watchlist) -> dict[str, Any]
         "events": list(recent[: -_SHOWN_EVENTS - 1 : -1]),
         "events_fault": "",
     }
+
+
+_PARTS_OF: Final[Mapping[str, Sequence[Callable[..., Awaitable[dict[str, Any]]]]]] = {
+    "companies": (_companies, _changes),
+    "changes": (_counts_unless_failed, _changes),
+    "alerts": (_alerts,),
+    "settings": (),
+}
 
 
 async def _of_week(

@@ -175,9 +175,16 @@ async def new(request: web.Request) -> web.Response:
     """Returns an empty form, or one for a company or a watchlist: `?company=dk:12345674`."""
     company, watchlist = request.query.get("company", ""), request.query.get("watchlist", "")
     name = request.query.get("name", "")[:200]
+    words = {
+        "companies": tuple(filter(None, [company])),
+        "fields": tuple(request.query.getall("field", [])),
+    }
+    types = tuple(request.query.getall("type", []))
     form = WebhookForm(
+        choice="types" if types else "all",
+        types=types,
+        words={part: given for part, given in words.items() if given},
         description=f"Changes of {name}" if name else "",
-        words={"companies": (company,)} if company else {},
         watchlists=(watchlist,) if watchlist else (),
     )
     return await _form(request, form, await _types(request))
