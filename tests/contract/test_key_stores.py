@@ -8,7 +8,7 @@ import pytest
 from common.mongo import Client, database
 from common.mongo_commands import create_indexes
 from common.runtime.public_port.rates import Rate
-from gateway.access.keys import KEY_INDEXES, MongoKeys, Scope
+from gateway.access.keys import ENDED_KEPT, KEY_INDEXES, MongoKeys, Scope
 from tests.builders.keys import NOON, a_presented_key, an_api_key
 from tests.conftest import DatabaseNames
 from tests.fakes.gateway import FakeApiKeys
@@ -60,6 +60,52 @@ class Promises:
 
     async def test_an_unknown_key_is_not_revoked(self, store: Store) -> None:
         assert not await store.revoke("0" * 24, at=NOON)
+
+    async def test_an_owners_keys_are_listed_newest_first_with_recently_ended_ones(
+        self, store: Store
+    ) -> None:
+        ids = [a_presented_key(number) for number in range(1, 7)]
+        old, new, other, ended, long_ago, expired = (an_api_key(each) for each in ids)
+        new = replace(new, created_at=LATER)
+        ended = replace(ended, revoked_at=NOON)
+        long_ago = replace(long_ago, revoked_at=LATER - ENDED_KEPT - timedelta(hours=1))
+        expired = replace(expired, expires_at=LATER - ENDED_KEPT - timedelta(hours=1))
+        for key in (old, new, replace(other, owner="globex"), ended, long_ago, expired):
+            await store.add(key)
+
+        assert list(await store.of_owner("acme", at=LATER)) == [new, old, ended]
+
+    async def test_an_owner_gets_no_more_keys_than_allowed(self, store: Store) -> None:
+        first, second = (an_api_key(a_presented_key(number)) for number in (1, 2))
+        publishable = replace(
+            first, origins=("https://www.example.com",), visitor_rate=Rate(5, 60), created_by="a"
+        )
+
+        added = [await store.add_within(key, 1, at=NOON) for key in (publishable, second)]
+
+        assert added == [True, False]
+        assert list(await store.of_owner("acme", at=NOON)) == [publishable]
+
+    async def test_a_key_is_ended_by_its_owner_alone_and_once(self, store: Store) -> None:
+        key = an_api_key()
+        await store.add(key)
+
+        assert not await store.end("globex", key.id, at=NOON, by="b")
+        assert await store.end("acme", key.id, at=NOON, by="a")
+        assert await store.end("acme", key.id, at=LATER, by="b")
+        assert await store.expire("acme", key.id, at=NOON, by="b")
+
+        assert await store.get(key.id) == replace(key, revoked_at=NOON, ended_by="a")
+
+    async def test_a_key_expires_earlier_but_never_later(self, store: Store) -> None:
+        key = an_api_key()
+        await store.add(key)
+
+        assert not await store.expire("globex", key.id, at=NOON, by="b")
+        for at in (LATER, LATER + timedelta(hours=1), NOON):
+            assert await store.expire("acme", key.id, at=at, by=str(at.hour))
+
+        assert await store.get(key.id) == replace(key, expires_at=NOON, ended_by="12")
 
 
 class TestFake(Promises):

@@ -53,7 +53,7 @@ from common.runtime import tracing
 from common.runtime.processes import Workers
 from common.runtime.public_port.rates import Rate
 from gateway.access.clients import Caller
-from gateway.access.keys import ApiKey, write_key
+from gateway.access.keys import ENDED_KEPT, ApiKey, write_key
 from gateway.events.notices import FeedNotices
 from gateway.http.responses import refusals
 from gateway.http.xml_processes import XmlRenderer
@@ -412,6 +412,8 @@ class FakeApiKeys:
 
     keys: dict[str, ApiKey] = field(default_factory=dict)
     fault: Exception | None = None
+    #: Raised by the operations on an owner's keys.
+    owned_fault: Exception | None = None
     reads: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=_open_gate)
 
@@ -424,6 +426,48 @@ class FakeApiKeys:
 
     async def add(self, key: ApiKey) -> None:
         self.keys[key.id] = key
+
+    async def of_owner(self, owner: str, *, at: datetime) -> list[ApiKey]:
+        self._check()
+        long_ago = at - ENDED_KEPT
+        return sorted(
+            (
+                key
+                for key in self.keys.values()
+                if key.owner == owner
+                and (key.revoked_at or at) >= long_ago
+                and (key.expires_at or at) >= long_ago
+            ),
+            key=lambda key: (-key.created_at.timestamp(), key.id),
+        )
+
+    async def add_within(self, key: ApiKey, maximum: int, *, at: datetime) -> bool:
+        is_room = len(await self.of_owner(key.owner, at=at)) < maximum
+        if is_room:
+            self.keys[key.id] = key
+        return is_room
+
+    async def end(self, owner: str, key_id: str, *, at: datetime, by: str) -> bool:
+        self._check()
+        key = self.keys.get(key_id)
+        if key is None or key.owner != owner:
+            return False
+        if key.revoked_at is None:
+            self.keys[key_id] = replace(key, revoked_at=at, ended_by=by)
+        return True
+
+    async def expire(self, owner: str, key_id: str, *, at: datetime, by: str) -> bool:
+        self._check()
+        key = self.keys.get(key_id)
+        if key is None or key.owner != owner:
+            return False
+        if key.revoked_at is None and (key.expires_at is None or key.expires_at > at):
+            self.keys[key_id] = replace(key, expires_at=at, ended_by=by)
+        return True
+
+    def _check(self) -> None:
+        if self.owned_fault is not None:
+            raise self.owned_fault
 
     async def revoke(self, key_id: str, *, at: datetime) -> bool:
         key = self.keys.get(key_id)
@@ -474,6 +518,7 @@ class Fakes:
             digest_links=self.digest_links,
             signals=self.notices,
             keys=self.keys,
+            owned_keys=self.keys,
             renderer=XmlRenderer(Workers(1), inline=1_000_000),
             clock=self.clock,
             new_id=lambda: f"id-{next(ids)}",

@@ -25,6 +25,8 @@ from company_registry.errors import (
     InvalidParameter,
     InvalidResponse,
     InvalidSignature,
+    KeyLimitReached,
+    KeyNotFound,
     LookupTimeout,
     MethodNotAllowed,
     MissingParameter,
@@ -45,6 +47,7 @@ from company_registry.errors import (
     WebhookNotFound,
 )
 from company_registry.group_models import Group
+from company_registry.key_models import IssuedKey, KeyRate, Keys, OwnedKey
 from company_registry.matching import MatchCandidate, MatchConflict, MatchRecord, MatchResult
 from company_registry.models import (
     AccountsPage,
@@ -112,6 +115,11 @@ __all__ = [
     "InvalidParameter",
     "InvalidResponse",
     "InvalidSignature",
+    "IssuedKey",
+    "KeyLimitReached",
+    "KeyNotFound",
+    "KeyRate",
+    "Keys",
     "Lookup",
     "LookupTimeout",
     "MatchCandidate",
@@ -124,6 +132,7 @@ __all__ = [
     "NewWebhook",
     "NoResponse",
     "NotFound",
+    "OwnedKey",
     "OwnerPage",
     "ProductionUnit",
     "RateLimited",

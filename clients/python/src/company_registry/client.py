@@ -19,6 +19,7 @@ import httpx
 
 from company_registry import (
     exports,
+    key_operations,
     matching,
     operations,
     streams,
@@ -139,6 +140,11 @@ class _Methods:
     change_watched = _Call(watchlist_operations.change_watched)
     replace_watched = _Call(watchlist_operations.replace_watched)
     registers = _Call(operations.registers)
+    list_keys = _Call(key_operations.list_keys)
+    create_key = _Call(key_operations.create_key)
+    rotate_key = _Call(key_operations.rotate_key)
+    end_key = _Call(key_operations.end_key)
+    key_requests = _Call(key_operations.key_requests)
     me = _Call(operations.me)
 
 

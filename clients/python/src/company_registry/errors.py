@@ -87,7 +87,7 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """The API key lacks the scope of the operation."""
+    """The API key lacks the scope of the operation, or may not do this."""
 
     code = "forbidden"
 
@@ -172,6 +172,18 @@ class DigestNotFound(ApiError):
     """The watchlist has no digest with this id."""
 
     code = "digest_not_found"
+
+
+class KeyNotFound(ApiError):
+    """The owner has no key with this id, or no valid one to replace."""
+
+    code = "key_not_found"
+
+
+class KeyLimitReached(ApiError):
+    """The owner has as many keys as are allowed, with those that ended in the last 30 days."""
+
+    code = "key_limit_reached"
 
 
 class DigestsDisabled(ApiError):

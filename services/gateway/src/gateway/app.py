@@ -25,6 +25,7 @@ from common.runtime.tasks import background
 from common.runtime.tracing import request_ids
 from gateway.access.keys import CachedApiKeys, MongoKeys, utc_now
 from gateway.access.quotas import SharedQuotas
+from gateway.access.requests import KeyRequests
 from gateway.access.usage import DailyNames, KeyUsage
 from gateway.events.notices import FeedNotices
 from gateway.http.responses import refusals
@@ -71,6 +72,8 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
     await stack.enter_async_context(background(quotas.run()))
     usage, names = KeyUsage(access, now=utc_now), DailyNames(access, now=utc_now)
     await stack.enter_async_context(background(usage.run()))
+    requests = KeyRequests(access, now=utc_now)
+    await stack.enter_async_context(background(requests.run()))
     await stack.enter_async_context(background(names.run()))
     readiness = LookupReadiness(access, client, instance=instance)
     await stack.enter_async_context(background(readiness.run()))
@@ -91,8 +94,10 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
         signals=notices,
         quotas=quotas,
         key_usage=usage,
+        key_requests=requests,
         client_names=names,
         keys=CachedApiKeys(keys, clock=time.monotonic),
+        owned_keys=keys,
         renderer=XmlRenderer(processes),
         clock=time.monotonic,
         new_id=new_id,

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import secrets
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
@@ -20,15 +19,16 @@ from gateway.access.keys import (
     KEY_INDEXES,
     ApiKey,
     MongoKeys,
-    PresentedKey,
     Scope,
     hash_of,
     utc_now,
     write_key,
 )
 from gateway.access.quotas import QUOTA_INDEXES
+from gateway.access.requests import REQUEST_INDEXES, KeyRequests
 from gateway.access.usage import KEPT_DAYS, USAGE_INDEXES, KeyUsage
 from gateway.app import build
+from gateway.keys.issuing import new_secret
 from gateway.settings import KeySettings, Settings
 
 
@@ -143,7 +143,8 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
         keys = MongoKeys(access)
         match chosen.command, getattr(chosen, "action", None):
             case "indexes", _:
-                await create_indexes(access, {**KEY_INDEXES, **QUOTA_INDEXES, **USAGE_INDEXES})
+                indexes = {**KEY_INDEXES, **QUOTA_INDEXES, **USAGE_INDEXES, **REQUEST_INDEXES}
+                await create_indexes(access, indexes)
             case "keys", "issue":
                 await _issue(keys, chosen)
             case "keys", "list":
@@ -151,9 +152,8 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
             case "keys", "usage":
                 await _list_usage(keys, KeyUsage(access, now=utc_now), chosen)
             case "owners", _:
-                await KeyUsage(access, now=utc_now).remove_owner(
-                    chosen.owner, dry_run=chosen.dry_run
-                )
+                for use in (KeyUsage(access, now=utc_now), KeyRequests(access, now=utc_now)):
+                    await use.remove_owner(chosen.owner, dry_run=chosen.dry_run)
                 count = await keys.remove_owner(chosen.owner, dry_run=chosen.dry_run)
                 found = "found" if chosen.dry_run else "deleted"
                 sys.stdout.write(f"{counted(count, 'key')} {found}\n")
@@ -164,7 +164,7 @@ async def _command(chosen: argparse.Namespace, settings: KeySettings) -> str | N
 
 
 async def _issue(keys: MongoKeys, chosen: argparse.Namespace) -> None:
-    key = PresentedKey(id=secrets.token_hex(12), secret=secrets.token_urlsafe(32))
+    key = new_secret()
     await keys.add(
         ApiKey(
             id=key.id,

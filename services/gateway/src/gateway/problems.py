@@ -52,7 +52,11 @@ class Unauthorized(Problem, status=HTTPStatus.UNAUTHORIZED):
 
 
 class Forbidden(Problem, status=HTTPStatus.FORBIDDEN):
-    """The key is valid but lacks the scope of the route; answered with 403."""
+    """The key is valid and may not do this; answered with 403.
+
+    It lacks the scope of the route, creates a key with more rights than its own, or is a
+    publishable one that is used elsewhere.
+    """
 
 
 class CompanyNotFound(Problem, status=HTTPStatus.NOT_FOUND):
@@ -82,6 +86,10 @@ class WatchlistNotFound(Problem, status=HTTPStatus.NOT_FOUND):
 
 class DigestNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """The watchlist has no digest with this id; answered with 404."""
+
+
+class KeyNotFound(Problem, status=HTTPStatus.NOT_FOUND):
+    """The owner has no key with this id, or no valid one to replace; answered with 404."""
 
 
 class EventNotFound(Problem, status=HTTPStatus.NOT_FOUND):
@@ -122,6 +130,10 @@ class WebhookLimitReached(Problem, status=HTTPStatus.CONFLICT):
 
 class WatchlistLimitReached(Problem, status=HTTPStatus.CONFLICT):
     """The owner has too many watchlists, or companies or digests of them; answered with 409."""
+
+
+class KeyLimitReached(Problem, status=HTTPStatus.CONFLICT):
+    """The owner has too many keys, so none is created; answered with 409."""
 
 
 class WatchlistInUse(Problem, status=HTTPStatus.CONFLICT):

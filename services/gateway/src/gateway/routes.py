@@ -1,5 +1,6 @@
 """Public routes, their access rules, and the application that serves them."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +19,7 @@ from gateway.access.authentication import Access, Authenticator
 from gateway.access.keys import ApiKeys, Scope, utc_now
 from gateway.access.protected import Protection
 from gateway.access.quotas import SharedQuotas
+from gateway.access.requests import KeyRequests
 from gateway.access.usage import DailyNames, KeyUsage, OwnerMetrics, Usage
 from gateway.events.atom import AtomFeeds
 from gateway.events.digest_pages import DigestLinks, DigestPages
@@ -59,6 +61,14 @@ from gateway.http.responses import (
     varying,
 )
 from gateway.http.xml_processes import XmlRenderer
+from gateway.keys.operations import (
+    KEY_PATH,
+    KEYS_PATH,
+    REQUESTS_PATH,
+    ROTATE_PATH,
+    KeyOperations,
+    OwnedKeys,
+)
 from gateway.lookups.batch import BATCH_PATH, LookUpAll, batch_handler
 from gateway.lookups.codes import (
     CODES_PATH,
@@ -133,10 +143,12 @@ class Dependencies:
     digest_links: DigestLinks
     signals: FeedNotices
     keys: ApiKeys
+    owned_keys: OwnedKeys
     #: None: rates are counted in this process alone.
     quotas: SharedQuotas | None = None
-    #: None: use is counted in metrics alone.
+    #: None: use is counted in metrics alone, and requests are not kept.
     key_usage: KeyUsage | None = None
+    key_requests: KeyRequests | None = None
     client_names: DailyNames | None = None
     renderer: XmlRenderer
     #: Monotonic, in seconds.
@@ -157,6 +169,7 @@ class Route:
     facts: RouteFacts
     get: Handler | None = None
     post: Handler | None = None
+    delete: Handler | None = None
     #: True if scripts of other sites may use it, so that it answers OPTIONS.
     has_options: bool = False
     #: False if HEAD is not allowed.
@@ -171,9 +184,13 @@ class Route:
             router.add_get(path, self.get, allow_head=self.has_head)
         if self.has_options:
             methods = FORM_METHODS if self.post is not None else ALLOWED_METHODS
-            router.add_options(path, options_handler(cors_origin, methods))
+            for_visitors = self.facts.access.for_visitors
+            options = options_handler(cors_origin, methods, for_visitors=for_visitors)
+            router.add_options(path, options)
         if self.post is not None:
             router.add_post(path, self.post)
+        if self.delete is not None:
+            router.add_delete(path, self.delete)
 
 
 def application(dependencies: Dependencies, policy: Policy) -> web.Application:
@@ -197,6 +214,8 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
         usage=Usage(
             OwnerMetrics(dependencies.registry), dependencies.key_usage, dependencies.client_names
         ),
+        requests=dependencies.key_requests,
+        time=time.time,
         clock=dependencies.clock,
         new_id=dependencies.new_id,
     )
@@ -238,7 +257,8 @@ def _routes(
     protected = ProtectedCompanies(dependencies.finds, protection)
 
     access = Access(Scope.LOOKUP, anonymous=policy.anonymous_lookups)
-    lookup = RouteFacts(access, has_formats=True, headers=varying(common, hdrs.ACCEPT))
+    in_pages = replace(access, for_visitors=True)
+    lookup = RouteFacts(in_pages, has_formats=True, headers=varying(common, hdrs.ACCEPT))
     # Next to q, another search has a problem of its own.
     typed = replace(lookup, refused=frozenset(SEARCH_PARAMETERS))
     for path, search_type in LOOKUP_PATHS.items():
@@ -248,7 +268,11 @@ def _routes(
     searched = replace(page, is_heavy=True)
     add_page = partial(Route, facts=page, has_options=True)
     add_search = partial(Route, facts=searched, has_options=True)
-    yield add_search(SUGGEST_PATH, get=suggest_handler(dependencies.suggestions, protected))
+    yield add_search(
+        SUGGEST_PATH,
+        get=suggest_handler(dependencies.suggestions, protected),
+        facts=replace(searched, access=in_pages),
+    )
     yield add_search(FIND_PATH, get=find_handler(finds, codes, protected))
     for part, path in PART_PATHS.items():
         handler = part_handler(dependencies.parts, part, dependencies.renderer)
@@ -325,6 +349,22 @@ def _routes(
     yield Route(EXPORT_PATH, exports, export, has_head=False)
 
     yield Route(ME_PATH, RouteFacts(Access(anonymous=False), headers=private), show_key)
+    keys = KeyOperations(
+        dependencies.owned_keys,
+        dependencies.key_usage,
+        dependencies.key_requests,
+        dependencies.now,
+        policy.key_rate,
+        policy.visitor_rate,
+        policy.max_keys_per_owner,
+    )
+    managed = RouteFacts(Access(Scope.KEYS, anonymous=False), headers=private)
+    yield Route(KEYS_PATH, managed, keys.list, keys.create)
+    yield Route(KEY_PATH, managed, delete=keys.end)
+    yield Route(ROTATE_PATH, managed, post=keys.rotate)
+    # A key sees its own requests, too.
+    of_key = replace(managed, access=Access(anonymous=False))
+    yield Route(REQUESTS_PATH, of_key, keys.requests)
     addresses = webhook_sources_handler(policy.webhook_sources)
     yield Route(WEBHOOK_SOURCES_PATH, RouteFacts(Access(), headers=private), addresses)
     # Readers of the documentation keep their rate for what it describes.
@@ -347,10 +387,15 @@ def _authenticator(dependencies: Dependencies, policy: Policy) -> Authenticator:
         # Operators set few different rates.
         return shared("key", rate or policy.key_rate)
 
+    @cache
+    def visitors(rate: Rate | None) -> RateLimiter:
+        return shared("visitor", rate or policy.visitor_rate)
+
     return Authenticator(
         dependencies.keys,
         anonymous=shared("anonymous", policy.anonymous_rate),
         keyed=keyed,
+        visitors=visitors,
         unproven=alone("unproven-key", policy.anonymous_rate),
         trusted_proxies=policy.trusted_proxies,
         now=dependencies.now,

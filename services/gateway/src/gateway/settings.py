@@ -45,6 +45,17 @@ class Policy(EnvironmentSettings):
         default=parse_rate("1200/minute"),
         description="rate limit per key, `<count>/<second|minute|hour>`",
     )
+    visitor_rate: RateSetting = Field(
+        default=parse_rate("30/minute"),
+        description="rate limit per address of a publishable key's visitor, "
+        "`<count>/<second|minute|hour>`",
+    )
+    max_keys_per_owner: int = Field(
+        default=100,
+        ge=1,
+        description="maximum number of keys of an owner that are created through the API, with "
+        "those that ended in the last 30 days",
+    )
     trusted_proxies: Networks = Field(
         default=(), description="networks whose X-Forwarded-For is trusted, comma-separated"
     )

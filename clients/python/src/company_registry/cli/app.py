@@ -11,6 +11,7 @@ from company_registry.cli import (
     companies,
     events,
     finding,
+    keys,
     login,
     matching,
     watchlists,
@@ -59,3 +60,4 @@ app.add("key")(login.show_key)
 app.add_typer(events.app, name="events")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(watchlists.app, name="watchlists")
+app.add_typer(keys.app, name="keys")

@@ -45,6 +45,8 @@ class Access:
     anonymous: bool = True
     #: True if requests are counted and keys are checked.
     counted: bool = True
+    #: True if publishable keys may use the route.
+    for_visitors: bool = False
     #: The query parameter that may have the key, for clients that send no headers.
     key_parameter: str | None = None
 
@@ -70,15 +72,20 @@ class Authenticator:
         *,
         anonymous: RateLimiter,
         keyed: Callable[[Rate | None], RateLimiter],
+        visitors: Callable[[Rate | None], RateLimiter],
         unproven: RateLimiter,
         trusted_proxies: Sequence[Network],
         now: Callable[[], datetime],
     ) -> None:
-        """`keyed` gives the limiter of keys with a rate; None is the rate of the settings."""
+        """`keyed` gives the limiter of keys with a rate; None is the rate of the settings.
+
+        `visitors` gives that of the visitors of publishable keys, by their addresses.
+        """
         self._keys = keys
         self._now = now
         self._anonymous = anonymous
         self._keyed = keyed
+        self._visitors = visitors
         self._unproven = unproven
         #: Ids of keys that were valid, the most recently used last.
         self._proven: OrderedDict[str, None] = OrderedDict()
@@ -165,6 +172,8 @@ class Authenticator:
             # Counted like a request without a key, which limits guessing.
             return self._without_key(request, _bad_key())
         self._remember(key)
+        if key.is_publishable:
+            return self._with_publishable(request, key, access)
         return self._with_key(key, access)
 
     def _remember(self, key: ApiKey) -> None:
@@ -193,6 +202,23 @@ class Authenticator:
         if not quota.allowed:
             refusal = too_many(quota)
         return AuthResult(quota, refusal=refusal, client=client)
+
+    def _with_publishable(
+        self, request: web.BaseRequest, key: ApiKey, access: Access
+    ) -> AuthResult:
+        # Whoever reads the page has the key, so what is refused costs its owner nothing.
+        visitor = f"{key.id} {self._client(request)}"
+        quota = self._visitors(key.visitor_rate).take(visitor)
+        if not quota.allowed:
+            return AuthResult(quota, key, too_many(quota), key.id)
+        if not access.for_visitors:
+            refusal = Forbidden("a publishable key looks up and suggests, and does nothing else")
+            return AuthResult(quota, key, refusal, key.id)
+        if request.headers.get(hdrs.ORIGIN) not in key.origins:
+            refusal = Forbidden("the key is for pages of other origins; its owner can add yours")
+            return AuthResult(quota, key, refusal, key.id)
+        of_key = self._with_key(key, access)
+        return of_key if of_key.refusal is not None else of_key._replace(quota=quota)
 
     def _with_key(self, key: ApiKey, access: Access) -> AuthResult:
         quota = self._keyed(key.rate).take(key.id)

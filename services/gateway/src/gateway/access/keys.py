@@ -9,7 +9,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from hashlib import sha256
@@ -49,6 +49,8 @@ class Scope(StrEnum):
     EXPORT = "export"
     #: May have companies that are protected from advertising in groups.
     PROTECTED = "protected"
+    #: May list, create, replace and end the keys of its owner.
+    KEYS = "keys"
 
 
 class PresentedKey(NamedTuple):
@@ -77,6 +79,18 @@ class ApiKey:
     expires_at: datetime | None = None
     #: None: the rate of the settings.
     rate: Rate | None = None
+    #: Of a publishable key, which is in web pages: the sites whose scripts may use it.
+    origins: tuple[str, ...] = ()
+    #: Of a publishable key: the rate of each visitor; None is that of the settings.
+    visitor_rate: Rate | None = None
+    #: The ids of the keys that created and ended it; None: the operator.
+    created_by: str | None = None
+    ended_by: str | None = None
+
+    @property
+    def is_publishable(self) -> bool:
+        """True if it may be in web pages, and so does no more than look up and suggest."""
+        return bool(self.origins)
 
     def accepts(self, presented: PresentedKey, *, at: datetime) -> bool:
         """Returns True if the presented key matches and is valid; compares in constant time."""
@@ -120,8 +134,16 @@ def utc_now() -> datetime:
 
 
 _KEYS = "api_keys"
-#: The index of `MongoKeys.all`; single keys are read by `_id`.
-KEY_INDEXES = {_KEYS: [IndexModel([("created_at", DESCENDING)])]}
+#: Of `MongoKeys.all` and `of_owner`; single keys are read by `_id`.
+KEY_INDEXES = {
+    _KEYS: [
+        IndexModel([("created_at", DESCENDING)]),
+        IndexModel([("owner", 1), ("created_at", DESCENDING)]),
+    ]
+}
+
+#: For which an ended key is listed, and counts as one of its owner's.
+ENDED_KEPT = timedelta(days=30)
 
 
 class MongoKeys:
@@ -157,6 +179,40 @@ class MongoKeys:
         with translated_errors():
             found = self._keys.find().sort([("created_at", -1), ("_id", 1)])
             return [_read(document) async for document in found]
+
+    async def of_owner(self, owner: str, *, at: datetime) -> Sequence[ApiKey]:
+        """Returns an owner's keys, newest first, with those that ended in the last 30 days."""
+        with translated_errors():
+            found = self._keys.find(_recent(owner, at)).sort([("created_at", -1), ("_id", 1)])
+            return [_read(document) async for document in found]
+
+    async def add_within(self, key: ApiKey, maximum: int, *, at: datetime) -> bool:
+        """Stores a new key; False if its owner has too many then, with the ended ones."""
+        with translated_errors():
+            await self._keys.insert_one(_written(key))
+            # After it is stored: keys that are created at once count one another.
+            if await self._keys.count_documents(_recent(key.owner, at)) <= maximum:
+                return True
+            await self._keys.delete_one({"_id": key.id})
+            return False
+
+    async def end(self, owner: str, key_id: str, *, at: datetime, by: str) -> bool:
+        """Ends an owner's key; an earlier end keeps its time. False if the owner has no such key.
+
+        A gateway may accept it for `LIFETIME` more seconds.
+        """
+        return await self._ended(owner, key_id, {"revoked_at": at, "ended_by": by})
+
+    async def expire(self, owner: str, key_id: str, *, at: datetime, by: str) -> bool:
+        """Lets an owner's key expire at a time, unless it does earlier; as `end` otherwise."""
+        is_later = {"$or": [{"expires_at": None}, {"expires_at": {"$gt": at}}]}
+        return await self._ended(owner, key_id, {"expires_at": at, "ended_by": by}, **is_later)
+
+    async def _ended(self, owner: str, key_id: str, end: dict[str, Any], **chosen: Any) -> bool:
+        of_owner = {"_id": key_id, "owner": owner}
+        with translated_errors():
+            await self._keys.update_one({**of_owner, "revoked_at": None, **chosen}, {"$set": end})
+            return await self._keys.count_documents(of_owner, limit=1) == 1
 
     async def revoke(self, key_id: str, *, at: datetime) -> bool:
         """Revokes a key; an earlier revocation keeps its time. False when there is no such key."""
@@ -197,8 +253,26 @@ def _written(key: ApiKey) -> dict[str, Any]:
         "created_at": key.created_at,
         "revoked_at": key.revoked_at,
         "expires_at": key.expires_at,
-        "rate": None if key.rate is None else {"count": key.rate.count, "window": key.rate.window},
+        "rate": _written_rate(key.rate),
+        "origins": list(key.origins),
+        "visitor_rate": _written_rate(key.visitor_rate),
+        "created_by": key.created_by,
+        "ended_by": key.ended_by,
     }
+
+
+def _written_rate(rate: Rate | None) -> dict[str, int] | None:
+    return None if rate is None else {"count": rate.count, "window": rate.window}
+
+
+def _read_rate(document: dict[str, int] | None) -> Rate | None:
+    return Rate(**document) if document else None
+
+
+def _recent(owner: str, at: datetime) -> dict[str, Any]:
+    """Selects the keys of an owner that are valid, or have ended in the last 30 days."""
+    long_ago = {"$lt": at - ENDED_KEPT}
+    return {"owner": owner, "$nor": [{"revoked_at": long_ago}, {"expires_at": long_ago}]}
 
 
 def _read(document: dict[str, Any]) -> ApiKey:
@@ -210,9 +284,13 @@ def _read(document: dict[str, Any]) -> ApiKey:
         scopes=frozenset(Scope(scope) for scope in document["scopes"]),
         created_at=document["created_at"],
         revoked_at=document["revoked_at"],
-        # Keys of an earlier release have neither.
+        # Keys of an earlier release have none of these.
         expires_at=document.get("expires_at"),
-        rate=Rate(**document["rate"]) if document.get("rate") else None,
+        rate=_read_rate(document.get("rate")),
+        origins=tuple(document.get("origins", ())),
+        visitor_rate=_read_rate(document.get("visitor_rate")),
+        created_by=document.get("created_by"),
+        ended_by=document.get("ended_by"),
     )
 
 

@@ -94,6 +94,20 @@ class OwnerUse(NamedTuple):
     last_day: str
 
 
+class DayUse(NamedTuple):
+    """The usage of a key on a day (UTC)."""
+
+    day: str
+    use: Use
+    #: Its last request; of a document of an earlier release the beginning of the day.
+    last_at: datetime
+
+
+class _Counted(NamedTuple):
+    use: Use
+    last_at: datetime
+
+
 class KeyUsage:
     """Counts what keys use, and adds it to the stored use of their day."""
 
@@ -101,17 +115,17 @@ class KeyUsage:
         self._stored = database[_USAGE]
         self._now = now
         #: By key, owner and day.
-        self._counted: dict[tuple[str, str, str], Use] = {}
+        self._counted: dict[tuple[str, str, str], _Counted] = {}
 
     def count(self, key: ApiKey, *, refused: bool, heavy: bool) -> None:
         """Counts a request."""
-        entry = (key.id, key.owner, self._now().date().isoformat())
-        use = self._counted.get(entry)
-        if use is None:
-            if len(self._counted) >= _MAX_KEYS:
-                return
-            use = Use()
-        self._counted[entry] = use.plus(refused=refused, heavy=heavy)
+        now = self._now()
+        entry = (key.id, key.owner, now.date().isoformat())
+        counted = self._counted.get(entry)
+        if counted is None and len(self._counted) >= _MAX_KEYS:
+            return
+        use = Use() if counted is None else counted.use
+        self._counted[entry] = _Counted(use.plus(refused=refused, heavy=heavy), now)
 
     async def run(self) -> None:
         """Reports every 10 s, until cancelled."""
@@ -134,7 +148,7 @@ class KeyUsage:
         usage = self._stored.with_options(write_concern=WriteConcern(w=1))
         with translated_errors():
             await usage.bulk_write(
-                [_added(*entry, use) for entry, use in counted.items()], ordered=False
+                [_added(*entry, one) for entry, one in counted.items()], ordered=False
             )
 
     async def by_owner(self, *, since: date, owner: str | None) -> list[OwnerUse]:
@@ -152,6 +166,18 @@ class KeyUsage:
             ]
         return sorted(rows, key=lambda row: (-row.use.requests, row.owner))
 
+    async def by_key(self, owner: str, *, since: date) -> dict[str, list[DayUse]]:
+        """Returns the use of an owner's keys since a day, by their ids, the oldest day first."""
+        with translated_errors():
+            found = self._stored.find({"owner": owner, "day": {"$gte": since.isoformat()}})
+            rows = [one async for one in found.sort([("owner", 1), ("day", 1)])]
+        of_key: dict[str, list[DayUse]] = {}
+        for one in rows:
+            use = Use(*(one.get(name, 0) for name in Use._fields))
+            last_at = one.get("last_at") or _midnight(one["day"])
+            of_key.setdefault(one["key_id"], []).append(DayUse(one["day"], use, last_at))
+        return of_key
+
     async def remove_owner(self, owner: str, *, dry_run: bool) -> None:
         """Deletes what is stored of an owner's use."""
         if not dry_run:
@@ -159,12 +185,17 @@ class KeyUsage:
                 await self._stored.delete_many({"owner": owner})
 
 
-def _added(key_id: str, owner: str, day: str, use: Use) -> UpdateOne:
-    ends_at = datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days=KEPT_DAYS)
+def _midnight(day: str) -> datetime:
+    return datetime.fromisoformat(day).replace(tzinfo=UTC)
+
+
+def _added(key_id: str, owner: str, day: str, counted: _Counted) -> UpdateOne:
+    ends_at = _midnight(day) + timedelta(days=KEPT_DAYS)
     return UpdateOne(
         {"_id": f"{key_id} {day}"},
         {
-            "$inc": use._asdict(),
+            "$inc": counted.use._asdict(),
+            "$max": {"last_at": counted.last_at},
             "$setOnInsert": {"key_id": key_id, "owner": owner, "day": day, "ends_at": ends_at},
         },
         upsert=True,

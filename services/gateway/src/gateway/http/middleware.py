@@ -23,9 +23,17 @@ from common.runtime.public_port.rates import Quota
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.clients import Caller
 from gateway.access.keys import ApiKey
+from gateway.access.requests import KeyRequest, KeyRequests, shown_path
 from gateway.access.usage import Usage
 from gateway.http.parameters import Format, unknown_parameters, wanted_format
-from gateway.http.responses import REQUEST_ID, json_response, problem_of_aiohttp, problem_response
+from gateway.http.responses import (
+    REQUEST_ID,
+    cors_headers,
+    json_response,
+    problem_of_aiohttp,
+    problem_response,
+    varying,
+)
 from gateway.problems import InternalError, Problem, Unauthorized, UnsupportedMediaType
 
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
@@ -54,7 +62,7 @@ class HttpMetrics:
             ["policy"],
             registry=registry,
         )
-        for policy in ("anonymous", "key", "unproven-key"):
+        for policy in ("anonymous", "key", "unproven-key", "visitor"):
             self._limited.labels(policy)  # Prometheus sees no increase in a counter's first sample
         self._in_flight = Gauge(
             "http_requests_in_flight", "Requests in progress", registry=registry
@@ -168,6 +176,10 @@ class RequestMiddleware:
     parameters: Mapping[tuple[str, str], Sequence[str]]
     metrics: HttpMetrics
     usage: Usage
+    #: None: requests of keys are not kept.
+    requests: KeyRequests | None
+    #: Unix time in seconds.
+    time: Callable[[], float]
     clock: Callable[[], float]
     new_id: Callable[[], str]
 
@@ -208,12 +220,12 @@ class RequestMiddleware:
                 response = await handler(request)
             except Exception as error:  # noqa: BLE001 (becomes a problem, and is logged)
                 response = _problem(request, context, facts, error)
-            _add_headers(response, context, facts)
+            _add_headers(request, response, context, facts)
             if isinstance(response, web.Response):
                 await compress(request, response)
             is_heavy = facts.is_heavy or context.search_type in _HEAVY_SEARCHES
             self.usage.done(key, is_heavy=is_heavy, status=response.status)
-            self._record(request.method, path, response.status, context, self.clock() - started)
+            self._record(request, path, response.status, context, self.clock() - started)
             return response
         finally:
             self.metrics.in_flight -= 1
@@ -235,15 +247,21 @@ class RequestMiddleware:
         return given if given and _SANE_ID.fullmatch(given) else self.new_id()
 
     def _record(
-        self, method: str, path: str, status: int, context: RequestContext, seconds: float
+        self,
+        request: web.Request,
+        path: str,
+        status: int,
+        context: RequestContext,
+        seconds: float,
     ) -> None:
+        self._keep(request, path, status, context, seconds)
         self.metrics.done(path, status, context.search_type, seconds)
         if status == HTTPStatus.TOO_MANY_REQUESTS:
             self.metrics.limited(context.quota.name)
         log.info(
             "request.done",
             request_id=context.request_id,
-            method=method,
+            method=request.method,
             route=path,
             status=status,
             duration_ms=round(seconds * 1000, 3),
@@ -252,6 +270,31 @@ class RequestMiddleware:
             **({"country": context.country} if context.country else {}),
             **({"problem": context.problem} if context.problem else {}),
         )
+
+    def _keep(
+        self,
+        request: web.Request,
+        path: str,
+        status: int,
+        context: RequestContext,
+        seconds: float,
+    ) -> None:
+        if context.key is None or self.requests is None:
+            return
+        shown = path
+        if request.query:
+            known = self.parameters.get((request.method, path), ())
+            shown = shown_path(path, request.query.items(), known)
+        kept = KeyRequest(
+            self.time(),
+            request.method,
+            shown,
+            status,
+            round(seconds * 1000, 3),
+            context.request_id,
+            context.problem,
+        )
+        self.requests.add(context.key, kept)
 
     def _who(self, context: RequestContext) -> dict[str, str | None]:
         """The client in the log: its key and owner, or a name of its address for a day."""
@@ -289,12 +332,31 @@ def _problem(
     return problem_response(problem, context.request_id, format_)
 
 
-def _add_headers(response: web.StreamResponse, context: RequestContext, facts: RouteFacts) -> None:
+def _add_headers(
+    request: web.Request,
+    response: web.StreamResponse,
+    context: RequestContext,
+    facts: RouteFacts,
+) -> None:
     headers = response.headers
     headers[REQUEST_ID] = context.request_id
     headers["RateLimit-Policy"] = context.quota.policy
     headers["RateLimit"] = context.quota.state
     headers.update(facts.headers)
+    if facts.access.for_visitors and (origin := _origin_of_page(request, context, facts)):
+        headers.update(varying(cors_headers(origin), facts.headers[hdrs.VARY]))
+
+
+def _origin_of_page(request: web.Request, context: RequestContext, facts: RouteFacts) -> str | None:
+    """Returns the origin whose scripts may read the answer, if the settings do not allow it."""
+    origin = request.headers.get(hdrs.ORIGIN)
+    if facts.headers.get(hdrs.ACCESS_CONTROL_ALLOW_ORIGIN) == "*":
+        return None
+    if request.method == hdrs.METH_OPTIONS:
+        # A preflight has no key, and its answer no data: the answer that follows is decided.
+        return origin
+    is_of_key = context.key is not None and origin in context.key.origins
+    return origin if is_of_key else None
 
 
 async def show_key(request: web.Request) -> web.Response:

@@ -46,20 +46,25 @@ def cors_headers(origin: str) -> dict[str, str]:
     return headers if origin == "*" else {**headers, hdrs.VARY: hdrs.ORIGIN}
 
 
-def options_handler(origin: str, methods: str = ALLOWED_METHODS) -> Handler:
-    """Returns the handler of OPTIONS, including a browser's preflight."""
-    headers: dict[str, str] = {hdrs.ALLOW: methods}
-    if origin:
-        headers |= {
-            hdrs.ACCESS_CONTROL_ALLOW_METHODS: methods,
-            hdrs.ACCESS_CONTROL_ALLOW_HEADERS: (
-                "Authorization, If-None-Match, traceparent, tracestate, X-API-Key, X-Request-Id"
-            ),
-            hdrs.ACCESS_CONTROL_MAX_AGE: PREFLIGHT_MAX_AGE,
-        }
+def options_handler(
+    origin: str, methods: str = ALLOWED_METHODS, *, for_visitors: bool = False
+) -> Handler:
+    """Returns the handler of OPTIONS, including a browser's preflight.
 
-    async def options(_request: web.Request) -> web.Response:
-        return web.Response(status=204, headers=headers)
+    `for_visitors` answers those of pages with publishable keys, whatever the origin.
+    """
+    plain: dict[str, str] = {hdrs.ALLOW: methods}
+    preflight = plain | {
+        hdrs.ACCESS_CONTROL_ALLOW_METHODS: methods,
+        hdrs.ACCESS_CONTROL_ALLOW_HEADERS: (
+            "Authorization, If-None-Match, traceparent, tracestate, X-API-Key, X-Request-Id"
+        ),
+        hdrs.ACCESS_CONTROL_MAX_AGE: PREFLIGHT_MAX_AGE,
+    }
+
+    async def options(request: web.Request) -> web.Response:
+        is_answered = origin or (for_visitors and hdrs.ORIGIN in request.headers)
+        return web.Response(status=204, headers=preflight if is_answered else plain)
 
     return options
 

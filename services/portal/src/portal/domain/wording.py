@@ -28,6 +28,7 @@ _DETAILS: Final = {
     "watchlist_not_found": "You have no such watchlist. It may have been deleted.",
     "webhook_not_found": "You have no such webhook. It may have been deleted.",
     "delivery_not_found": "This webhook has no such delivery, or it is no longer kept.",
+    "key_not_found": "You have no such key. It may have ended.",
     "webhook_disabled": "The webhook is disabled. Enable it first.",
     "delivery_pending": "An attempt is being made already. Its result appears here.",
     "idempotency_conflict": "This form was sent before with other values. Open it again.",

@@ -143,7 +143,8 @@ async def show_errors(request: web.Request, handler: Handler) -> web.StreamRespo
     except ApiError as error:
         status = _status_of(error)
         title = "Removed" if isinstance(error, CompanyRemoved) else _title(status)
-        return await error_page(request, status, title, detail(error))
+        said = detail(error)
+        return await error_page(request, status, title, said, request_id=error.request_id or "")
     except NoResponse:
         return await error_page(request, 503, _title(503), NO_RESPONSE)
     except TooManyRequests as limit:

@@ -34,6 +34,7 @@ _MENU: Final = (
     ("/webhooks", "Webhooks", "webhooks"),
     ("/watchlists", "Watchlists", "webhooks"),
     ("/events", "Events", "events"),
+    ("/keys", "Keys", "keys"),
     ("/key", "Key", None),
 )
 
@@ -79,7 +80,9 @@ def _shown(value: Any) -> Any:
 
 def menu(user: SignedIn) -> list[tuple[str, str]]:
     """Returns paths and names of the pages that the user's key may use."""
-    return [(path, name) for path, name, scope in _MENU if scope is None or scope in user.scopes]
+    found = [(path, name) for path, name, scope in _MENU if scope is None or scope in user.scopes]
+    # The page of all keys leads to that of the one in use.
+    return [each for each in found if each[0] != "/key" or "keys" not in user.scopes]
 
 
 def static_files() -> dict[str, Handler]:
@@ -137,6 +140,7 @@ def page_without_session(
         "detail": detail,
         "again": "",
         "kept": None,
+        "request_id": "",
     }
     return _rendered(request, "error.html", status, context)
 
@@ -176,8 +180,13 @@ def fragment(request: web.Request, template: str, **context: Any) -> str:
     return aiohttp_jinja2.render_string(template, request, shown)
 
 
-async def error_page(request: web.Request, status: int, title: str, detail: str) -> web.Response:
-    """Returns the page of an error; one that passes offers the page, or the form as it was sent."""
+async def error_page(
+    request: web.Request, status: int, title: str, detail: str, *, request_id: str = ""
+) -> web.Response:
+    """Returns the page of an error; one that passes offers the page, or the form as it was sent.
+
+    With the id of a request to the API it leads to the key's requests.
+    """
     again, kept = "", None
     if status in PASSING and request.method == hdrs.METH_GET:
         again = request.path_qs
@@ -186,6 +195,7 @@ async def error_page(request: web.Request, status: int, title: str, detail: str)
         fields = request[FORM].items()
         again, kept = request.path_qs, [each for each in fields if each[0] != CSRF_FIELD]
     context = {"title": title, "detail": detail, "again": again, "kept": kept}
+    context["request_id"] = request_id
     return await page(request, "error.html", status=status, **context)
 
 

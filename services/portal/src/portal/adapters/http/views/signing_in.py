@@ -8,6 +8,7 @@ from company_registry import AsyncClient, Unauthorized
 from portal.adapters.http.context import DEPENDENCIES, SIGNED_IN, registry_of, registry_with
 from portal.adapters.http.pages import is_own, page, redirect
 from portal.adapters.http.sessions import SignedIn, add_note, sign_in, sign_out, uploaded
+from portal.domain.keys import SCOPES, lacking
 
 _KEY_ENDED: Final = "Your key is no longer valid: it was revoked or has expired."
 
@@ -49,7 +50,8 @@ async def leave(request: web.Request) -> web.Response:
 
 async def key(request: web.Request) -> web.Response:
     """Returns the session's key: its owner, scopes, rate and expiry."""
-    return await page(request, "key.html", key=await registry_of(request).me())
+    found = await registry_of(request).me()
+    return await page(request, "key.html", key=found, scopes=SCOPES, lacking=lacking(found.scopes))
 
 
 async def _user(registry: AsyncClient, key: str) -> SignedIn:
