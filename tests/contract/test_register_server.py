@@ -126,6 +126,21 @@ async def test_deleted_gone_and_unknown_are_three_answers(interface: Interface) 
     assert least == {"organisasjonsnummer": COMPANY, "slettedato": "2026-11-02"}
 
 
+async def test_a_group_has_one_answer_and_a_company_in_none_no_body(interface: Interface) -> None:
+    refused, daughter, alone = ENDED, "310345784", "310345733"
+    interface.served.registers.no.entities.refused.add(refused)
+
+    async def asked(number: str) -> tuple[int, Any]:
+        return await interface.get(f"konsernstruktur/{number}")
+
+    status, group = await asked(COMPANY)
+
+    assert (status, group["organisasjonsnummer"]) == (200, COMPANY)
+    assert await asked(daughter) == (200, group)
+    assert await asked(alone) == (404, b"")
+    assert [(await asked(one))[0] for one in (refused, "31034567")] == [400, 400]
+
+
 async def test_the_feed_starts_at_an_id_or_a_time(
     interface: Interface,
 ) -> None:

@@ -12,6 +12,7 @@ from ingest.following.passes import Outcome
 from ingest.registers.brreg.group_sync import NO_GROUPS
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES
 from register_samples.groups import GroupLink
+from register_samples.norway import group
 from register_samples.server import BrokenOff, TooManyRequests
 from tests.syncing.world import World
 
@@ -22,6 +23,7 @@ TOP, DAUGHTER, SHARED = "310345679", "310345806", "310345784"
 #: A partnership of which the top company is a partner, and another company.
 PARTNERSHIP, OTHER = "310345695", "310345733"
 A_MONTH = timedelta(days=31)
+FORM = {"code": "AS", "text": "Aksjeselskap"}
 
 
 async def synced(world: World) -> World:
@@ -192,6 +194,61 @@ async def test_the_role_registers_owners_and_the_groups_stand_beside_each_other(
     assert (TOP, "no-roller", None) in both
     assert await owners(world, PARTNERSHIP) == both[-2:]
     assert [company for company, _, _ in await changes_of_owners(world)] == [PARTNERSHIP]
+
+
+def a_partner(share: str | None) -> list[Any]:
+    """The roles of a partnership whose only partner is the top company of the group."""
+    part = {"part": share}
+    return [group("DELT", [("DTPR", {"number": TOP, "name": "TOPPEN AS", "form": FORM} | part)])]
+
+
+async def test_an_owner_that_both_registers_name_is_told_once_until_they_contradict_each_other(
+    world: World,
+) -> None:
+    links = world.registers.no.groups.links
+    links[:] = [GroupLink(TOP, PARTNERSHIP, "60%"), GroupLink(TOP, DAUGHTER)]
+    world.registers.no.entities.change(PARTNERSHIP, {"erIKonsern": True})
+    world.registers.no.roles[PARTNERSHIP]["rollegrupper"] = a_partner("60%")
+    await synced(world)
+    agreed = await owners(world, PARTNERSHIP)
+
+    links[0] = GroupLink(TOP, PARTNERSHIP, "40%")
+    world.clock.advance(A_MONTH)
+    await world.sync(NO_GROUPS)
+    contradicted = await owners(world, PARTNERSHIP)
+    world.registers.no.set_roles(PARTNERSHIP, a_partner("40%"))
+    await world.sync(NO_ROLES)
+
+    assert agreed == [(TOP, "no-roller", "60")]
+    assert contradicted == [(TOP, "no-roller", "60"), (TOP, "no-konsern", "40")]
+    assert await owners(world, PARTNERSHIP) == [(TOP, "no-roller", "40")]
+    assert await changes_of_owners(world) == [
+        (PARTNERSHIP, [(TOP, "60")], [(TOP, "60"), (TOP, "40")]),
+        (PARTNERSHIP, [(TOP, "60"), (TOP, "40")], [(TOP, "40")]),
+    ]
+
+
+async def test_a_number_that_the_register_refuses_holds_up_nothing_and_is_asked_for_a_day_later(
+    world: World,
+) -> None:
+    await synced(world)
+    before = await owners(world, DAUGHTER)
+    world.registers.no.entities.refused.add(TOP)
+    world.registers.no.entities.change(OTHER, {"erIKonsern": True})
+    world.clock.advance(A_MONTH)
+
+    [_, refused] = await world.sync(NO_ENTITIES, NO_GROUPS)
+    world.registers.no.entities.refused.clear()
+    world.registers.no.groups.links[0] = GroupLink(TOP, DAUGHTER, "51%")
+    await world.sync(NO_GROUPS)
+    at_once = await owners(world, DAUGHTER)
+    world.clock.advance(timedelta(hours=25))
+    await world.sync(NO_GROUPS)
+
+    assert refused.outcome is Outcome.REFUSED
+    assert OTHER in asked(world)
+    assert before == at_once == [(TOP, "no-konsern", "99.99")]
+    assert await owners(world, DAUGHTER) == [(TOP, "no-konsern", "51")]
 
 
 async def test_a_company_that_is_in_no_group_is_remembered_for_a_month(world: World) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 from ingest.following.passes import Outcome
 from ingest.records.source import RegisterSource
 from ingest.registers import table
+from ingest.registers.brreg.group_sync import NO_GROUPS
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
 from ingest.registers.peppol.sync import PEPPOL
 from ingest.registers.table import sources
+from register_samples.groups import GroupLink
 from register_samples.server.brreg import innehaver
 from tests.syncing.crashing import Steps
 from tests.syncing.world import NORWAY, World
@@ -56,6 +58,21 @@ async def a_new_company_later(world: World) -> None:
     world.registers.no.set_roles(norwegian, innehaver("Kari", "Testesen", "1970-01-01"))
 
 
+async def companies_of_groups(world: World) -> None:
+    """Their flags are known, and no group is."""
+    await world.sync(NO_ENTITIES)
+
+
+async def another_group_a_month_later(world: World) -> None:
+    """A share changes, a company leaves, and another one comes in."""
+    await world.sync(NO_ENTITIES, NO_GROUPS)
+    links = world.registers.no.groups.links
+    links[:] = [GroupLink(TOP, "310345806", "51%"), GroupLink(TOP, "310345733", "60%")]
+    world.registers.no.entities.change("310345733", {"erIKonsern": True})
+    await world.sync(NO_ENTITIES)
+    world.clock.advance(timedelta(days=31))
+
+
 async def a_missed_week_later(world: World) -> None:
     """As before, but the feeds have no entry of the change."""
     await a_day_later(world)
@@ -80,7 +97,9 @@ class Story:
 
 COMPANIES = (NO_ENTITIES, DK_COMPANIES)
 OF_COMPANIES = (NO_UNITS, NO_ROLES, DK_UNITS)
-#: They ask about stored companies, and have tests of their own that go on after an end.
+#: The top company of the group of the showcase.
+TOP = "310345679"
+#: They ask about stored companies, so they have stories or tests of their own.
 LATER_ON = {"no-konsern", "no-regnskap", "dk-regnskab"}
 STORIES = [
     Story(first_of_all, tuple(each for each in sources().values() if each.name not in LATER_ON)),
@@ -89,6 +108,8 @@ STORIES = [
     Story(a_new_company_later, OF_COMPANIES),
     Story(a_missed_week_later, (NO_ENTITIES,)),
     Story(a_missed_week_later_with_companies, NORWAY[1:]),
+    Story(companies_of_groups, (NO_GROUPS,)),
+    Story(another_group_a_month_later, (NO_GROUPS,)),
 ]
 
 

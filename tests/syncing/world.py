@@ -142,7 +142,7 @@ class World:
 
     async def contents(self) -> dict[str, Any]:
         """All that is stored of the registers, for comparing."""
-        names = ("companies", "production_units", "participants", "tombstones", "outbox")
+        names = ("companies", "production_units", "participants", "tombstones", "outbox", "groups")
         return {
             name: await self.database[name].find().sort("_id", 1).to_list(None) for name in names
         }

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from ingest.changes.group_plans import all_owners
 from ingest.records.records import GroupRecord, RecordRejected, Rejected
 from ingest.records.source import read
 from ingest.registers.brreg import groups
@@ -188,6 +189,120 @@ def test_answers_in_any_order_give_equal_records() -> None:
     one, other = read_group(a_group(*children)), read_group(a_group(*reversed(children)))
 
     assert one.links == other.links
+
+
+#: Shapes of three groups that were captured in public, with invented names. Of the first a company
+#: has a controlling owner and one with a stake, both with all that is below it; another one has
+#: two owners of different kinds on different levels.
+_SERVICES = a_member("310345695", "100%", nivaa=3)
+_JOINT = ("310345717", "40,0%", _SERVICES)
+_LISTED = (
+    a_member("310345733", "70,0%", nivaa=3),
+    a_member("310345768", "100%", a_member(*_JOINT, nivaa=2, **KGRL), nivaa=3),
+)
+SHAPES: dict[str, tuple[Any, set[Found]]] = {
+    "repeated subtrees": (
+        a_group(
+            a_member("310345792"),
+            a_member(HOLDING, "99,71%", a_member(DAUGHTER, "66,99%", *_LISTED, nivaa=2, **KMOR)),
+            a_member("310345814", "100%", a_member("310345717", "60,0%", _SERVICES, nivaa=2)),
+            a_member(DAUGHTER, "1,19%", *_LISTED, nivaa=2, **KGRL),
+        ),
+        {
+            (TOP, "310345792", "parent_company", "100"),
+            (TOP, HOLDING, "parent_company", "99.71"),
+            (TOP, "310345814", "parent_company", "100"),
+            (TOP, DAUGHTER, "shareholder", "1.19"),
+            (HOLDING, DAUGHTER, "parent_company", "66.99"),
+            (DAUGHTER, "310345733", "parent_company", "70"),
+            (DAUGHTER, "310345768", "parent_company", "100"),
+            ("310345768", "310345717", "shareholder", "40"),
+            ("310345814", "310345717", "parent_company", "60"),
+            ("310345717", "310345695", "parent_company", "100"),
+        },
+    ),
+    "a sub-group with companies abroad": (
+        a_group(
+            a_member(OTHER, "100%", a_member("310345695")),
+            a_member(
+                HOLDING,
+                "100 %",
+                a_member("310345717"),
+                a_member(
+                    DAUGHTER,
+                    "100%",
+                    a_member("310345768", "99,99%", organisasjonsform={"kode": "UTLA"}),
+                    a_member("310345792", "95,0%", organisasjonsform={"kode": "UTLA"}),
+                ),
+                **KMOR,
+            ),
+        ),
+        {
+            (TOP, OTHER, "parent_company", "100"),
+            (OTHER, "310345695", "parent_company", "100"),
+            (TOP, HOLDING, "parent_company", "100"),
+            (HOLDING, "310345717", "parent_company", "100"),
+            (HOLDING, DAUGHTER, "parent_company", "100"),
+            (DAUGHTER, "310345768", "parent_company", "99.99"),
+            (DAUGHTER, "310345792", "parent_company", "95"),
+        },
+    ),
+    "a wide one": (
+        a_group(
+            *(a_member(f"3103460{n:02}") for n in range(30)),
+            a_member(HOLDING, "100%", a_member(DAUGHTER, "100%", a_member(OTHER, "95,00%"))),
+        ),
+        {
+            *((TOP, f"3103460{n:02}", "parent_company", "100") for n in range(30)),
+            (TOP, HOLDING, "parent_company", "100"),
+            (HOLDING, DAUGHTER, "parent_company", "100"),
+            (DAUGHTER, OTHER, "parent_company", "95"),
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("raw,links", SHAPES.values(), ids=SHAPES)
+def test_groups_in_the_shapes_of_public_captures_have_the_links_counted_by_hand(
+    raw: Any, links: set[Found]
+) -> None:
+    record = read_group(raw)
+
+    assert links_of(record) == links
+    assert not record.odd
+    assert len(record.members) == len({owned for _, owned, *_ in links}) + 1
+
+
+def an_owner(vat: str | None, share: str | None, **fields: Any) -> dict[str, Any]:
+    type_ = "company" if vat else "person"
+    interval = share and {"min": share, "max": share}
+    return {"name": "TOPPEN AS", "type": type_, "vat": vat, "share": interval, **fields}
+
+
+@pytest.mark.parametrize(
+    "listed,link,stand",
+    [
+        # A partner of the role register whom the group has as well is one owner.
+        ((TOP, "60"), "60", "the role register's"),
+        ((TOP, "60"), None, "the role register's"),
+        ((TOP, None), None, "the role register's"),
+        # They contradict each other, or the group knows more.
+        ((TOP, "60"), "40", "both"),
+        ((TOP, None), "60", "both"),
+        # Somebody else: another company, or a person, who has no number.
+        ((OTHER, "60"), "60", "both"),
+        ((None, "60"), "60", "both"),
+    ],
+)
+def test_an_owner_that_both_registers_name_is_one_unless_they_contradict_each_other(
+    listed: tuple[str | None, str | None], link: str | None, stand: str
+) -> None:
+    own = an_owner(*listed)
+    of_group = an_owner(TOP, link, source="no-konsern")
+
+    found = orjson.loads(all_owners(orjson.dumps([own]), orjson.dumps([of_group])) or b"null")
+
+    assert found == ([own, of_group] if stand == "both" else [own])
 
 
 #: The documents of two groups, by hand.

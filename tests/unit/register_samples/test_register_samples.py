@@ -25,6 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import register_samples
+from common.contracts.company import DissolutionReason
 from ingest.records.source import RegisterSource
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
@@ -55,7 +56,7 @@ STREAMS: list[tuple[Stream, str, str, RegisterSource, str]] = [
     (
         companies_no,
         "organisasjonsnummer",
-        "094c546a7c719f23",
+        "bfb9c1ec3683da3f",
         NO_ENTITIES,
         "trade_names fax advertising_protected signing_rule financial_year listed founders "
         "merged_into merged_from minor_owners state_owned aml_obliged social_enterprise",
@@ -64,7 +65,7 @@ STREAMS: list[tuple[Stream, str, str, RegisterSource, str]] = [
     (
         companies_dk,
         "cvrNummer",
-        "439cf439a88a8dd1",
+        "44e75155635839c3",
         DK_COMPANIES,
         "registered vat_registered vat_registered_since accounts parent shares activity "
         "registrations sector in_group language home_register voluntary_vat "
@@ -73,7 +74,7 @@ STREAMS: list[tuple[Stream, str, str, RegisterSource, str]] = [
     (
         units_dk,
         "pNummer",
-        "02633432f0a5982d",
+        "46f8c6e8c935dc3b",
         DK_UNITS,
         "website registered owner_changed vat_registered voluntary_vat",
     ),
@@ -115,6 +116,32 @@ def test_documents_are_fixed_different_and_have_every_field(
         }
     if stream is not participants:  # those of one country come before those of the other
         assert [*stream(35), *stream(25, start=35)] == list(stream(60))
+
+
+def test_fields_that_few_documents_have_are_in_some() -> None:
+    danish = [orjson.loads(parsed(DK_COMPANIES, each).core) for each in of(companies_dk)]
+    owners = [one for each in of(companies_dk) for one in owners_of(each)]
+    norwegian = [orjson.loads(parsed(NO_ENTITIES, each).core) for each in companies_no(2_000)]
+    alone = [each for each in danish if (each["employees"] or {}).get("max") == 0]
+    years = [year for each in danish if (year := each["financial_year"])]
+    dissolved = [one for each in norwegian if (one := each["dissolution"])]
+
+    # A sole proprietor alone.
+    assert {"min": 1, "max": 1, "exact": None} in [
+        each["employees"]["including_owners"] for each in alone
+    ]
+    for period in ("first", "adjusted"):
+        assert any(year[period] and year[period]["start"] < year[period]["end"] for year in years)
+    assert {one["country"] for one in owners if one["type"] == "other"} - {"DK", None}
+    assert {cause["reason"] for one in dissolved for cause in one["reasons"]} == {
+        reason.value for reason in DissolutionReason
+    }
+    assert max(len(one["reasons"]) for one in dissolved) == 2
+
+
+def owners_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    owners: list[dict[str, Any]] = orjson.loads(parsed(DK_COMPANIES, document).owner_list or b"[]")
+    return owners
 
 
 def test_norwegian_roles_have_owners_and_officers_with_every_field() -> None:

@@ -26,6 +26,7 @@ class Topic(IntEnum):
     DANISH_DETAILS = 12
     ATTRIBUTES = 13
     ACCOUNTS = 13
+    OWNER_ABROAD = 14
 
 
 class Draw:

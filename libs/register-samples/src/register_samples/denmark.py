@@ -5,7 +5,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from register_samples.chance import Draw, Topic
 from register_samples.companies import AS_OF, earlier_company, owners, units
-from register_samples.names import building, in_flat, person
+from register_samples.names import abroad, building, foreign_name, in_flat, person
 from register_samples.registers import DENMARK, Document, Templates, Variables
 from register_samples.showcase import SHOWCASE, SIZE
 
@@ -30,6 +30,8 @@ _DB25 = date(2025, 1, 1)
 #: Attributes next to a share, and next to the function of a general partner.
 _REPORTED = {"EJERANDEL_KAPITALKLASSE": "A", "SÆRLIGE_EJERFORHOLD": "Har indirekte besiddelser"}
 _CONTRIBUTED = {"KOMPLEMENTAR_INDSKUDSKAPITAL": "7000.00", "KOMPLEMENTAR_INDSKUDSVALUTA": "DKK"}
+#: One of so many companies is owned by one abroad.
+_FROM_ABROAD = 40
 #: One of so many documents says that the register could not load all of it.
 _NOT_LOADED = 50
 _FAX = {"value": "33 44 55 66", "secret": False}
@@ -59,7 +61,11 @@ def company_document(company: Variables) -> Document:
         "mergers": _reorganisations("Fusion", company, further),
         "demergers": _reorganisations("Spaltning", company, further),
         "form": {**form, "form_code": int(form["code"])},
-        **({} if not company["employees"] and draw.happens(0.6) else _employment(company, draw)),
+        **(
+            {}
+            if not company["employees"] and draw.happens(0.6)
+            else _employment(company, company, draw)
+        ),
         "attributes": [
             *_attributes(company, draw),
             *_rules(company, further),
@@ -90,7 +96,7 @@ def unit_document(unit: Variables, owner: Variables) -> Document:
         "p_number": int(unit["number"]),
         **_further_unit(unit, owner, further),
         "location": address(unit["address"], since, ended),
-        **(_employment(unit, draw) if unit["employees"] else {}),
+        **(_employment(unit, owner, draw) if unit["employees"] else {}),
         "owners": held,
         "summary": "Ophørt" if ended else "Aktiv",
         **_times(owner["index"], since, draw),
@@ -235,11 +241,24 @@ def _rare_attributes(company: Variables) -> list[Variables]:
         ("STATSLIG_VIRK", 0.02, "true"),
         ("OMFATTET_AF_LOV_OM_HVIDVASK_OG_TERRORFINANSIERING", 0.2, "true"),
         ("SOCIAL_ØKONOMISK_VIRKSOMHED", 0.02, "true"),
-        ("FØRSTE_REGNSKABSPERIODE_START", 0.8, day),
         ("OPLØSNINGSTRUSSEL_SENESTE", 0.05, day),
         ("GENOPTAGELSE_TVANGSOPLØSNING", 0.02, day),
     )
-    return [{"type": name, "value": value} for name, share, value in shares if draw.happens(share)]
+    found = {name: value for name, share, value in shares if draw.happens(share)}
+    found |= _financial_periods(company["founded"], draw)
+    return [{"type": name, "value": value} for name, value in found.items()]
+
+
+def _financial_periods(founded: date, draw: Draw) -> dict[str, str]:
+    """Returns the first financial period, and the short one by which the year was moved."""
+    found = {}
+    if draw.happens(0.8):
+        found["FØRSTE_REGNSKABSPERIODE_START"] = str(founded)
+        found["FØRSTE_REGNSKABSPERIODE_SLUT"] = f"{founded.year + 1}-12-31"
+    if draw.happens(0.1) and founded.year + 2 < AS_OF.year:
+        found["OMLÆGNINGSPERIODE_START"] = f"{founded.year + 2}-01-01"
+        found["OMLÆGNINGSPERIODE_SLUT"] = f"{founded.year + 2}-06-30"
+    return found
 
 
 def _further_unit(unit: Variables, owner: Variables, draw: Draw) -> Variables:
@@ -261,17 +280,20 @@ def _further_unit(unit: Variables, owner: Variables, draw: Draw) -> Variables:
     }
 
 
-def _employment(holder: Variables, draw: Draw) -> Variables:
+def _employment(holder: Variables, company: Variables, draw: Draw) -> Variables:
     """Returns the last year, quarter and month; newer documents have a fourth list.
 
     The number is withheld, except for some months of that list; its class is not.
     """
     last, count = holder["ended"] or AS_OF, holder["employees"]
-    classes = DENMARK.habits["employee_classes"]
-    interval = next(code for code, lowest in classes.items() if count >= lowest)
+    interval = _class_of(count)
     now = {"year": last.year, "interval": interval}
     known = {
-        "last_year": {**now, "year": last.year - 1},
+        "last_year": {
+            **now,
+            "year": last.year - 1,
+            "with_owners": _with_owners(holder, company),
+        },
         "quarter": {**now, "quarter": (last.month + 2) // 3},
         "month": {**now, "month": last.month},
     }
@@ -279,6 +301,24 @@ def _employment(holder: Variables, draw: Draw) -> Variables:
         shown = count if draw.happens(0.5) else None
         known["new_month"] = {**known["month"], "shown": shown, "full_time": shown}
     return known
+
+
+def _class_of(count: int) -> str:
+    """Returns the code of the class of a number of people."""
+    classes: dict[str, int] = DENMARK.habits["employee_classes"]
+    return next(code for code, lowest in classes.items() if count >= lowest)
+
+
+def _with_owners(holder: Variables, company: Variables) -> str | None:
+    """Returns the class of the employees with the owners who work in a company or its main unit.
+
+    These are sole proprietors and partners; the documents of the showcase have none of it.
+    """
+    if company["index"] < SIZE:
+        return None
+    ownership = DENMARK.habits["ownership"].get(company["form"]["short"])
+    works = "form" in holder and ownership in ("SOLE", "PARTNERS")
+    return _class_of(holder["employees"] + (len(owners(DENMARK, company)) if works else 0))
 
 
 def _attributes(company: Variables, draw: Draw) -> list[Variables]:
@@ -338,6 +378,10 @@ def _relations(company: Variables) -> list[Variables]:
     """Returns everyone related to the company, with persons' home addresses as in the register."""
     draw = Draw(DENMARK.ordinal, Topic.OFFICERS, company["index"])
     found = [_owner(owner, company, draw) for owner in owners(DENMARK, company)]
+    ownership = DENMARK.habits["ownership"].get(company["form"]["short"])
+    is_drawn = company["index"] >= SIZE
+    if ownership == "SHAREHOLDERS" and is_drawn and company["index"] % _FROM_ABROAD == 0:
+        found[0] |= _foreign(company)
     if company["form"]["naming"] == "TRADING":
         bodies = [("Direktion", "DIREKTION")]
         if company["form"]["short"] == "A/S":
@@ -354,7 +398,7 @@ def _relations(company: Variables) -> list[Variables]:
         if draw.happens(0.3):
             auditor = _firm(earlier_company(DENMARK, company, draw))
             found.append(_member(auditor, "REVISION", "Revision", "REVISION", company["founded"]))
-        if company["index"] >= SIZE and company["index"] % _CHANGED == 0:
+        if is_drawn and company["index"] % _CHANGED == 0:
             found.append(_former_chair(company, further))
     numbered = enumerate(found, _PARTICIPANTS + (company["index"] << 8))
     return [{**each, "participant_number": number} for number, each in numbered]
@@ -434,6 +478,19 @@ def _member(holder: Variables, body_type: str, body: str, function: str, since: 
 def _firm(company: Variables) -> Variables:
     number, name = company["number"], company["name"]
     return {"participant": "VIRKSOMHED", "cvr": int(number), "name": name, "home": None}
+
+
+def _foreign(company: Variables) -> Variables:
+    """Returns a company abroad, which has no number here."""
+    draw = Draw(DENMARK.ordinal, Topic.OWNER_ABROAD, company["index"])
+    home = abroad(draw)
+    name = foreign_name(draw, home["country"])
+    return {
+        "participant": "ANDEN_DELTAGER",
+        "cvr": None,
+        "name": name,
+        "home": address(home, company["founded"]),
+    }
 
 
 def _person(holder: Variables, draw: Draw) -> Variables:

@@ -31,6 +31,8 @@ _TEXTS: dict[str, dict[str, str]] = NORWAY.habits["texts"]
 _SECTORS, _OWNERS = NORWAY.habits["sectors"], NORWAY.habits["owners"]
 _AS = "Aksjeselskap"
 _SHARE_CAPITAL = {"kind": _TEXTS["capitals"]["SHARES"]}
+#: The reasons of a compulsory dissolution, as the template has them.
+_DEFICIENCIES = ("no_accounts", "no_director", "no_auditor", "no_board", "not_deleted")
 #: Codes of roles and their holders.
 _Seats = Sequence[tuple[str, Variables]]
 
@@ -66,6 +68,7 @@ def entity(company: Variables) -> Document:
         "liquidation": standing == "LIQUIDATION",
         "compulsory": standing == "COMPULSORY",
         standing: company["standing_since"],
+        **_deficiencies(company),
     }
     if naming == "TRADING" and not draw.happens(0.1):
         variables["accounts"] = str(AS_OF.year - draw.between(1, 2))
@@ -84,6 +87,15 @@ def entity(company: Variables) -> Document:
         variables["in_group"] = company.get("in_group", drawn)
     details = _further_details(company) | _voluntary(variables["vat_since"], company["index"])
     return _TEMPLATES.fill("entity", variables | details)
+
+
+def _deficiencies(company: Variables) -> Variables:
+    """Returns the day of each reason for which a company is dissolved; some have two."""
+    if company["standing"] != "COMPULSORY":
+        return {}
+    first, since = company["index"] % len(_DEFICIENCIES), company["standing_since"]
+    second = _DEFICIENCIES[first - 1] if company["index"] % 2 else None
+    return {_DEFICIENCIES[first]: since} | ({second: since} if second else {})
 
 
 def _voluntary(since: date | None, index: int) -> Variables:
