@@ -222,16 +222,26 @@ async def test_what_the_registers_say_of_capital_dissolution_and_home_is_shown(
                            "first": {"start": "2024-03-01", "end": "2025-06-30"}},
         "home_register": {"name": "Bolagsverket", "number": "556000-0001", "country": "SE"},
         "minor_owners": True,
+        "remarks": [{"text": "Fejl ved indlæsning"}],
         "voluntary_vat": {"activities": ["Utleie av bygg"], "since": "2021-01-01"},
     }  # fmt: skip
-    owner = example("OwnerPage")["owners"][0] | {"source": "no-konsern", "since": "2019-01-01"}
-    role = example("RolePage")["roles"][0] | {"elected_by": "employees"}
+    owner = example("OwnerPage")["owners"][0] | {
+        "source": "no-konsern", "since": "2019-01-01", "share": {"min": "60", "max": "60"},
+        "share_class": "A", "conditions": "Pant", "reported_on": "2019-02-01",
+        "contribution": {"amount": "7000", "currency": "DKK"},
+    }  # fmt: skip
+    role = example("RolePage")["roles"][0] | {
+        "elected_by": "employees", "group_changed": "2026-05-04",
+    }  # fmt: skip
+    unit = {"number": "310345687", "fax": "33445566", "owner_changed": "2015-07-01",
+            "vat_registered": True, "voluntary_vat": {"activities": ["Utleie"]}}  # fmt: skip
     company |= {"owners": [owner], "owners_total": 1, "roles": [role], "roles_total": 1}
+    company |= {"production_units": [unit], "production_units_total": 1}
     shell.answers["/api/vat"] = [company]
     shell.answers["/api/export"] = [company]
 
     shown = await shell.run("lookup", "no", "12345674", "--include", "owners,roles")
-    exported = await shell.run("export", "--country", "no", "--csv")
+    exported = await shell.run("export", "--country", "no", "--csv", "--include", "owners")
 
     rows = dict(row.split("\t")[:2] for row in shown.stdout.splitlines() if "\t" in row)
     [cells] = csv.DictReader(io.StringIO(exported.stdout))
@@ -242,10 +252,13 @@ async def test_what_the_registers_say_of_capital_dissolution_and_home_is_shown(
         "First period": "2024-03-01 to 2025-06-30",
         "Home register": "SE 556000-0001 Bolagsverket",
         "Owners below 5 %": "yes",
+        "Remarks": "Fejl ved indlæsning",
         "Voluntary VAT": "Utleie av bygg, since 2021-01-01",
     }
     assert expected.items() <= rows.items()
-    assert {"no-konsern", "2019-01-01", "employees"} <= set(
+    terms = "class A; Pant; contribution 7000 DKK; reported 2019-02-01"
+    further = "fax 33445566; taken over 2015-07-01; registered for VAT; voluntary VAT: Utleie"
+    assert {"no-konsern", "2019-01-01", terms, "employees", "2026-05-04", further} <= set(
         shown.stdout.replace("\n", "\t").split("\t")
     )
     assert (cells["capital"], cells["currency"], cells["dissolution"], cells["minor_owners"]) == (
@@ -254,6 +267,13 @@ async def test_what_the_registers_say_of_capital_dissolution_and_home_is_shown(
     assert (cells["employees_with_owners"], cells["home_register"]) == (
         "3–4", "SE 556000-0001 Bolagsverket",
     )  # fmt: skip
+    assert (cells["capital_type"], cells["capital_fully_paid"], cells["share_classes"]) == (
+        "Aksjekapital", "no", "",
+    )  # fmt: skip
+    assert (cells["first_period"], cells["adjusted_period"], cells["remarks"]) == (
+        "2024-03-01 to 2025-06-30", "", "Fejl ved indlæsning",
+    )  # fmt: skip
+    assert cells["owners"].endswith("(60 %, no-konsern)")
 
 
 async def test_a_history_begins_at_a_time(shell: Shell) -> None:

@@ -174,6 +174,42 @@ CIRCULAR = a_group(
 )
 
 
+#: Fields that the registers have of few companies, owners, roles and units.
+OF_FEW = {
+    "dissolution": {"reasons": [{"reason": "no_accounts", "since": "2026-03-02"}]},
+    "financial_year": {
+        "start": "07-01",
+        "end": "06-30",
+        "first": {"start": "2024-03-01", "end": "2025-06-30"},
+    },
+    "minor_owners": True,
+    "remarks": [{"text": "Fejl ved indlæsning"}],
+    "owners": [
+        {
+            "name": "EIER AS",
+            "type": "company",
+            "source": "no-konsern",
+            "reported_on": "2019-02-01",
+            "contribution": {"amount": "7000", "currency": "DKK"},
+        }
+    ],
+    "roles": [
+        {
+            "name": "Kari Prøvesen",
+            "type": "person",
+            "role": "board_member",
+            "elected_by": "employees",
+            "group_changed": "2026-05-04",
+        }
+    ],
+}
+UNIT_OF_FEW = UNIT | {
+    "fax": "33445566",
+    "owner_changed": "2015-07-01",
+    "voluntary_vat": {"activities": ["Utleie"]},
+}
+
+
 CROSSING = a_group(
     companies=[
         *a_group()["companies"],
@@ -403,6 +439,29 @@ SHOWN: dict[str, Shown] = {
         "/companies/dk/12345674",
         200,
         ["The first 1 of 6,500; the API"],
+        [],
+    ),
+    "a company with what few have": Shown(
+        {
+            "/api/vat": (200, {**COMPANY, **OF_FEW}),
+            UNITS: (200, {"production_units": [UNIT_OF_FEW], "total": 1, "cursor": None}),
+        },
+        "/companies/dk/12345674",
+        200,
+        [
+            'No annual accounts <span class="hint">Since 2 Mar 2026.',
+            "1 Mar 2024 to 30 Jun 2025",
+            "The register does not name them",
+            "Fejl ved indlæsning",
+            '<span class="hint">by the register of groups</span>',
+            '<span class="hint">reported 1 Feb 2019</span>',
+            '<span class="hint">7,000 DKK</span>',
+            '<span class="tag">elected by the employees</span>',
+            '<span class="hint">changed 4 May 2026</span>',
+            '<span class="hint">taken over 1 Jul 2015</span>',
+            '<span class="hint">fax 33445566</span>',
+            '<span class="hint">voluntary VAT (Utleie)</span>',
+        ],
         [],
     ),
     "a Norwegian company without owners": Shown(

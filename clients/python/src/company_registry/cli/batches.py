@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final, Literal, cast
 
 import typer
 
@@ -22,7 +22,7 @@ from company_registry.columns import MOST, Results, percent, recognised, results
 from company_registry.errors import ApiError, CompanyRegistryError, InvalidParameter
 from company_registry.headers import COUNTRY, HEADERS, SEARCH, TYPES
 from company_registry.matching import counted
-from company_registry.models import Company, Country, SearchType
+from company_registry.models import Company, Country, Owner, SearchType, Subsidiary
 from company_registry.spreadsheets import (
     LONGER,
     Row,
@@ -230,10 +230,7 @@ _COLUMNS: Final[dict[str, Read]] = {
 _INCLUDED: Final[dict[str, Read]] = {
     "owners": lambda company: _first(
         company.owners_total,
-        (
-            _words(each.name, each.vat, f"({each.share.text})" if each.share else None)
-            for each in company.owners or ()
-        ),
+        (_words(each.name, each.vat, _held(each)) for each in company.owners or ()),
     ),
     "roles": lambda company: _first(
         company.roles_total,
@@ -248,10 +245,7 @@ _INCLUDED: Final[dict[str, Read]] = {
     ),
     "subsidiaries": lambda company: _first(
         company.subsidiaries_total,
-        (
-            _words(each.vat, each.name, f"({each.share.text})" if each.share else None)
-            for each in company.subsidiaries or ()
-        ),
+        (_words(each.vat, each.name, _held(each)) for each in company.subsidiaries or ()),
     ),
     "annual_accounts": lambda company: _joined(
         _words(f"{each.period.end}", each.scope, "revenue", each.figures.revenue or "not told")
@@ -339,12 +333,34 @@ FOUND: Final = {
     "voluntary_vat": lambda company: company.voluntary_vat and company.voluntary_vat.text,
     "in_group": lambda company: YES_OR_NO.get(company.in_group),
     "home_register": lambda company: company.home_register and company.home_register.text,
+    "capital_type": lambda company: company.capital and company.capital.type,
+    "capital_fully_paid": lambda company: YES_OR_NO.get(
+        company.capital and company.capital.fully_paid
+    ),
+    "share_classes": lambda company: YES_OR_NO.get(company.capital and company.capital.has_classes),
+    "first_period": lambda company: _period(company, "first"),
+    "adjusted_period": lambda company: _period(company, "adjusted"),
+    "dissolution_warned": lambda company: company.dissolution and company.dissolution.warned,
+    "dissolution_resumed": lambda company: company.dissolution and company.dissolution.resumed,
+    "remarks": lambda company: _joined(remark.text for remark in company.remarks),
 }
+
+
+def _held(each: Owner | Subsidiary) -> str | None:
+    """Returns the share, and the source if it is not the one with the owners of the country."""
+    said = ", ".join(filter(None, (each.share and each.share.text, each.source)))
+    return f"({said})" if said else None
 
 
 def included(include: Sequence[Include]) -> dict[str, Read]:
     """Returns the columns of the parts that are requested beside the company."""
     return {name: read for name, read in _INCLUDED.items() if name in include}
+
+
+def _period(company: Company, name: Literal["first", "adjusted"]) -> str | None:
+    year = company.financial_year
+    period = year and (year.first if name == "first" else year.adjusted)
+    return period.text if period else None
 
 
 def _first(total: int | None, parts: Iterable[str]) -> str:

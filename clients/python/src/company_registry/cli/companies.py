@@ -399,10 +399,23 @@ def _show_subsidiaries(session: Session, owner: Company, owned: Sequence[Subsidi
 
 def _show_units(session: Session, units: Sequence[ProductionUnit], *, title: str = "") -> None:
     rows = [
-        (unit.number, unit.name, unit.status, unit.address and unit.address.text) for unit in units
+        (unit.number, unit.name, unit.status, unit.address and unit.address.text, _further(unit))
+        for unit in units
     ]
-    columns = (_NUMBER, "Name", Column("Status", rank=1), "Address")
+    columns = (_NUMBER, "Name", Column("Status", rank=1), "Address", Column("Further", rank=2))
     session.table(*columns, rows=rows, title=title)
+
+
+def _further(unit: ProductionUnit) -> str:
+    """Returns what the registers say of few units."""
+    vat = unit.voluntary_vat
+    said = (
+        unit.fax and f"fax {unit.fax}",
+        unit.owner_changed and f"taken over {unit.owner_changed}",
+        "registered for VAT" if unit.vat_registered else None,
+        vat and f"voluntary VAT: {vat.text}",
+    )
+    return "; ".join(filter(None, said))
 
 
 def _show_suggestions(session: Session, companies: Sequence[Suggestion]) -> None:
@@ -441,12 +454,25 @@ def _show_owners(session: Session, owners: Sequence[Owner], *, title: str = "") 
             each.country,
             each.since,
             each.source,
+            _terms(each),
         )
         for each in owners
     ]
     columns = ("Name", _NUMBER, Column("Role", rank=2), "Share", Column("Votes", rank=1))
     more = (Column("Country", rank=5), Column("Since", rank=3), Column("Source", rank=4))
-    session.table(*columns, *more, rows=rows, title=title)
+    session.table(*columns, *more, Column("Terms", rank=6), rows=rows, title=title)
+
+
+def _terms(owner: Owner) -> str:
+    """Returns the terms of an ownership that the register has of few owners."""
+    contribution = owner.contribution
+    said = (
+        owner.share_class and f"class {owner.share_class}",
+        owner.conditions,
+        contribution and f"contribution {contribution.amount} {contribution.currency}",
+        owner.reported_on and f"reported {owner.reported_on}",
+    )
+    return "; ".join(filter(None, said))
 
 
 def _show_roles(session: Session, roles: Sequence[Role], *, title: str = "") -> None:
@@ -457,11 +483,12 @@ def _show_roles(session: Session, roles: Sequence[Role], *, title: str = "") -> 
             each.since,
             each.elected_by_text or each.elected_by,
             each.approval,
+            each.group_changed,
         )
         for each in roles
     ]
     columns = ("Name", "Role", Column("Since", whole=True))
-    more = (Column("Elected by", rank=2), Column("Approval", rank=1))
+    more = (Column("Elected by", rank=2), Column("Approval", rank=1), Column("Changed", rank=3))
     session.table(*columns, *more, rows=rows, title=title)
 
 
@@ -532,6 +559,7 @@ def _facts_of_law(company: Company) -> Iterator[tuple[str, object]]:
     yield "In a group", YES_OR_NO.get(company.in_group)
     if home := company.home_register:
         yield "Home register", home.text
+    yield "Remarks", "; ".join(remark.text for remark in company.remarks)
 
 
 def with_owners(company: Company) -> str | None:

@@ -114,6 +114,9 @@ class Holder(Answer):
     share: str | None = Field(None, description="Of the capital, such as 100 % or 10–14.99 %.")
     votes: str | None = None
     since: str | None = None
+    source: str | None = Field(
+        None, description="no-konsern of an owner by Norway's register of groups."
+    )
 
 
 class Owned(Answer):
@@ -124,6 +127,7 @@ class Owned(Answer):
     status: str
     share: str | None = None
     since: str | None = None
+    source: str | None = Field(None, description="As of an owner.")
 
 
 class Unit(Answer):
@@ -313,6 +317,7 @@ def holders(country: str, listed: Sequence[models.Owner | models.Role]) -> tuple
             share=one.share and one.share.text if isinstance(one, models.Owner) else None,
             votes=one.votes and one.votes.text if isinstance(one, models.Owner) else None,
             since=one.since,
+            source=one.source if isinstance(one, models.Owner) else None,
         )
         for one in listed
     )
@@ -327,6 +332,7 @@ def owned(country: str, listed: Sequence[models.Subsidiary]) -> tuple[Owned, ...
             status=one.status,
             share=one.share and one.share.text,
             since=one.since,
+            source=one.source,
         )
         for one in listed
     )
