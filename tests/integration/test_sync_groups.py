@@ -1,5 +1,6 @@
 """Groups of Norwegian companies, over the register's own interface and into MongoDB."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -95,6 +96,22 @@ async def test_a_link_that_comes_goes_or_changes_its_share_is_one_event(world: W
             (SHARED, [(DAUGHTER, "33.33"), (TOP, None)], None),
         ]
     )
+
+
+async def test_a_link_that_is_registered_again_without_a_change_is_stored_and_not_told(
+    world: World,
+) -> None:
+    await synced(world)
+    links = world.registers.no.groups.links
+    links[:] = [replace(link, date="2025-11-12") for link in links]
+    world.clock.advance(A_MONTH)
+
+    await world.sync(NO_GROUPS)
+
+    company = await world.found("companies", f"no:{DAUGHTER}")
+    assert company is not None
+    assert [one["since"] for one in orjson.loads(company["owners"])] == ["2025-11-12"]
+    assert await changes_of_owners(world) == []
 
 
 async def test_a_changed_member_makes_its_group_be_read_again(world: World) -> None:

@@ -58,7 +58,10 @@ UNTOLD_OF_2024 = {
     *("vat_registered_since", "registrations", "in_group", "home_register", "remarks"),
     "voluntary_vat",
 }
-UNTOLD_UNITS = {"former_names", "phone", "phones", "email", "voluntary_vat"}
+UNTOLD_UNITS = {
+    *("former_names", "phone", "phones", "email", "voluntary_vat"),
+    "vat_registered_since",
+}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from ingest.changes.differences import owners_events
 from ingest.changes.group_plans import all_owners
 from ingest.records.records import GroupRecord, RecordRejected, Rejected
 from ingest.records.source import read
@@ -303,6 +304,25 @@ def test_an_owner_that_both_registers_name_is_one_unless_they_contradict_each_ot
     found = orjson.loads(all_owners(orjson.dumps([own]), orjson.dumps([of_group])) or b"null")
 
     assert found == ([own, of_group] if stand == "both" else [own])
+
+
+@pytest.mark.parametrize("others", [1, 150])
+def test_a_new_day_of_a_link_alone_is_no_change_of_owners(others: int) -> None:
+    link = an_owner(TOP, "60", source="no-konsern", since="2021-10-01")
+    partner = an_owner(OTHER, "60", source=None, since="2021-10-01")
+    rest = [an_owner(None, "1") | {"name": f"{number}"} for number in range(others)]
+
+    def changes(*new: Any) -> list[Any]:
+        lists = ([*rest, link, partner], [*rest, *new])
+        events = owners_events(*(orjson.dumps(each) for each in lists))
+        return [change.new[-1] for event in events for change in event.changes]
+
+    later, renewed = ({**each, "since": "2025-11-12"} for each in (link, partner))
+    other = {**later, "share": {"min": "40", "max": "40"}}
+
+    assert changes(later, partner) == []
+    assert changes(later, renewed) == [renewed]
+    assert changes(partner, other) == [other]
 
 
 #: The documents of two groups, by hand.

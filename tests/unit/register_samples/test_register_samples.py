@@ -76,7 +76,7 @@ STREAMS: list[tuple[Stream, str, str, RegisterSource, str]] = [
         "pNummer",
         "46f8c6e8c935dc3b",
         DK_UNITS,
-        "website registered owner_changed vat_registered voluntary_vat",
+        "website registered owner_changed vat_registered voluntary_vat vat_registered_since",
     ),
     (participants, "pid", "b41b7ad256ce4d05", PEPPOL, ""),
     (roles_no, "organisasjonsnummer", "5f69625b2aa78c5e", NO_ROLES, ""),

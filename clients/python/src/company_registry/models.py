@@ -368,6 +368,7 @@ class ProductionUnit(Model):
     owner_changed: str | None = None
     vat_registered: bool | None = None
     voluntary_vat: VoluntaryVat | None = None
+    vat_registered_since: str | None = None
 
 
 class EinvoicingEntry(Model):

@@ -160,6 +160,7 @@ def unit(unit: Variables, owner: Variables) -> Document:
             "form": _coded("unit_forms", "BEDR" if trading else "AAFY"),
             "registered": max(unit["started"], owner["registered"]),
             "trading": trading,
+            "unit_vat_since": unit["started"] if trading else None,
             **_further_unit_details(unit),
             **_voluntary(unit["started"] if trading else None, int(unit["number"])),
             "owner": owner["number"],

@@ -406,13 +406,18 @@ def _show_units(session: Session, units: Sequence[ProductionUnit], *, title: str
     session.table(*columns, rows=rows, title=title)
 
 
+def _vat_words(since: str | None) -> str:
+    """Returns that something is registered for VAT, and since when."""
+    return f"registered for VAT since {since}" if since else "registered for VAT"
+
+
 def _further(unit: ProductionUnit) -> str:
     """Returns what the registers say of few units."""
     vat = unit.voluntary_vat
     said = (
         unit.fax and f"fax {unit.fax}",
         unit.owner_changed and f"taken over {unit.owner_changed}",
-        "registered for VAT" if unit.vat_registered else None,
+        unit.vat_registered and _vat_words(unit.vat_registered_since),
         vat and f"voluntary VAT: {vat.text}",
     )
     return "; ".join(filter(None, said))

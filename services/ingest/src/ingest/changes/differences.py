@@ -23,6 +23,8 @@ _STATUS_FIELDS: Final = frozenset({"status", "status_text", "status_since", "end
 
 #: Fields of entries that may change when nothing else of the entry does.
 _SILENT: Final = frozenset({"group_changed"})
+#: Of a link of a group also its day, on which it was registered or last updated (ADR 0137).
+_SILENT_OF_LINKS: Final = _SILENT | {"since"}
 
 #: Bytes of the entries of a list that is given whole, and of a part of a longer one, which has at
 #: least one entry.
@@ -56,11 +58,15 @@ def is_alike(old: Any, new: Any) -> bool:
     The old one was stored by an earlier release.
     """
     if isinstance(old, dict) and isinstance(new, dict):
-        told = old.keys() - _SILENT
+        told = old.keys() - _silent(old)
         return told <= new.keys() and all(is_alike(old[name], new[name]) for name in told)
     if isinstance(old, list) and isinstance(new, list):
         return len(old) == len(new) and all(map(is_alike, old, new))
     return bool(old == new)
+
+
+def _silent(entry: Version) -> Set[str]:
+    return _SILENT_OF_LINKS if entry.get("source") else _SILENT
 
 
 def company_events(changes: Sequence[Change]) -> tuple[PendingEvent, ...]:
@@ -191,7 +197,7 @@ def _list_changes(field: str, old: list[Any] | None, new: list[Any] | None) -> t
         return ()
     if is_short(before) and is_short(after):
         return (Change(field=field, old=old, new=new),)
-    told = set.intersection(*({*each[0]} for each in (before, after) if each)) - _SILENT
+    told = set.intersection(*({*each[0]} for each in (before, after) if each))
     gone, come = _without(before, after, told), _without(after, before, told)
     # Without either, only the order differs.
     return (Change(field=field, old=gone, new=come, partial=True),) if gone or come else ()
@@ -201,7 +207,8 @@ def _without(entries: list[Any], others: list[Any], told: Set[str]) -> list[Any]
     """Returns the entries that the other list lacks or has fewer times, by some of their fields."""
 
     def text_of(entry: Version) -> bytes:
-        return orjson.dumps({name: entry[name] for name in entry if name in told})
+        names = told - _silent(entry)
+        return orjson.dumps({name: entry[name] for name in entry if name in names})
 
     count = Counter(map(text_of, others))
     found = []

@@ -31,6 +31,13 @@ _CAPITAL: Final = 10.6
 
 _UNKNOWN: Final = "share unknown"
 
+#: The largest picture that can be read on a sheet of paper, on which it is two thirds as large.
+_PAPER_WIDTH: Final = 1_100
+_PAPER_HEIGHT: Final = 1_400
+#: The lines of a level that fit on a sheet, and in how many columns.
+_COLUMNS: Final = ((90, 2), (200, 3))
+_MOST_COLUMNS: Final = 4
+
 
 @dataclass(slots=True)
 class Box:
@@ -110,6 +117,35 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What a company owns, or who owns it, on one level."""
+
+    box: Box
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level as text: each of its links once."""
+
+    #: -1 for owners, and less for theirs; 1 for subsidiaries, and more for theirs.
+    number: int
+    #: Of owners: what they own. Of subsidiaries: their owners.
+    held: tuple[Held, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of companies and other owners on it."""
+        return len({entry.box.id for each in self.held for entry in each.entries})
+
+    @property
+    def columns(self) -> int:
+        """The columns in which it fits on a sheet of paper."""
+        lines = sum(1 + len(each.entries) for each in self.held)
+        return next((columns for most, columns in _COLUMNS if lines <= most), _MOST_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
 class Picture:
     """A group, with the size of its picture in pixels; the first box is the company itself."""
 
@@ -119,6 +155,12 @@ class Picture:
     height: int
     owners: tuple[Entry, ...]
     subsidiaries: tuple[Entry, ...]
+    levels: tuple[Level, ...]
+
+    @property
+    def fits_paper(self) -> bool:
+        """Returns True if the picture can be read on a sheet of paper."""
+        return self.width <= _PAPER_WIDTH and self.height <= _PAPER_HEIGHT
 
     @property
     def countries(self) -> dict[str, str]:
@@ -145,6 +187,7 @@ def picture(group: Group) -> Picture:
         height=max(box.y for box in everything) + BOX_HEIGHT + _MARGIN,
         owners=tuple(_listed(group.vat, boxes, above, lambda link: link.owner)),
         subsidiaries=tuple(_listed(group.vat, boxes, below, lambda link: link.owned)),
+        levels=tuple(_levels(boxes, links)),
     )
 
 
@@ -305,6 +348,20 @@ def _path(start: tuple[float, Box], end: tuple[float, Box], rows: Sequence[_Row]
         middle = (ay + by) // 2
         parts.append(f"C{ax:.0f} {middle} {bx:.0f} {middle} {bx:.0f} {by}")
     return "".join(parts)
+
+
+def _levels(boxes: dict[str, Box], links: Sequence[GroupLink]) -> Iterable[Level]:
+    """Yields the levels from the top, each with its links by the company that they meet at."""
+    levels: defaultdict[int, defaultdict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
+    for link in links:
+        owner, owned = boxes[link.owner], boxes[link.owned]
+        # A link leads to the end that is farther from the company.
+        end, other = (owned, owner) if owned.level > 0 else (owner, owned)
+        share = link.share.text if link.share else ""
+        levels[end.level][other.id].append(Entry(end, share, link.circle))
+    for number in sorted(levels):
+        held = (Held(boxes[id_], tuple(entries)) for id_, entries in levels[number].items())
+        yield Level(number, tuple(sorted(held, key=lambda one: one.box.name)))
 
 
 def _listed(

@@ -72,9 +72,18 @@ TOLD_BY: Final[Mapping[str, Sequence[str]]] = {
     "employees": ("antallAnsatte", "harRegistrertAntallAnsatte"),
     # Older files have what it is for alone.
     "voluntary_vat": ("registreringsdatoFrivilligMerverdiavgiftsregisteret",),
+    "vat_registered": ("registrertIMvaregisteret", "registrertIMvaRegisteret"),
+    "vat_registered_since": (
+        "registreringsdatoMerverdiavgiftsregisteret",
+        "registreringsdatoFrivilligMerverdiavgiftsregisteret",
+        "registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret",
+    ),
 }
 #: The ones that came after 2022.
-ADDED: Final = ("former_names", "phone", "phones", "email", "voluntary_vat")
+ADDED: Final = (
+    *("former_names", "phone", "phones", "email", "voluntary_vat"),
+    "vat_registered_since",
+)
 
 #: Codes of organisation forms that people write behind a name; the others are only codes.
 _ABBREVIATIONS: Final = frozenset(
@@ -198,13 +207,24 @@ class BrregDocument(Document):
         ),
     ] = None
     frivillig_mva_registrert_beskrivelser: Texts = ()
+    registreringsdato_merverdiavgiftsregisteret: Day = None
     registreringsdato_frivillig_merverdiavgiftsregisteret: Day = None
+    registreringsdato_merverdiavgiftsregisteret_enhetsregisteret: Day = None
     slettedato: Day = None
 
     @cached_property
     def phones(self) -> tuple[str, ...]:
         """The landline before the mobile: digits without the calling code."""
         return phones((self.telefon, self.mobil), Country.NO)
+
+    @property
+    def vat_since(self) -> str | None:
+        """The day of its registration for VAT; else that of its entry here."""
+        return (
+            self.registreringsdato_merverdiavgiftsregisteret
+            or self.registreringsdato_frivillig_merverdiavgiftsregisteret
+            or self.registreringsdato_merverdiavgiftsregisteret_enhetsregisteret
+        )
 
     @cached_property
     def form(self) -> LegalForm | None:
@@ -407,7 +427,6 @@ _TOLD_BY: Final = {
     "started": ("oppstartsdato",),
     "registered": ("registreringsdatoEnhetsregisteret", "registreringsdatoIEnhetsregisteret"),
     "owner_changed": ("datoEierskifte",),
-    "vat_registered": ("registrertIMvaregisteret", "registrertIMvaRegisteret"),
 }
 #: The fields that came after 2022, by a member that every document has since then.
 _ADDED: Final = {"respons_klasse": ADDED}
@@ -472,4 +491,5 @@ def _production_unit(unit: Unit, today: str, *, deleted: bool) -> ProductionUnit
         owner_changed=unit.dato_eierskifte,
         vat_registered=unit.registrert_i_mvaregisteret,
         voluntary_vat=unit.voluntary_vat,
+        vat_registered_since=None if unit.registrert_i_mvaregisteret is False else unit.vat_since,
     )

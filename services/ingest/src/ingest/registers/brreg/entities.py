@@ -97,8 +97,6 @@ class Entity(BrregDocument):
     maalform: Text = None
     paategninger: Many[Annotation] = ()
     stiftelsesdato: Day = None
-    registreringsdato_merverdiavgiftsregisteret: Day = None
-    registreringsdato_merverdiavgiftsregisteret_enhetsregisteret: Day = None
     registrert_i_foretaksregisteret: Flag = None
     registreringsdato_foretaksregisteret: Day = None
     registrert_i_frivillighetsregisteret: Flag = None
@@ -144,15 +142,6 @@ class Entity(BrregDocument):
     def audit_waived_on(self) -> str | None:
         """The day from which its accounts are not audited, or on which that was decided."""
         return self.fravalg_revisjon_dato or self.fravalg_revisjon_beslutnings_dato
-
-    @property
-    def vat_since(self) -> str | None:
-        """The day of its registration for VAT; else that of its entry here."""
-        return (
-            self.registreringsdato_merverdiavgiftsregisteret
-            or self.registreringsdato_frivillig_merverdiavgiftsregisteret
-            or self.registreringsdato_merverdiavgiftsregisteret_enhetsregisteret
-        )
 
 
 class _Condition(NamedTuple):
@@ -228,12 +217,6 @@ _TOLD_BY: Final = {
     "activity": ("aktivitet",),
     "audit_waived": ("fravalgRevisjonDato", "fravalgRevisjonBeslutningsDato"),
     "articles_dated": ("vedtektsdato",),
-    "vat_registered": ("registrertIMvaregisteret", "registrertIMvaRegisteret"),
-    "vat_registered_since": (
-        "registreringsdatoMerverdiavgiftsregisteret",
-        "registreringsdatoFrivilligMerverdiavgiftsregisteret",
-        "registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret",
-    ),
     "dissolution": ("tvangsopplostPgaManglendeRegnskapDato",),
     # The flags alone are told by `vat_registered` in part, and would take away the dates.
     "registrations": (
@@ -257,7 +240,6 @@ _ADDED: Final = {
         "activity",
         "audit_waived",
         "articles_dated",
-        "vat_registered_since",
         "registrations",
         "dissolution",
     ),

@@ -63,6 +63,13 @@ _DOCUMENT: Final = {
     **dict.fromkeys(("registrertIMvaregisteret", "registrertIMvaRegisteret"), "vat_registered"),
     "frivilligMvaRegistrertBeskrivelser": "voluntary_vat.activities",
     "registreringsdatoFrivilligMerverdiavgiftsregisteret": "voluntary_vat.since",
+    **dict.fromkeys(
+        (
+            "registreringsdatoMerverdiavgiftsregisteret",
+            "registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret",
+        ),
+        "vat_registered_since, registrations",
+    ),
 }
 _DOCUMENT_LEFT_OUT: Final = {
     **_LINKS,
@@ -89,13 +96,6 @@ _OF_ENTITIES: Final = {
     "maalform": "language",
     "paategninger": "remarks",
     "stiftelsesdato": "founded",
-    **dict.fromkeys(
-        (
-            "registreringsdatoMerverdiavgiftsregisteret",
-            "registreringsdatoMerverdiavgiftsregisteretEnhetsregisteret",
-        ),
-        "vat_registered_since, registrations",
-    ),
     **dict.fromkeys(
         (
             "registrertIForetaksregisteret", "registreringsdatoForetaksregisteret",
