@@ -61,7 +61,7 @@ STREAMS: list[tuple[Stream, str, str, RegisterSource, str]] = [
         "trade_names fax advertising_protected signing_rule financial_year listed founders "
         "merged_into merged_from minor_owners state_owned aml_obliged social_enterprise",
     ),
-    (units_no, "organisasjonsnummer", "77858b15d8539a0c", NO_UNITS, "advertising_protected fax"),
+    (units_no, "organisasjonsnummer", "4e185f0680ed38a3", NO_UNITS, "advertising_protected fax"),
     (
         companies_dk,
         "cvrNummer",
