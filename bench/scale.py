@@ -48,6 +48,8 @@ class Scale:
     file_entities: int = 1_050_000
     #: Companies of each register with annual accounts.
     accounts: int = 6_000
+    #: Companies that are in a group.
+    grouped: int = 22_500
     #: Clients that wait for an event, and seconds without one.
     waiting_clients: int = 1_000
     waiting_seconds: int = 30
@@ -78,6 +80,7 @@ QUICK = Scale(
     feed_entries=300,
     file_entities=2_000,
     accounts=300,
+    grouped=600,
     waiting_clients=50,
     waiting_seconds=2,
 )

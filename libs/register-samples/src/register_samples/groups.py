@@ -105,8 +105,8 @@ _SHOWCASE: Final = (
 _ABROAD: Final = "PRØVEFABRIKKEN SVERIGE AB"
 
 
-def groups_of(entities: Iterable[Document]) -> Groups:
-    """Returns the groups of the entities that are in one by their flag."""
+def groups_of(entities: Iterable[Document], sizes: Sequence[int] = _SIZES) -> Groups:
+    """Returns the groups of the entities that are in one by their flag, of these sizes in turn."""
     groups = Groups()
     free: list[str] = []
     shown = {number for link in _SHOWCASE for number in (link.owner, link.owned)}
@@ -118,7 +118,7 @@ def groups_of(entities: Iterable[Document]) -> Groups:
     if _SHOWCASE[0].owner in groups.named:
         groups.links += _SHOWCASE
         groups.named[_SHOWCASE[-1].owned] = {"navn": _ABROAD, "organisasjonsform": _FOREIGN}
-    for members in _parted(free):
+    for members in _parted(free, sizes):
         groups.links += _links(members)
     return groups
 
@@ -133,9 +133,9 @@ def group_answers(entities: Iterable[Document]) -> Iterator[Document]:
             yield answer
 
 
-def _parted(numbers: Sequence[str]) -> Iterator[Sequence[str]]:
+def _parted(numbers: Sequence[str], sizes: Sequence[int]) -> Iterator[Sequence[str]]:
     left = iter(numbers)
-    for size in cycle(_SIZES):
+    for size in cycle(sizes):
         members = list(islice(left, size))
         if len(members) < 2:
             return
