@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from itertools import cycle, islice
+from itertools import chain, cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def _answers(entities: Sequence[dict[str, Any]]) -> dict[str, bytes]:
     """Returns the answer for each company: the largest group, then those of usual sizes."""
     answers = dict[str, bytes]()
     left = iter(entities)
-    for size in (_LARGEST, *cycle(_SIZES)):
+    for size in chain([_LARGEST], cycle(_SIZES)):
         members = list(islice(left, size))
         if len(members) < 2:
             return answers

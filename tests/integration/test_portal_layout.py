@@ -1,6 +1,7 @@
 """Layout of the portal's pages in a browser, over an API whose answers a test sets."""
 
 import os
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -49,6 +50,49 @@ async def test_three_companies_are_above_the_fold(portal: Portal, window: Window
     third = await window.page.locator("tbody tr").nth(2).bounding_box()
     assert third is not None
     assert third["y"] + third["height"] <= 900
+
+
+def a_large_group(size: int) -> dict[str, Any]:
+    """A group of companies that own five others each, and some of them another part."""
+    numbers = [f"{100_000_000 + place}" for place in range(size)]
+    levels, links = {numbers[0]: 0}, list[dict[str, Any]]()
+    for place, owned in enumerate(numbers[1:], start=1):
+        owner = numbers[(place - 1) // 5]
+        levels[owned] = levels[owner] + 1
+        held = [(owner, "99.99"), *([(numbers[0], "1.19")] if place % 7 == 0 else [])]
+        links += [
+            {"owner": each, "owned": owned, "share": {"min": share, "max": share}}
+            for each, share in held
+        ]
+    companies = [
+        {"vat": vat, "name": f"PRØVESELSKAP {vat} EIENDOM AS", "status": "active", "level": level}
+        for vat, level in levels.items()
+    ]
+    return {"country": "no", "vat": numbers[0], "companies": companies, "links": links}
+
+
+async def test_a_group_of_250_companies_is_readable_and_prints_a_page_for_each_level(
+    portal: Portal, window: Window
+) -> None:
+    group = a_large_group(250)
+    portal.api.give(f"/api/companies/no/{group['vat']}/group", group)
+    path = f"/companies/no/{group['vat']}/group"
+
+    for size in (DESKTOP, PHONE):
+        await window.page.set_viewport_size(size)
+        await window.go(path)
+
+        assert await window.overflow() == 0
+        await expect(window.page.locator(".box-self")).to_be_in_viewport()
+        # The names of boxes are as large as text elsewhere.
+        name = window.page.locator(".chain .name tspan").first
+        assert await name.evaluate("each => each.getBoundingClientRect().height") >= 14
+    await expect(window.page.locator(".levels")).to_be_hidden()
+    pdf = await window.page.pdf(format="A4")
+
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == max(
+        one["level"] for one in group["companies"]
+    )
 
 
 async def test_a_menu_is_one_row_on_a_phone_and_shows_the_open_page(

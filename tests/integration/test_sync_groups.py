@@ -226,6 +226,7 @@ async def test_an_owner_that_both_registers_name_is_told_once_until_they_contrad
     links[:] = [GroupLink(TOP, PARTNERSHIP, "60%"), GroupLink(TOP, DAUGHTER)]
     world.registers.no.entities.change(PARTNERSHIP, {"erIKonsern": True})
     world.registers.no.roles[PARTNERSHIP]["rollegrupper"] = a_partner("60%")
+    world.registers.no.publish()
     await synced(world)
     agreed = await owners(world, PARTNERSHIP)
 

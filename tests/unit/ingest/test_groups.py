@@ -53,8 +53,8 @@ def links_of(record: GroupRecord) -> set[Found]:
     }
 
 
-KGRL = {"knytningsform": {"kode": "KGRL", "beskrivelse": "Konsern grunnlag"}}
-KMOR = {"knytningsform": {"kode": "KMOR", "beskrivelse": "Konsern mor"}}
+KGRL: dict[str, Any] = {"knytningsform": {"kode": "KGRL", "beskrivelse": "Konsern grunnlag"}}
+KMOR: dict[str, Any] = {"knytningsform": {"kode": "KMOR", "beskrivelse": "Konsern mor"}}
 
 
 def test_a_company_with_several_parents_is_one_company_with_each_link_once() -> None:
@@ -310,7 +310,7 @@ def test_an_owner_that_both_registers_name_is_one_unless_they_contradict_each_ot
 def test_a_new_day_of_a_link_alone_is_no_change_of_owners(others: int) -> None:
     link = an_owner(TOP, "60", source="no-konsern", since="2021-10-01")
     partner = an_owner(OTHER, "60", source=None, since="2021-10-01")
-    rest = [an_owner(None, "1") | {"name": f"{number}"} for number in range(others)]
+    rest = [an_owner(None, "1", since=None) | {"name": f"{n}"} for n in range(others)]
 
     def changes(*new: Any) -> list[Any]:
         lists = ([*rest, link, partner], [*rest, *new])

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 
 import register_samples
 from common.contracts.company import DissolutionReason
+from ingest.records.records import CompanyRecord
 from ingest.records.source import RegisterSource
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
@@ -119,9 +120,11 @@ def test_documents_are_fixed_different_and_have_every_field(
 
 
 def test_fields_that_few_documents_have_are_in_some() -> None:
-    danish = [orjson.loads(parsed(DK_COMPANIES, each).core) for each in of(companies_dk)]
-    owners = [one for each in of(companies_dk) for one in owners_of(each)]
-    norwegian = [orjson.loads(parsed(NO_ENTITIES, each).core) for each in companies_no(2_000)]
+    read = [record_of(DK_COMPANIES, each) for each in of(companies_dk)]
+    danish = [orjson.loads(each.core) for each in read]
+    owners = [one for each in read for one in orjson.loads(each.owner_list or b"[]")]
+    entities = [record_of(NO_ENTITIES, each) for each in companies_no(2_000)]
+    norwegian = [orjson.loads(each.core) for each in entities]
     alone = [each for each in danish if (each["employees"] or {}).get("max") == 0]
     years = [year for each in danish if (year := each["financial_year"])]
     dissolved = [one for each in norwegian if (one := each["dissolution"])]
@@ -139,9 +142,10 @@ def test_fields_that_few_documents_have_are_in_some() -> None:
     assert max(len(one["reasons"]) for one in dissolved) == 2
 
 
-def owners_of(document: dict[str, Any]) -> list[dict[str, Any]]:
-    owners: list[dict[str, Any]] = orjson.loads(parsed(DK_COMPANIES, document).owner_list or b"[]")
-    return owners
+def record_of(source: RegisterSource, document: dict[str, Any]) -> CompanyRecord:
+    record = parsed(source, document)
+    assert isinstance(record, CompanyRecord)
+    return record
 
 
 def test_norwegian_roles_have_owners_and_officers_with_every_field() -> None:

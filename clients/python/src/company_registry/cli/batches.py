@@ -348,7 +348,7 @@ FOUND: Final = {
 
 def _held(each: Owner | Subsidiary) -> str | None:
     """Returns the share, and the source if it is not the one with the owners of the country."""
-    said = ", ".join(filter(None, (each.share and each.share.text, each.source)))
+    said = ", ".join(filter(None, (each.share.text if each.share else None, each.source)))
     return f"({said})" if said else None
 
 

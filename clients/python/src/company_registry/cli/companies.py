@@ -417,8 +417,8 @@ def _further(unit: ProductionUnit) -> str:
     said = (
         unit.fax and f"fax {unit.fax}",
         unit.owner_changed and f"taken over {unit.owner_changed}",
-        unit.vat_registered and _vat_words(unit.vat_registered_since),
-        vat and f"voluntary VAT: {vat.text}",
+        _vat_words(unit.vat_registered_since) if unit.vat_registered else None,
+        f"voluntary VAT: {vat.text}" if vat else None,
     )
     return "; ".join(filter(None, said))
 
@@ -474,7 +474,7 @@ def _terms(owner: Owner) -> str:
     said = (
         owner.share_class and f"class {owner.share_class}",
         owner.conditions,
-        contribution and f"contribution {contribution.amount} {contribution.currency}",
+        f"contribution {contribution.amount} {contribution.currency}" if contribution else None,
         owner.reported_on and f"reported {owner.reported_on}",
     )
     return "; ".join(filter(None, said))

@@ -1,7 +1,7 @@
 """The group of a company as a picture, owners above and subsidiaries below, and as nested lists."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from math import ceil, sqrt
@@ -34,9 +34,8 @@ _UNKNOWN: Final = "share unknown"
 #: The largest picture that can be read on a sheet of paper, on which it is two thirds as large.
 _PAPER_WIDTH: Final = 1_100
 _PAPER_HEIGHT: Final = 1_400
-#: The lines of a level that fit on a sheet, and in how many columns.
-_COLUMNS: Final = ((90, 2), (200, 3))
-_MOST_COLUMNS: Final = 4
+#: Columns of a sheet, the letters of a line and the lines that fit: smaller ones for more text.
+_COLUMNS: Final = ((2, 38, 100), (3, 29, 185), (4, 26, 325))
 
 
 @dataclass(slots=True)
@@ -96,6 +95,8 @@ def _fitting(text: str) -> int:
 class Line:
     """An ownership, from the owner to what it owns, and where its share is written."""
 
+    #: The ids of the owner and of what it owns.
+    ends: str
     #: The curve as SVG writes it (`d` of a path).
     path: str
     share: str
@@ -123,6 +124,13 @@ class Held:
     box: Box
     entries: tuple[Entry, ...]
 
+    @property
+    def lengths(self) -> Iterator[int]:
+        """The letters of its name and of each entry, with share and number."""
+        yield len(self.box.name) + 10
+        for entry in self.entries:
+            yield len(entry.box.name) + len(entry.share) + len(entry.box.vat or entry.box.type) + 3
+
 
 @dataclass(frozen=True, slots=True)
 class Level:
@@ -141,8 +149,13 @@ class Level:
     @property
     def columns(self) -> int:
         """The columns in which it fits on a sheet of paper."""
-        lines = sum(1 + len(each.entries) for each in self.held)
-        return next((columns for most, columns in _COLUMNS if lines <= most), _MOST_COLUMNS)
+        texts = [length for each in self.held for length in each.lengths]
+        fitting = (
+            columns
+            for columns, letters, most in _COLUMNS
+            if sum(ceil(length / letters) for length in texts) <= most
+        )
+        return next(fitting, _COLUMNS[-1][0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +321,8 @@ def _lines(boxes: dict[str, Box], links: Sequence[GroupLink], rows: Sequence[_Ro
             rises = is_down or owner.row == owned.row
             y = owned.y - 14 - stagger if rises else owned.y + BOX_HEIGHT + 50
         share = link.share.text if link.share else ""
-        lines.append(Line(path, share, round(x), round(y), link.circle))
+        ends = f"{link.owner} {link.owned}"
+        lines.append(Line(ends, path, share, round(x), round(y), link.circle))
     return lines
 
 

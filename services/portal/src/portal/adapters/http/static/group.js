@@ -9,7 +9,17 @@ function center() {
   picture.scrollTop += box.top + box.height / 2 - frame.top - frame.height / 2;
 }
 
+// The lines of the box under the pointer, or with the focus, stand out of the others.
+function mark(event) {
+  const box = event.target.closest("[data-id]");
+  for (const line of picture.querySelectorAll(".link")) {
+    line.classList.toggle("near", !!box && line.dataset.ends.split(" ").includes(box.dataset.id));
+  }
+}
+
 if (picture) {
   center();
+  picture.addEventListener("pointerover", mark);
+  picture.addEventListener("focusin", mark);
   document.querySelector(".zooms").addEventListener("change", center);
 }
