@@ -544,9 +544,9 @@ SHOWN: dict[str, Shown] = {
         200,
         [
             "<h1>The group of Prøve ApS</h1>",
-            '<g class="box box-self">',
-            '<g class="box box-ended">',
-            '<g class="box box-person box-reaching">',
+            '<g class="box box-self" data-id="12345674">',
+            '<g class="box box-ended" data-id=',
+            '<g class="box box-person box-reaching" data-id=',
             ">50–66.67 %</text>",
             "ultimately 50–66.67 %</text>",
             '<li><a href="/companies/dk/12345682">Ejer ApS</a>, 50–66.67 %',
