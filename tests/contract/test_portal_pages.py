@@ -449,7 +449,7 @@ SHOWN: dict[str, Shown] = {
         "/companies/dk/12345674",
         200,
         [
-            "No annual accounts",
+            "To be dissolved: no annual accounts",
             "1 Mar 2024 to 30 Jun 2025",
             "The register does not name them",
             "Fejl ved indlæsning",
