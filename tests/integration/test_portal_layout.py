@@ -213,6 +213,8 @@ async def test_annual_accounts_fit_and_tell_a_loss_in_each_window_and_in_print(
 ) -> None:
     company = {**COMPANY, "owners": [], "roles": [], "einvoicing": [], "production_units": []}
     portal.api.give("/api/vat", {**company, "annual_accounts": ACCOUNTS, "accounts_state": "ok"})
+    units = f"/api/companies/dk/{COMPANY['vat']}/production_units"
+    portal.api.give(units, {"production_units": [], "total": 0, "cursor": None})
     page = window.page
     await page.set_viewport_size(viewport)
     await page.emulate_media(media=medium, color_scheme="light")
