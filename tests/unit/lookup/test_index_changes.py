@@ -13,6 +13,7 @@ from threading import Event, Timer
 import pytest
 
 from common.contracts.company import Country, Status
+from lookup.search.find.columns import Segment, joined, save
 from lookup.search.index import SearchIndex, Size
 from lookup.search.index.documents import documents_of
 from lookup.search.index.schema import FORMAT
@@ -214,13 +215,17 @@ def test_an_index_of_another_format_has_to_be_built_anew(
         assert (index.save_point, finds(index)) == (None, set())
 
 
-def test_the_format_is_raised_whenever_something_else_is_written() -> None:
-    written = json.dumps(documents_of(EVERYTHING, Country.DK), sort_keys=True)
+def test_the_format_is_raised_whenever_something_else_is_written(tmp_path: Path) -> None:
+    save(tmp_path / "find", joined([Segment.of([EVERYTHING.facts])]))
+    [file] = (tmp_path / "find").glob("*.columns")
+    columns = json.loads(file.read_bytes().partition(b"\n")[0])
+    documents = documents_of(EVERYTHING, Country.DK)
+    written = json.dumps([documents, columns], sort_keys=True)
 
     digest = sha256(written.encode()).hexdigest()[:16]
 
     # Another digest needs another FORMAT, or indexes of the old code would answer wrongly.
-    assert (FORMAT, digest) == (17, "a1780d8c54aee342")
+    assert (FORMAT, digest) == (18, "9ce5a10ae92d37cc")
 
 
 @pytest.mark.parametrize("damage", ["meta.json", "*.store", "*.term"])
