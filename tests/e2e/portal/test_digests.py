@@ -99,6 +99,7 @@ async def watched(portal: Portal, register: Register, number: str, address: str 
     await page.get_by_label("Numbers").fill(f"NO {number}")
     await portal.press("Add")
     await expect(page.get_by_text("1 added.")).to_be_visible()
+    await page.get_by_role("link", name="Alerts", exact=True).click()
     await page.get_by_label("Address", exact=True).fill(address)
     await page.get_by_label("When").select_option("immediate")
     await portal.press("Send changes")

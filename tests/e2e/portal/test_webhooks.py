@@ -28,7 +28,7 @@ async def test_a_subscriber_sees_a_change_live_and_its_delivery_and_retries_it(
     await register.load("no-enheter", an_entity(number, "NYE PRØVEPORTALEN AS"))
 
     event = portal.page.locator("#events .event").first
-    await expect(event).to_contain_text("company.updated")
+    await expect(event).to_have_attribute("title", "company.updated")
     await expect(event.locator(".old").first).to_have_text("PRØVEPORTALEN AS")
     await expect(event.locator(".new").first).to_have_text("NYE PRØVEPORTALEN AS")
     delivery = await receiver.next("/portal")
@@ -41,7 +41,7 @@ async def test_a_subscriber_sees_a_change_live_and_its_delivery_and_retries_it(
     await expect(portal.page.locator("#progress")).to_contain_text("The attempt succeeded")
     await expect(portal.page.locator(".timeline .succeeded")).to_have_count(2)
     await portal.go(f"/companies/no/{number}")
-    await expect(portal.page.locator("#history ~ .timeline .seen")).not_to_have_count(0)
+    await expect(portal.page.locator("#history ~ .days .day")).not_to_have_count(0)
 
 
 async def test_a_webhook_is_edited_tested_rotated_disabled_enabled_recovered_and_deleted(

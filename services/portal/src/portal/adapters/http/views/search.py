@@ -27,6 +27,7 @@ from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import PASSING, company_path, page, redirect
 from portal.adapters.http.sessions import add_note
 from portal.adapters.http.views.adding import adding_to_watchlist
+from portal.domain import facts
 from portal.domain.pasted import (
     REGISTERS,
     countries_of,
@@ -203,7 +204,7 @@ def _option(country: Country, one: Suggestion) -> dict[str, object]:
         "country": COUNTRIES[country],
         "vat": one.vat,
         "name": one.name,
-        "city": one.city,
+        "city": facts.place(one.city),
         "matched_name": one.matched_name,
         "status": one.status,
         "score": one.score,
