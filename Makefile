@@ -27,6 +27,7 @@ install: .venv/installed ## .venv with the pinned packages and ours; updated whe
 	@deploy/local/install
 	@touch $@
 
+run: export FOR_RUN := yes
 run: install ## servers, sample registers and services; Ctrl-C ends them
 	@$(STACK) run
 

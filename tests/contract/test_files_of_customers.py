@@ -16,7 +16,7 @@ from company_registry.columns import results_in
 from company_registry.spreadsheets import read_sheet
 from portal.domain.company_lists import COLUMNS
 from portal.domain.customers import ADDED
-from tests.builders.answers import a_found_company
+from tests.builders.answers import a_found_company, an_event
 from tests.contract.test_client_command import Shell, shell
 
 __all__ = ["shell"]
@@ -184,6 +184,98 @@ async def test_every_output_is_an_input(registry: Shell, names: list[str]) -> No
     await registry.run("watchlists", "add", "wl_1", "ours.csv")
 
     assert registry.bodies == [{"country": "dk", "vat": "10000009"}, "DK:10000009"]
+
+
+COMPANY = {
+    **a_found_company(vat="10000009", country="dk"),
+    "owners": [{"name": "Ane Prøve", "type": "person"}],
+}
+CANDIDATE = {
+    "country": "dk",
+    "vat": "10000009",
+    "name": "Prøvehuset ApS",
+    "city": None,
+    "status": "active",
+    "score": 0.9,
+    "evidence": {},
+}
+DECIDED = {"decision": "match", "candidates": [CANDIDATE]}
+OTHER = {"decision": "review", "candidates": [CANDIDATE | {"vat": "10000025"}]}
+INPUT = {"Kundenr": "7", "Firma": "Prøvehuset"}
+#: What commands print with --json, and answers of the API, which may be kept in a file.
+DOCUMENTS: dict[str, list[Any]] = {
+    "lookup": [COMPANY],
+    "find and export": [COMPANY, {"country": "no", "vat": "", "name": "Prøven"}],
+    "batch": [
+        {"input": INPUT, "company": COMPANY, "ambiguous": False},
+        {"input": INPUT, "problem": {"code": "company_not_found", "status": 404}},
+    ],
+    "match": [
+        {"input": INPUT, **DECIDED},
+        {"input": INPUT, **OTHER},
+        {"input": INPUT, "problem": {}},
+    ],
+    "suggest": [[{"country": "dk", "vat": "10000009", "name": "Prøvehuset ApS", "score": 91.5}]],
+    "events follow": [an_event(country="dk", vat="10000009")],
+    "listen": [{"event": an_event(country="dk", vat="10000009"), "delivery_id": "1"}],
+    "GET /api/companies": [{"companies": [COMPANY], "total": 1, "cursor": None}],
+    "GET /api/watchlists/{id}/companies": [{"companies": ["dk:10000009"], "cursor": None}],
+    "POST /api/match": [{"results": [{"id": "1", **DECIDED}, {"id": "2", **OTHER}]}],
+    "POST /api/batch": [{"results": [{"company": COMPANY}]}],
+}
+
+
+@pytest.mark.parametrize("documents", DOCUMENTS.values(), ids=DOCUMENTS)
+async def test_json_that_we_print_is_an_input(registry: Shell, documents: list[Any]) -> None:
+    lines = "".join(f"{json.dumps(each)}\n" for each in documents)
+    (registry.home / "ours.json").write_text(lines)
+
+    batch = await registry.run("batch", "ours.json")
+    looked_up, registry.bodies[:] = list(registry.bodies), []
+    await registry.run("watchlists", "add", "wl_1", "--file", "ours.json")
+    added, registry.bodies[:] = list(registry.bodies), []
+    match = await registry.run("match", "ours.json")
+
+    assert looked_up == [{"country": "dk", "vat": "10000009"}], batch.output
+    assert added == ["dk:10000009"]
+    # Of a file with results, match reads the columns of the customers.
+    if "input" in documents[0]:
+        assert {each["name"] for each in registry.bodies} == {"Prøvehuset"}, match.output
+    elif "results" not in documents[0]:
+        assert registry.bodies[0]["number"] == "10000009", match.output
+
+
+async def test_companies_of_a_watchlist_are_an_input(registry: Shell) -> None:
+    (registry.home / "list.txt").write_text("dk:10000009\nno:810000009\n\n")
+
+    await registry.run("batch", "list.txt")
+    await registry.run("match", "list.txt")
+
+    assert registry.bodies == [
+        {"country": "dk", "vat": "10000009"},
+        {"country": "no", "vat": "810000009"},
+        {"id": "1", "country": "dk", "number": "10000009"},
+        {"id": "2", "country": "no", "number": "810000009"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ('{"vat": "10000009"}\n{"vat": "1000', "ours.json is no JSON from line 2 on"),
+        ('{"vat": "10000009"}\n\n7\n', "ours.json has a value in line 3 that is no JSON object"),
+        ("[" * 100_000, "the header must have one of the columns"),
+        (json.dumps({str(n): n for n in range(1001)}), "is JSON with more than 1000 fields"),
+    ],
+)
+async def test_json_that_ends_too_early_is_told(registry: Shell, text: str, said: str) -> None:
+    (registry.home / "ours.json").write_text(text)
+
+    done = await registry.run("batch", "ours.json")
+
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert registry.bodies == []
 
 
 def _is_number(name: str) -> bool:

@@ -92,17 +92,17 @@ READ: Final[list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]] = [
     ("fetch", {"id": "no.310.345.679"}, {"country": "no", "q": "310345679"}),
     ("search_companies", {"owned_by": 12345674}, {"owned_by": "dk:12345674"}),
     # Days and times.
-    ("company_changes", {"since": "2026-11-20"}, {"since": "2026-11-20T00:00:00+00:00"}),
-    ("company_changes", {"since": "2026-11-20T08:00"}, {"since": "2026-11-20T08:00:00+00:00"}),
+    ("company_changes", {"since": "2026-11-20"}, {"since": "2026-11-20T00:00:00Z"}),
+    ("company_changes", {"since": "2026-11-20T08:00"}, {"since": "2026-11-20T08:00:00Z"}),
     (
         "company_changes",
         {"since": "2026-11-20T08:00+01:00"},
-        {"since": "2026-11-20T07:00:00+00:00"},
+        {"since": "2026-11-20T07:00:00Z"},
     ),
     (
         "company_changes",
         {"since": "2026-11-20t08:00:00z"},
-        {"since": "2026-11-20T08:00:00+00:00"},
+        {"since": "2026-11-20T08:00:00Z"},
     ),
     ("company_history", {"company": "dk:12345674", "since": "2026-11-20"}, {"since": "2026-11-20"}),
     (

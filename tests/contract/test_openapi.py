@@ -248,6 +248,20 @@ def _reached(node: Any, found: dict[str, Node]) -> dict[str, Node]:
     return found
 
 
+def test_a_list_in_a_query_is_an_array() -> None:
+    named = {
+        (path, parameter["name"]): parameter
+        for path, _, operation in operations()
+        for parameter in map(resolved, operation.get("parameters", ()))
+        if parameter["in"] == "query" and "omma-separated" in parameter.get("description", "")
+    }
+
+    assert len(named) > 20
+    for where, parameter in named.items():
+        assert parameter["schema"]["type"] == "array", where
+        assert (parameter["style"], parameter["explode"]) == ("form", False), where
+
+
 def test_no_answer_has_a_closed_enumeration_or_object() -> None:
     """Generated clients refuse a value beside an `enum`, and releases add values."""
     reached: dict[str, Node] = {}

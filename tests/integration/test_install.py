@@ -2,10 +2,16 @@
 
 import os
 import shutil
+import socket
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+
+from local_stack.alone import alone
+from local_stack.listening import PORTS
+from local_stack.ports import free_ports
 
 pytestmark = pytest.mark.integration
 
@@ -100,3 +106,83 @@ def test_an_environment_whose_interpreter_is_gone_is_made_again(installed: Check
     installed.python.unlink()
 
     assert installed.runs() == 1
+
+
+#: The machine's own, without any package of ours.
+PYTHON = Path(sys.base_prefix) / "bin" / "python3"
+
+
+def refused(folder: Path, *command: object, **settings: object) -> str:
+    """The errors of a command in a new clone, with ports of its own; empty if there are none."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    free = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
+    done = subprocess.run(
+        [str(word) for word in command],
+        cwd=folder,
+        env=kept | {name: str(value) for name, value in {**free, **settings}.items()},
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode != 0) == bool(done.stderr), done
+    return done.stderr
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A checkout in which nothing is installed."""
+    shutil.copy(ROOT / "Makefile", tmp_path)
+    shutil.copytree(ROOT / "deploy" / "local", tmp_path / "deploy" / "local")
+    (tmp_path / "constraints.txt").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("setting,host", [("PORTAL_PORT", "127.0.0.2"), ("MONGO_PORT", "")])
+def test_a_taken_port_is_told_before_the_installation(clone: Path, setting: str, host: str) -> None:
+    with socket.socket() as taken:
+        taken.bind((host or "127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        own = {"HTTP_HOST": host} if host else {}
+        said = refused(clone, "make", "run", f"PYTHON={PYTHON}", **{setting: port}, **own)
+
+    assert f"Port {port} is taken by another program: stop that one, or choose" in said
+    assert f"with {setting}=…, or move all ports with PORT_OFFSET=…" in said
+    assert not (clone / ".venv").exists()
+
+
+def test_a_run_that_is_there_is_told_before_its_ports(clone: Path) -> None:
+    [port] = free_ports(1)
+    with socket.socket() as taken, alone(clone / ".run"):
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        said = refused(clone, "make", "run", f"PYTHON={PYTHON}", HTTP_PORT=port)
+
+    assert f"A run is already here (process {os.getpid()}): “make stop” ends it." in said
+    assert not (clone / ".venv").exists()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"MONGO_URL": "mongodb://db.example/", "MONGO_PORT": "taken"},
+        {"AMQP_URL": "amqp://mq.example/", "AMQP_MAPPER_PORT": "taken"},
+        {"RECEIVER_PORT": "taken"},
+        # An invalid setting is told by the run.
+        {"HTTP_PORT": "http"},
+        {"HTTP_PORT": "70000"},
+    ],
+)
+def test_what_a_run_does_not_listen_on_may_be_taken(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        given = {name: port if value == "taken" else value for name, value in settings.items()}
+        check = (PYTHON, "-m", "local_stack.listening")
+        said = refused(tmp_path, *check, PYTHONPATH=ROOT / "deploy" / "local", **given)
+
+    assert said == ""

@@ -13,7 +13,7 @@ import pytest
 from pydantic import SecretStr
 
 from common.runtime.settings import load
-from local_stack import SetupError, alone, packages, ports, registers
+from local_stack import SetupError, alone, listening, packages, ports, registers
 from local_stack.processes import Process, Program, complete, wait_for
 from local_stack.run_files import State, env_file
 from local_stack.settings import StackSettings
@@ -215,6 +215,33 @@ def test_a_given_server_needs_no_port_unless_it_is_that_of_an_earlier_run(
     assert not [name for name in given.run_ports if name.startswith(("AMQP", "MONGO"))]
     assert (same.amqp_url, same.mongo_url) == (None, None)
     assert None not in (other.amqp_url, other.mongo_url)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"PORT_OFFSET": "1100", "HTTP_HOST": "127.0.0.2", "http_port": "8000"},
+        {"AMQP_URL": "amqp://mq.example/", "MONGO_URL": ""},
+        {"MONGO_URL": "mongodb://127.0.0.1:27127/?replicaSet=rs0", "PORT_OFFSET": "100"},
+    ],
+)
+def test_the_ports_that_are_checked_before_the_installation_are_those_of_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    for name in ("AMQP_URL", "MONGO_URL", "PORT_OFFSET", "HTTP_HOST", *listening.PORTS):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    checked: list[tuple[dict[str, int], str]] = []
+    monkeypatch.setattr(
+        listening, "require_free", lambda found, host: checked.append((found, host))
+    )
+    settings = StackSettings()
+
+    listening.check({**environment, "RUN_DIR": str(tmp_path)})
+
+    assert checked == [(settings.run_ports, settings.http_host)]
 
 
 def test_free_ports_differ_also_between_processes() -> None:

@@ -3,12 +3,15 @@
 Their defaults are those of the READMEs, which tests/contract/test_docs.py reads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from ipaddress import ip_network
-from typing import Any
+from typing import Annotated, Any, get_origin
 
 import pytest
+from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings
 
 from common.runtime.public_port.rates import Rate
 from common.runtime.settings import ProcessSettings, load, shown
@@ -19,6 +22,10 @@ from ingest.registers.brreg.sync import BrregSettings
 from ingest.registers.cvr.sync import CvrSettings
 from ingest.registers.peppol.sync import PeppolSettings
 from ingest.settings import RegisterSettings, SyncSettings
+from local_stack.settings import StackSettings
+from lookup.settings import Settings as Lookup
+from portal.settings import Settings as Portal
+from tests.builders import durations
 from tests.builders.webhooks import encoded_key
 from webhook_registry.settings import Settings as Registry
 from webhook_store.settings import SealedStoreSettings, StoreSettings
@@ -30,6 +37,39 @@ NEEDED = {
 }
 NETWORKS = "WEBHOOK_EXTRA_ALLOWED_NETWORKS"
 Kind = type[ProcessSettings] | type[RegisterSettings]
+
+
+def _all_settings(kind: type[BaseSettings] = BaseSettings) -> Iterator[type[BaseSettings]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _all_settings(each)
+
+
+DURATIONS = [
+    pytest.param(each, id=f"{kind.__module__}.{kind.__name__}.{name}")
+    for kind in dict.fromkeys((StackSettings, Lookup, Portal, *_all_settings()))
+    for name, each in kind.model_fields.items()
+    if "timedelta" in repr(each.annotation)
+]
+
+
+def test_there_are_settings_that_are_durations() -> None:
+    assert len(DURATIONS) > 50
+
+
+@pytest.mark.parametrize("field", DURATIONS)
+def test_every_duration_reads_all_of_iso_8601_and_seconds(field: FieldInfo) -> None:
+    readers = [each for each in field.metadata if isinstance(each, BeforeValidator)]
+    read: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, *readers])
+    is_list = get_origin(field.annotation) is tuple
+
+    # Several are separated by commas.
+    for text, seconds in durations.SECONDS.items():
+        written, span = text.replace(",", "." if is_list else ","), timedelta(seconds=seconds)
+        assert read.validate_python(written) == ((span,) if is_list else span), text
+    for text in filter(None, durations.REFUSED):
+        with pytest.raises(ValidationError):
+            read.validate_python(text)
 
 
 @pytest.fixture(autouse=True)

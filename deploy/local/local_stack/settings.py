@@ -1,37 +1,23 @@
 """Settings of `make run`. Everything else in the environment reaches the services unchanged."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from local_stack.ports import REFUSED_BY_BROWSERS
+from common.runtime.settings import Duration
+from local_stack import listening
+from local_stack.ports import HOST, REFUSED_BY_BROWSERS
 
 _LAST_PORT = 65_535
-#: The highest port below.
-_MONGO_PORT = 27_027
-
-_BROKER_PORTS = (
-    *("AMQP_PORT", "AMQP_MANAGEMENT_PORT"),
-    *("AMQP_DISTRIBUTION_PORT", "AMQP_MAPPER_PORT"),
-)
 
 
-#: Moves a default past a port that browsers refuse; no two defaults are this far apart.
-_PAST = 20
-
-
-def _port(default: int, description: str) -> Any:
+def _port(name: str, description: str) -> Any:
     """Returns a port that `port_offset` moves, unless it is set itself."""
-
-    def moved(fields: dict[str, Any]) -> int:
-        port: int = default + fields.get("port_offset", 0)
-        return port + _PAST if port in REFUSED_BY_BROWSERS else port
-
     return Field(
-        default_factory=moved,
+        default_factory=lambda fields: listening.moved(name, fields.get("port_offset", 0)),
         description=description,
         gt=0,
         le=_LAST_PORT,
@@ -41,37 +27,46 @@ def _port(default: int, description: str) -> Any:
 class StackSettings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="ignore")
 
-    run_dir: Path = Field(default=Path(".run"), description="everything that a run keeps")
+    run_dir: Path = Field(
+        default=Path(listening.RUN_DIR), description="everything that a run keeps"
+    )
     sample_companies: int = Field(
         default=2000, ge=1, description="how many invented companies each register has"
     )
 
-    change_every: str = Field(
-        default="PT3S", description="how often something changes in the built-in registers"
+    change_every: Duration = Field(
+        default=timedelta(seconds=3),
+        gt=timedelta(0),
+        description="how often something changes in the built-in registers",
     )
 
-    http_host: str = Field(default="127.0.0.1", description="address of the public port")
+    http_host: str = Field(default=HOST, description="address of the public ports")
 
     # Before the ports: a default is computed from the fields above it.
     port_offset: int = Field(
-        default=0, ge=0, le=_LAST_PORT - _MONGO_PORT, description="added to every port below"
+        default=0,
+        ge=0,
+        le=_LAST_PORT - max(listening.PORTS.values()),
+        description="added to every port below",
     )
-    http_port: int = _port(8080, "public port")
-    portal_port: int = _port(8085, "the portal's pages")
-    mcp_port: int = _port(8086, "the MCP server")
-    registers_port: int = _port(8090, "the built-in registers")
-    receiver_port: int = _port(8443, "`python -m local_stack receiver`")
-    gateway_admin_port: int = _port(9101, "the gateway's operational port")
-    lookup_admin_port: int = _port(9102, "the lookup service's operational port")
-    registry_admin_port: int = _port(9103, "the webhook registry's operational port")
-    dispatcher_admin_port: int = _port(9104, "the dispatcher's operational port")
-    ingest_admin_port: int = _port(9105, "the operational port of ingest")
-    portal_admin_port: int = _port(9106, "the portal's operational port")
-    amqp_mapper_port: int = _port(4379, "Erlang's port mapper")
-    amqp_port: int = _port(5682, "RabbitMQ")
-    amqp_management_port: int = _port(15682, "RabbitMQ's management API")
-    amqp_distribution_port: int = _port(25682, "Erlang's distribution")
-    mongo_port: int = _port(_MONGO_PORT, "MongoDB")
+    http_port: int = _port("HTTP_PORT", "public port")
+    portal_port: int = _port("PORTAL_PORT", "the portal's pages")
+    mcp_port: int = _port("MCP_PORT", "the MCP server")
+    registers_port: int = _port("REGISTERS_PORT", "the built-in registers")
+    receiver_port: int = _port("RECEIVER_PORT", "`python -m local_stack receiver`")
+    gateway_admin_port: int = _port("GATEWAY_ADMIN_PORT", "the gateway's operational port")
+    lookup_admin_port: int = _port("LOOKUP_ADMIN_PORT", "the lookup service's operational port")
+    registry_admin_port: int = _port(
+        "REGISTRY_ADMIN_PORT", "the webhook registry's operational port"
+    )
+    dispatcher_admin_port: int = _port("DISPATCHER_ADMIN_PORT", "the dispatcher's operational port")
+    ingest_admin_port: int = _port("INGEST_ADMIN_PORT", "the operational port of ingest")
+    portal_admin_port: int = _port("PORTAL_ADMIN_PORT", "the portal's operational port")
+    amqp_mapper_port: int = _port("AMQP_MAPPER_PORT", "Erlang's port mapper")
+    amqp_port: int = _port("AMQP_PORT", "RabbitMQ")
+    amqp_management_port: int = _port("AMQP_MANAGEMENT_PORT", "RabbitMQ's management API")
+    amqp_distribution_port: int = _port("AMQP_DISTRIBUTION_PORT", "Erlang's distribution")
+    mongo_port: int = _port("MONGO_PORT", "MongoDB")
 
     # After the ports, which their validators read.
     amqp_url: SecretStr | None = Field(default=None, description="a RabbitMQ to use instead")
@@ -92,9 +87,9 @@ class StackSettings(BaseSettings):
     @classmethod
     def _not_our_own(cls, url: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         """Rejects servers that the `.run/env` of an earlier run names as its own."""
-        own = info.data.get("amqp_port" if info.field_name == "amqp_url" else "mongo_port")
-        place = urlsplit(url.get_secret_value()).netloc.rpartition("@")[2] if url else None
-        return None if place == f"127.0.0.1:{own}" else url
+        own = {name.upper(): value for name, value in info.data.items() if name.endswith("_port")}
+        text = url.get_secret_value() if url else None
+        return url if listening.is_given(str(info.field_name).upper(), text, own) else None
 
     @property
     def base_url(self) -> str:
@@ -117,10 +112,7 @@ class StackSettings(BaseSettings):
     @property
     def run_ports(self) -> dict[str, int]:
         """The ports that a run listens on, by their settings, but for those of given servers."""
-        given = {
-            *(("MONGO_PORT",) if self.mongo_url else ()),
-            *(_BROKER_PORTS if self.amqp_url else ()),
-            "RECEIVER_PORT",
-        }
+        urls = {"AMQP_URL": self.amqp_url, "MONGO_URL": self.mongo_url}
         named = {name.upper(): value for name, value in self if name.endswith("_port")}
-        return {name: port for name, port in named.items() if name not in given}
+        given = {name: url.get_secret_value() if url else None for name, url in urls.items()}
+        return listening.listened(named, given)

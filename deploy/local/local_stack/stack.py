@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from local_stack import mongodb, ports, rabbitmq, registers
+from local_stack import listening, mongodb, ports, rabbitmq, registers
 from local_stack.alone import Watch
 from local_stack.processes import Process, Program
 from local_stack.rabbitmq import RabbitMQ, RabbitPorts
@@ -25,15 +25,9 @@ from local_stack.system import System
 _READY_TIMEOUT = 120.0
 
 
-#: Settings of the ports that listen on HTTP_HOST.
-_PUBLIC_PORTS = ("HTTP_PORT", "PORTAL_PORT")
-
-
 def check(settings: StackSettings) -> None:
     """Raises SetupError when a port is taken or a server cannot be installed."""
-    for name, port in settings.run_ports.items():
-        host = settings.http_host if name in _PUBLIC_PORTS else ports.HOST
-        ports.require_free({name: port}, host)
+    listening.require_free(settings.run_ports, settings.http_host)
     if settings.mongo_url is None:
         mongodb.ensure_runs()
     if settings.amqp_url is None:
@@ -107,7 +101,7 @@ def begin_registers(run: Run) -> Callable[[], dict[str, str]]:
     options = {
         "--port": run.settings.registers_port,
         "--companies": run.settings.sample_companies,
-        "--change-every": run.settings.change_every,
+        "--change-every": f"{run.settings.change_every.total_seconds():f}",
     }
     given = [str(part) for option in options.items() for part in option]
     command = [sys.executable, "-m", "register_samples", "serve", *given]

@@ -1,7 +1,8 @@
 """The requests that operations build, how answers are read, and which requests are retried."""
 
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Any, cast
 
 import pytest
 
@@ -11,6 +12,7 @@ from company_registry import (
     CompanyFilter,
     InvalidParameter,
     InvalidResponse,
+    Lookup,
     NoResponse,
     RateLimited,
     Retries,
@@ -18,6 +20,7 @@ from company_registry import (
     WebhookFilter,
     operations,
 )
+from company_registry import watchlist_operations as watchlists
 from company_registry import webhook_operations as webhooks
 from company_registry.errors import CompanyNotFound, CompanyRemoved, FieldError
 from company_registry.http import Outcome, Request, Response, Unanswered
@@ -35,6 +38,7 @@ from company_registry.retries import exchange, retry_after
 from tests.builders.answers import a_problem, a_webhook
 from tests.fakes.client import FakeTransport, answer, problem
 
+NOON, DAY = datetime(2026, 3, 2, 12, tzinfo=UTC), date(2026, 1, 31)
 READ = Request("GET", "/api")
 WRITE = Request("POST", "/api/webhooks/wh_1/recover", repeatable=False)
 
@@ -271,11 +275,82 @@ def test_operations_whose_answer_cannot_be_had_twice_are_not_repeated(operation:
     assert not operation.request.repeatable
 
 
-def test_natural_mistakes_of_a_lookup_get_a_sentence() -> None:
-    one = operations.lookup("dk", "12345674", include="owners")  # type: ignore[arg-type]
+TEXT: Any = "2026-01-31"
 
-    assert ("include", "owners") in one.request.query
-    with pytest.raises(ValueError, match="not 'cvr'; did you mean vat"):
-        operations.lookup("dk", "12345674", by="cvr")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="as_of must be a"):
-        operations.lookup("dk", "12345674", as_of="2026-01-31")  # type: ignore[arg-type]
+
+@pytest.mark.parametrize(
+    "mistake, said",
+    [
+        (lambda: operations.lookup("dk", "1", by=cast(Any, "cvr")), "not 'cvr'; did you mean vat"),
+        (lambda: operations.lookup_document("dk", "1", by=cast(Any, "id")), "one of vat, name"),
+        (lambda: Lookup("no", "1", by=cast(Any, "orgnr")), "not 'orgnr'; did you mean vat"),
+        (
+            lambda: operations.lookup("dk", "1", as_of=TEXT),
+            r"as_of must be a datetime.date, not str: date.fromisoformat\('2026-01-31'\)",
+        ),
+        (
+            lambda: operations.history_page("dk", "1", since=TEXT),
+            "since must be a datetime.date, n",
+        ),
+        (lambda: operations.event_page(since=TEXT), "since must be a datetime.datetime, not str"),
+        (lambda: operations.event_page(since=cast(Any, DAY)), "datetime.datetime, not date$"),
+        (lambda: webhooks.recover("wh_1", TEXT), "since must be a datetime.datetime"),
+        (lambda: webhooks.recover("wh_1", NOON, TEXT), "until must be a datetime.datetime"),
+        (lambda: webhooks.list_attempts("wh_1", since=TEXT), r"datetime.fromisoformat\('2026-01"),
+        (lambda: operations.find_page(cast(Any, {"country": "se"})), "country"),
+    ],
+)
+def test_a_natural_mistake_gets_a_sentence(mistake: Callable[[], object], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        mistake()
+
+
+def query_of(operation: Any) -> dict[str, str]:
+    return dict(operation.request.query)
+
+
+#: One text where a list is due.
+ONE: Any = "dk"
+
+
+@pytest.mark.parametrize(
+    "operation, name, value",
+    [
+        (operations.lookup("dk", "1", include=cast(Any, "owners")), "include", "owners"),
+        (
+            operations.lookup("dk", "1", include=cast(Any, "owners, roles")),
+            "include",
+            "owners,roles",
+        ),
+        (operations.search("dk", "1", include=cast(Any, "roles")), "include", "roles,alternatives"),
+        (operations.event_page(countries=ONE), "countries", "dk"),
+        (operations.event_page(types="company.*"), "types", "company.*"),
+        (operations.event_page(companies="dk:12345674"), "companies", "dk:12345674"),
+        (operations.event_page(watchlists="wl_1"), "watchlist", "wl_1"),
+        (operations.codes("forms", countries=ONE), "country", "dk"),
+        (operations.suggest("dk", "prø", status="active"), "status", "active"),
+        (operations.find_page(facets=cast(Any, "form")), "facets", "form"),
+        (operations.find_page(CompanyFilter(country=cast(Any, "DK"))), "country", "dk"),
+        (operations.find_page(CompanyFilter(form=cast(Any, "ApS"))), "form", "ApS"),
+        (operations.find_page(CompanyFilter(founded_from=cast(Any, DAY))), "founded_from", TEXT),
+        (operations.find_page(cast(Any, {"city": "Oslo"})), "city", "Oslo"),
+        (operations.lookup("dk", "1", as_of=NOON), "as_of", "2026-03-02"),
+        (operations.history_page("dk", "1", since=DAY), "since", TEXT),
+    ],
+)
+def test_one_text_is_a_list_of_one(operation: Any, name: str, value: str) -> None:
+    assert query_of(operation)[name] == value
+
+
+def test_one_text_is_a_list_of_one_in_a_body() -> None:
+    webhook = webhooks.create_webhook(
+        "https://example.com/", "company.*", filter=WebhookFilter(countries=ONE)
+    )
+
+    assert webhook.request.body["events"] == ["company.*"]
+    assert webhook.request.body["filter"] == {"countries": ["dk"]}
+    added = watchlists.change_watched("wl_1", add="dk:12345674").request
+    assert added.body["add"] == ["dk:12345674"]
+    replaced = watchlists.replace_watched("wl_1", "dk:12345674").request
+    assert replaced.body["companies"] == ["dk:12345674"]
+    assert Lookup("dk", "1", include=cast(Any, "owners")).fields["include"] == ["owners"]

@@ -3,6 +3,7 @@
 A digest pins the documents, so that whatever holds for them holds until it is changed on purpose.
 """
 
+import argparse
 import csv
 import gzip
 import hashlib
@@ -46,8 +47,10 @@ from register_samples.companies import company
 from register_samples.customers import write_customers
 from register_samples.numbers import CVR, ORGNR, P_NUMBER, STRIDE, NumberSeries, gln
 from register_samples.registers import DENMARK, NORWAY, REGISTERS, Register
+from register_samples.server.changing import read_duration
 from register_samples.showcase import SIZE
 from tests.builders.companies import parsed
+from tests.builders.durations import REFUSED, SECONDS
 
 README = Path(register_samples.__file__).parents[2] / "README.md"
 
@@ -326,3 +329,14 @@ def test_most_customers_are_in_the_registers_and_many_are_misspelled() -> None:
     assert {each["Country"] for each in customers} == set(REGISTERS)
     assert 60 < sum((each["Country"], each["Name"]) in names for each in customers) < 140
     assert 180 < sum((each["Country"], each["Postal code"]) in places for each in customers) < 200
+
+
+@pytest.mark.parametrize("text", SECONDS)
+def test_the_time_between_changes_is_read_like_a_duration_of_a_setting(text: str) -> None:
+    assert read_duration(text).total_seconds() == SECONDS[text]
+
+
+@pytest.mark.parametrize("text", [*REFUSED, "0", "PT0S", "-PT3S"])
+def test_what_is_no_time_between_changes_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="give a duration such as PT3S"):
+        read_duration(text)

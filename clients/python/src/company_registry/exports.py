@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from company_registry.arguments import parts
 from company_registry.bodies import Lines
 from company_registry.errors import InvalidResponse, NoResponse, error_of
 from company_registry.http import (
@@ -50,7 +51,7 @@ def export(  # noqa: PLR0913 (named options)
     here. `after` is a registration number from which to resume an export of before; its place is
     kept by you.
     """
-    options: Any = {"include": tuple(include), "after": after, "cursor": cursor}
+    options: Any = {"include": include, "after": after, "cursor": cursor}
     outcome = None
     with closing(export_lines(retries, country, filter, **options)) as lines:
         while True:
@@ -82,7 +83,7 @@ def export_lines(  # noqa: PLR0913 (named options)
     cursor: CursorStore | None = None,
 ) -> Stream[bytes]:
     """Yields the companies of `export` as JSON, as the service sends them."""
-    request = _request(country, filter, tuple(include))
+    request = _request(country, filter, parts(include))
     failures, last = 0, b""
     while True:
         place = number_of(last) if last else after or ""
@@ -144,7 +145,7 @@ def number_of(line: bytes) -> str:
         raise InvalidResponse("a line of the export is no company") from None
 
 
-def _request(country: Country, filter: CompanyFilter, include: tuple[Include, ...]) -> Request:
+def _request(country: Country, filter: CompanyFilter, include: tuple[str, ...]) -> Request:
     query = filter_query(filter) | {"country": country, "include": ",".join(include)}
     return replace(get("/api/export", query), in_parts=True)
 

@@ -8,7 +8,9 @@ model written as JSON equals the service's response.
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+
+from company_registry.arguments import texts
 
 Country = Literal["dk", "no"]
 
@@ -21,6 +23,27 @@ def _as_sent(value: object) -> object:
 
 #: A country in an answer: that of a later release may be another, and is read as it is.
 ReadCountry = Annotated[Country, PlainValidator(_as_sent)]
+
+
+def _set_of(value: object) -> object:
+    return texts(value) if isinstance(value, str) else value
+
+
+def _countries(value: object) -> object:
+    given = _set_of(value)
+    if not isinstance(given, tuple | list):
+        return given
+    return tuple(one.lower() if isinstance(one, str) else one for one in given)
+
+
+def _day(value: object) -> object:
+    return value.isoformat() if isinstance(value, date) else value
+
+
+#: Of a filter: texts, one text, countries in any case, and a day as a text or a date.
+Texts = Annotated[tuple[str, ...], BeforeValidator(_set_of)]
+Countries = Annotated[tuple[Country, ...], BeforeValidator(_countries)]
+Day = Annotated[str, BeforeValidator(_day)]
 
 CodeList = Literal["industries", "forms", "municipalities", "statuses", "roles"]
 SearchType = Literal["vat", "name", "produ", "phone", "ean", "address"]
@@ -628,41 +651,44 @@ class SuggestionPage(Model):
 
 
 class CompanyFilter(Model):
-    """Filters of companies; one that is empty fits all. Values of a set are joined by *or*."""
+    """Filters of companies; one that is empty fits all. Values of a set are joined by *or*.
+
+    A single text is a set of one.
+    """
 
     #: Both registers unless given.
-    country: tuple[Country, ...] = ()
+    country: Countries = ()
     #: Words of a name.
     q: str | None = None
     #: Beginnings of the main industry's code.
-    industry: tuple[str, ...] = ()
+    industry: Texts = ()
     #: Names, or codes.
-    municipality: tuple[str, ...] = ()
-    city: tuple[str, ...] = ()
+    municipality: Texts = ()
+    city: Texts = ()
     #: `1000`, or a range such as `1000-1499`.
-    postal_code: tuple[str, ...] = ()
-    form: tuple[str, ...] = ()
+    postal_code: Texts = ()
+    form: Texts = ()
     #: `active` unless given, and any of a watchlist or with `status_since_…`; `any` for all.
-    status: tuple[str, ...] = ()
+    status: Texts = ()
     employees_min: int | None = None
     employees_max: int | None = None
     #: Of the newest annual accounts, in whole units of their currency.
     min_revenue: int | None = None
     max_equity: int | None = None
     #: The years in which the newest accounts end.
-    accounts_year: tuple[str, ...] = ()
+    accounts_year: Texts = ()
     #: True for companies that must file accounts, and have filed none for a year too long.
     accounts_late: bool | None = None
     #: Days, such as `2026-01-31`.
-    founded_from: str | None = None
-    founded_to: str | None = None
-    ended_from: str | None = None
-    ended_to: str | None = None
+    founded_from: Day | None = None
+    founded_to: Day | None = None
+    ended_from: Day | None = None
+    ended_to: Day | None = None
     #: Days on which the company came into its status.
-    status_since_from: str | None = None
-    status_since_to: str | None = None
+    status_since_from: Day | None = None
+    status_since_to: Day | None = None
     #: `phone`, `email`, `website` and `einvoicing`, joined by *and*.
-    has: tuple[str, ...] = ()
+    has: Texts = ()
     vat_registered: bool | None = None
     #: Only the Danish register says it.
     advertising_protected: bool | None = None

@@ -3,12 +3,13 @@
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import Final, Generic, TypeVar, get_args
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
+from company_registry.arguments import day, day_or_moment, moment, parts, texts
 from company_registry.errors import InvalidResponse, error_of
 from company_registry.group_models import Group
 from company_registry.http import Request, Steps
@@ -86,30 +87,23 @@ def lookup(
     alternatives. `as_of` requests the company, its owners and roles at the end of a day. Raises
     CompanyNotFound, and InvalidParameter for a day before the company is known.
     """
-    _check_lookup(by, as_of)
-    day = "" if as_of is None else as_of.isoformat()
-    query = {"country": country, "q": term, "include": _joined(include), "as_of": day}
+    check_type(by)
+    query = {"country": country, "q": term, "include": ",".join(parts(include))}
+    query |= {"as_of": day("as_of", as_of)}
     return Operation(get(f"/api/{by}", query), Company.model_validate_json)
-
-
-def _joined(include: Iterable[str]) -> str:
-    """Returns the parts with commas; one text is a part, or several with commas."""
-    return include if isinstance(include, str) else ",".join(include)
 
 
 #: Names of the registers for types of terms that have another name here.
 _TYPES_MEANT: Final = {"cvr": "vat", "orgnr": "vat", "p": "produ", "pnr": "produ", "gln": "ean"}
 
 
-def _check_lookup(by: str, as_of: object) -> None:
-    """Raises ValueError for natural mistakes, in a sentence, before a request is made."""
+def check_type(by: str) -> None:
+    """Raises ValueError for an unknown type of a term, with the one that is meant."""
     known = get_args(SearchType)
     if by not in known:
         meant = _TYPES_MEANT.get(by.casefold())
         hint = f"; did you mean {meant}?" if meant else ""
         raise ValueError(f"by must be one of {', '.join(known)}, not {by!r}{hint}")
-    if as_of is not None and not isinstance(as_of, date):
-        raise ValueError(f"as_of must be a datetime.date: date.fromisoformat({as_of!r})")
 
 
 def lookup_document(  # noqa: PLR0913 (named options)
@@ -122,10 +116,9 @@ def lookup_document(  # noqa: PLR0913 (named options)
     format: Format = "json",
 ) -> Operation[bytes]:
     """Returns the answer of `lookup` as sent, in JSON or XML. Raises CompanyNotFound."""
-    _check_lookup(by, as_of)
-    day = "" if as_of is None else as_of.isoformat()
-    query = {"country": country, "q": term, "include": _joined(include), "as_of": day}
-    query["format"] = format
+    check_type(by)
+    query = {"country": country, "q": term, "include": ",".join(parts(include))}
+    query |= {"as_of": day("as_of", as_of), "format": format}
     return Operation(get(f"/api/{by}", query), lambda body: body)
 
 
@@ -134,7 +127,7 @@ def search(country: Country, text: str, *, include: Iterable[Include] = ()) -> O
 
     `match.type` of the answer is the inferred type of the text. Raises CompanyNotFound.
     """
-    wanted = ",".join(dict.fromkeys([*_joined(include).split(","), "alternatives"])).strip(",")
+    wanted = ",".join(dict.fromkeys([*parts(include), "alternatives"]))
     query = {"country": country, "search": text, "include": wanted}
     return Operation(get("/api", query), Company.model_validate_json)
 
@@ -191,12 +184,9 @@ def history_page(
 
     `since` is a day or a time; what happened then or later follows.
     """
-    if isinstance(since, datetime):
-        since_text = since.astimezone(UTC).isoformat()
-    else:
-        since_text = since.isoformat() if since else ""
+    text = day_or_moment("since", since)
     page = _page_of("history", HistoryPage, country, vat, after, limit)
-    given = (*page.request.query, *((("since", since_text),) if since_text else ()))
+    given = (*page.request.query, *((("since", text),) if text else ()))
     return replace(page, request=replace(page.request, query=given))
 
 
@@ -230,27 +220,28 @@ def find_page(
     companies for each value of these fields.
     """
     query = filter_query(filter)
-    query |= {"sort": sort or "", "facets": ",".join(facets)}
+    query |= {"sort": sort or "", "facets": ",".join(texts(facets))}
     query |= {"limit": str(limit), "after": after or ""}
     return Operation(get("/api/companies", query), CompanyPage.model_validate_json)
 
 
 def codes(kind: CodeList, *, countries: Iterable[Country] = ()) -> Operation[tuple[Code, ...]]:
     """Returns the codes that companies have in a field, with their texts; of both registers."""
-    query = {"country": ",".join(countries)}
+    query = {"country": ",".join(texts(countries))}
     request = get(f"/api/codes/{segment(kind)}", query)
     return Operation(request, lambda body: Codes.model_validate_json(body).codes)
 
 
 def filter_query(filter: CompanyFilter) -> dict[str, str]:
     """Returns the query parameters of a filter, those that are empty included."""
-    return {name: _text(value) for name, value in filter if value is not None}
+    given = CompanyFilter.model_validate(filter)
+    return {name: _text(value) for name, value in given if value is not None}
 
 
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
 def suggest(
@@ -281,9 +272,13 @@ def suggestion_page(
     `after` is the cursor of the page before, None for the first page. Pages may be shorter than
     `limit`; the last one has no cursor. Pages of both registers have none.
     """
-    countries = country if isinstance(country, str) else ",".join(country)
-    query = {"country": countries, "q": text, "limit": str(limit), "after": after or ""}
-    query |= {"status": ",".join(status)} if status else {}
+    query = {
+        "country": ",".join(texts(country)),
+        "q": text,
+        "limit": str(limit),
+        "after": after or "",
+    }
+    query |= {"status": ",".join(texts(status))}
     return Operation(get("/api/suggest", query), SuggestionPage.model_validate_json)
 
 
@@ -320,11 +315,11 @@ def event_page(  # noqa: PLR0913 (named options)
     """
     query = {
         "after": after or "",
-        "since": "" if since is None or after else since.astimezone(UTC).isoformat(),
-        "types": ",".join(types),
-        "countries": ",".join(countries),
-        "companies": ",".join(companies),
-        "watchlist": ",".join(watchlists),
+        "since": "" if after else moment("since", since),
+        "types": ",".join(texts(types)),
+        "countries": ",".join(texts(countries)),
+        "companies": ",".join(texts(companies)),
+        "watchlist": ",".join(texts(watchlists)),
         "limit": str(limit),
         "wait": str(wait) if wait else "",
     }

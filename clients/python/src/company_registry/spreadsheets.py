@@ -1,4 +1,7 @@
-"""Spreadsheets in any usual form: workbooks, encodings, delimiters, and rows above the header."""
+"""Spreadsheets in any usual form: workbooks, encodings, delimiters, and rows above the header.
+
+What this project prints for programs is read as a spreadsheet, too.
+"""
 
 import codecs
 import csv
@@ -12,13 +15,14 @@ from typing import Final
 from company_registry.cells import without_error
 from company_registry.errors import InvalidParameter
 from company_registry.headers import kind_of, meaning_of, type_of
+from company_registry.json_rows import Line, lines_in
 from company_registry.workbooks import is_workbook, read_workbook, refuse_others
 
 COUNTRIES: Final = {
     name: country
     for country, names in {
-        "dk": "dk dnk denmark danmark",
-        "no": "no nor norway norge noreg",
+        "dk": "dk dnk denmark danmark cvr",
+        "no": "no nor norway norge noreg brreg",
     }.items()
     for name in names.split()
 }
@@ -196,6 +200,8 @@ def read_sheet(data: bytes, *, sheet: str | None = None, header_row: int | None 
         raise ValueError(_NO_TEXT) from None
     if "\x00" in text:
         raise ValueError(_NO_TEXT)
+    if ours := lines_in(text):
+        return _of_ours(ours, header_row)
     named = _SEPARATOR.match(text)
     if named:
         text = text[named.end() :]
@@ -208,6 +214,16 @@ def read_sheet(data: bytes, *, sheet: str | None = None, header_row: int | None 
         is_plain=encoding == "utf-8" and not mark,
         encoding=_NAMES[encoding],
     )
+
+
+def _of_ours(lines: Sequence[Line], header_row: int | None) -> Sheet:
+    if header_row is not None:
+        raise ValueError("has no row of a header")
+    header = list(dict.fromkeys(name for line in lines for name in line.cells))
+    rows = [
+        Row([line.cells.get(name, "") for name in header], number=line.number) for line in lines
+    ]
+    return Sheet(header, rows, is_plain=True)
 
 
 def _encoding(data: bytes) -> tuple[str, int]:

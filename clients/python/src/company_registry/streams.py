@@ -10,6 +10,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from company_registry.arguments import parts
 from company_registry.errors import (
     ApiError,
     InternalError,
@@ -46,6 +47,7 @@ from company_registry.models import (
 from company_registry.operations import (
     Operation,
     accounts_page,
+    check_type,
     einvoicing_page,
     event_page,
     find_page,
@@ -92,11 +94,16 @@ class Lookup:
     by: SearchType | None = "vat"
     include: tuple[Include, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for an unknown type of the term."""
+        if self.by is not None:
+            check_type(self.by)
+
     @property
     def fields(self) -> dict[str, Any]:
         """The lookup in the body of a request."""
         fields: dict[str, Any] = {"country": self.country, self.by or "search": self.term}
-        return fields | ({"include": list(self.include)} if self.include else {})
+        return fields | ({"include": list(parts(self.include))} if self.include else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, Unpack
 
+from company_registry.arguments import texts
 from company_registry.http import Request
 from company_registry.operations import Operation, get, idempotency, segment
 from company_registry.watchlist_models import (
@@ -134,7 +135,7 @@ def change_watched(  # noqa: PLR0913 (the members of the body)
     `skip_invalid`, those that cannot be read. Without it one of them raises InvalidBody.
     Raises WatchlistLimitReached.
     """
-    body: dict[str, object] = {"add": list(add), "remove": list(remove)}
+    body: dict[str, object] = {"add": list(texts(add)), "remove": list(texts(remove))}
     if country is not None:
         body["country"] = str(country)
     if skip_invalid:
@@ -145,7 +146,7 @@ def change_watched(  # noqa: PLR0913 (the members of the body)
 
 def replace_watched(watchlist_id: str, companies: Iterable[str]) -> Operation[WatchlistChange]:
     """Gives the list these companies and no others: at most 10,000, add further ones."""
-    body = {"companies": list(companies)}
+    body = {"companies": list(texts(companies))}
     return _change(Request("PUT", _companies(watchlist_id), body=body))
 
 

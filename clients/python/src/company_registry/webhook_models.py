@@ -4,7 +4,7 @@ from typing import Any, Literal, TypedDict
 
 from pydantic import Field
 
-from company_registry.models import Model
+from company_registry.models import Model, Texts
 
 AttemptStatus = Literal["succeeded", "failed", "cancelled"]
 
@@ -12,21 +12,21 @@ AttemptStatus = Literal["succeeded", "failed", "cancelled"]
 class WebhookFilter(Model):
     """Selects events; an empty list matches all, and every list must match.
 
-    `companies` and `watchlists` are one list of companies together.
+    `companies` and `watchlists` are one list of companies together. A single text is a list of one.
     """
 
-    countries: tuple[str, ...] = ()
+    countries: Texts = ()
     #: `<country>:<registration number>`.
-    companies: tuple[str, ...] = ()
+    companies: Texts = ()
     #: Codes of legal forms, such as `80`.
-    forms: tuple[str, ...] = ()
+    forms: Texts = ()
     #: Industry codes or their first digits.
-    industries: tuple[str, ...] = ()
-    municipalities: tuple[str, ...] = ()
+    industries: Texts = ()
+    municipalities: Texts = ()
     #: Only changes of these fields or of their parts, such as `address`.
-    fields: tuple[str, ...] = ()
+    fields: Texts = ()
     #: Ids of watchlists: companies of one of them, or of `companies`.
-    watchlists: tuple[str, ...] = ()
+    watchlists: Texts = ()
 
 
 class LastDay(Model):

@@ -1,9 +1,10 @@
 """The operations on webhooks and their deliveries."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, Unpack
 
+from company_registry.arguments import moment, texts
 from company_registry.http import Request
 from company_registry.models import Model
 from company_registry.operations import Operation, get, idempotency, segment
@@ -50,7 +51,7 @@ def create_webhook(  # noqa: PLR0913 (named options)
     """
     fields: dict[str, Any] = {
         "url": url,
-        "events": list(events),
+        "events": list(texts(events)),
         "filter": filter,
         "description": description,
     }
@@ -115,8 +116,8 @@ def list_attempts(  # noqa: PLR0913 (named options)
     query = {
         "status": status or "",
         "type": type or "",
-        "since": "" if since is None else _time(since),
-        "until": "" if until is None else _time(until),
+        "since": moment("since", since),
+        "until": moment("until", until),
         "after": after or "",
         "limit": "" if limit is None else str(limit),
     }
@@ -144,7 +145,8 @@ def recover(
     `since` is at most 30 days back; `until` is now by default. A time without an offset is taken
     as local time. Raises WebhookDisabled.
     """
-    body = {"since": _time(since)} | ({} if until is None else {"until": _time(until)})
+    body = {"since": moment("since", since)}
+    body |= {} if until is None else {"until": moment("until", until)}
     request = Request("POST", f"{_webhook(webhook_id)}/recover", body=body, repeatable=False)
     return Operation(request, Recovered.model_validate_json)
 
@@ -169,7 +171,3 @@ def _body(fields: Any) -> dict[str, Any]:
         else value
         for name, value in fields.items()
     }
-
-
-def _time(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

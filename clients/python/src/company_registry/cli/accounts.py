@@ -10,7 +10,7 @@ import typer
 
 from company_registry import models
 from company_registry.cli.output import YES_OR_NO, Column
-from company_registry.cli.session import Session
+from company_registry.cli.session import READ_COUNTRY, Session
 from company_registry.models import AccountsFigures, AnnualAccounts, Company
 
 #: Years in a table; a terminal has no room for more.
@@ -27,8 +27,7 @@ _STATES: Final = {
 def accounts(
     session: Session,
     country: Annotated[
-        models.Country,
-        typer.Argument(help="The register.", show_choices=True, case_sensitive=False),
+        models.Country, typer.Argument(help="The register: dk or no.", **READ_COUNTRY)
     ],
     vat: Annotated[str, typer.Argument(help="The registration number.")],
     years: Annotated[int, typer.Option(min=1, max=50, help="The last years alone.")] = _YEARS,

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Literal, cast
 import typer
 
 from company_registry.cli.companies import Include, Included, with_owners
-from company_registry.cli.output import YES_OR_NO, as_json, plain
+from company_registry.cli.output import YES_OR_NO, as_json, plain, text_of
 from company_registry.cli.session import Exit, Session
 from company_registry.cli.spreadsheets import HeaderRow, SheetName, Telling, read_file, telling
 from company_registry.client import Client
@@ -292,7 +292,7 @@ def cells(result: Result, include: Sequence[Include]) -> list[str]:
         error = result.error
         return [*[""] * len(reads), *(("", "") if error is None else (error.code, error.detail))]
     found = (read(result.company) for read in reads.values())
-    return [*("" if value is None else str(value) for value in found), "", ""]
+    return [*map(text_of, found), "", ""]
 
 
 def document(row: dict[str, str], result: Result) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from company_registry import models
 from company_registry.change_words import Line, heading_of, lines_of
 from company_registry.cli.accounts import show_accounts
 from company_registry.cli.output import YES_OR_NO, Column, plain
-from company_registry.cli.session import TIMES, Exit, Session
+from company_registry.cli.session import READ_COUNTRY, TIMES, Exit, Session
 from company_registry.group_models import Group, GroupLink
 from company_registry.mirror_history import mirrored_history
 from company_registry.models import (
@@ -43,35 +43,8 @@ class Include(StrEnum):
     ANNUAL_ACCOUNTS = "annual_accounts"
 
 
-#: Other spellings of the registers.
-_COUNTRIES: Final[dict[str, models.Country]] = {
-    "dk": "dk",
-    "denmark": "dk",
-    "danmark": "dk",
-    "cvr": "dk",
-    "no": "no",
-    "norway": "no",
-    "norge": "no",
-    "noreg": "no",
-    "brreg": "no",
-}
-
-
-def _country(text: str) -> models.Country:
-    country = _COUNTRIES.get(text.strip().casefold())
-    if country is None:
-        raise typer.BadParameter(f"{text!r} is neither dk (Danmark) nor no (Norge).")
-    return country
-
-
 CountryArgument = Annotated[
-    models.Country,
-    typer.Argument(
-        help="The register: dk or no.",
-        parser=_country,
-        autocompletion=lambda: ["dk", "no"],
-        metavar="COUNTRY",
-    ),
+    models.Country, typer.Argument(help="The register: dk or no.", **READ_COUNTRY)
 ]
 
 

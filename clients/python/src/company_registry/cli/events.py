@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import httpx
 import typer
@@ -20,7 +20,7 @@ from rich.markup import escape
 
 from company_registry.change_words import in_words
 from company_registry.cli.output import plain, printable
-from company_registry.cli.session import TIMES, App, Country, Exit, Session
+from company_registry.cli.session import READ_COUNTRY, TIMES, App, Country, Exit, Session
 from company_registry.cli.spreadsheets import values
 from company_registry.cli.watchlists import watchlist_id
 from company_registry.errors import ApiError, NoResponse
@@ -35,7 +35,9 @@ app = App(help="Changes in the registers, as they happen.")
 Types = Annotated[
     list[str], typer.Option("--type", "-t", help="company.updated, company.*, …; repeatable.")
 ]
-Countries = Annotated[list[Country], typer.Option("--country", help="Only this register.")]
+Countries = Annotated[
+    list[Country], typer.Option("--country", help="Only this register.", **READ_COUNTRY)
+]
 Companies = Annotated[
     list[str],
     typer.Option(
@@ -161,6 +163,7 @@ def listen(  # noqa: PLR0913 (the command's options)
     types: Types = [],  # noqa: B006 (Typer copies it)
     countries: Countries = [],  # noqa: B006
     companies: Companies = [],  # noqa: B006
+    watchlists: Watchlists = [],  # noqa: B006
     after: After = None,
     secret: Annotated[
         str | None, typer.Option(help="Signing secret; by default a new one is made.")
@@ -190,6 +193,7 @@ def listen(  # noqa: PLR0913 (the command's options)
             types=types,
             countries=[each.value for each in countries],
             companies=values(session, companies),
+            watchlists=[watchlist_id(client, each) for each in watchlists],
             count=count,
             on_outage=partial(say_outage, session),
         ):
@@ -208,14 +212,18 @@ def _trusted(session: Session, ca: Path | None) -> ssl.SSLContext:
     return context
 
 
+#: Codes of OpenSSL for a certificate that another one could make trusted: it is signed by itself,
+#: or its issuer is not known.
+_UNKNOWN_ISSUER: Final = (18, 19, 20, 21)
+
+
 def _cause(failed: httpx.RequestError) -> str:
     """Returns why nothing was answered, in words of this command."""
     cause: BaseException | None = failed
     while cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
-            return (
-                f"the certificate is not trusted: {cause.verify_message}; give its issuer with --ca"
-            )
+            hint = "; give its issuer with --ca" if cause.verify_code in _UNKNOWN_ISSUER else ""
+            return f"the certificate is not trusted: {cause.verify_message}{hint}"
         if isinstance(cause, ssl.SSLError):
             return "no TLS: does the port speak https?"
         cause = cause.__cause__ or cause.__context__

@@ -20,8 +20,8 @@ from company_registry.cli.accounts import ACCOUNTS_COLUMNS, rows_of
 from company_registry.cli.batches import FOUND, included
 from company_registry.cli.companies import Include, Included, readable
 from company_registry.cli.events import say_outage, until_interrupted
-from company_registry.cli.output import Column
-from company_registry.cli.session import Country, Exit, Session
+from company_registry.cli.output import Column, text_of
+from company_registry.cli.session import READ_COUNTRY, Country, Exit, Session
 from company_registry.cli.watchlists import watchlist_id
 from company_registry.client import Client
 from company_registry.mirror_history import RETENTION
@@ -67,7 +67,9 @@ def _set(help_: str) -> Any:
 
 def find(  # noqa: PLR0913 (the filters)
     session: Session,
-    country: Annotated[list[Country], typer.Option(help="The register; both unless given.")] = [],  # noqa: B006
+    country: Annotated[
+        list[Country], typer.Option(help="The register; both unless given.", **READ_COUNTRY)
+    ] = [],  # noqa: B006
     q: Annotated[str | None, typer.Option("--query", "-q", help="Words of a name.")] = None,
     industry: Annotated[
         Texts, _set("Industry: the beginning of its code, 62, or words, software")
@@ -161,8 +163,7 @@ def write_csv(companies: Iterable[Any], columns: Mapping[str, Reads] = FOUND) ->
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(columns)
     for company in companies:
-        values = (read(company) for read in columns.values())
-        out.writerow(harmless("" if value is None else str(value)) for value in values)
+        out.writerow(harmless(text_of(read(company))) for read in columns.values())
     sys.stdout.flush()
 
 
@@ -198,7 +199,9 @@ def codes(
     session: Session,
     kind: Annotated[CodeKind, typer.Argument(help="The field.", metavar="LIST")],
     words: Annotated[list[str], typer.Argument(help="Only texts with all of these words.")] = [],  # noqa: B006
-    country: Annotated[list[Country], typer.Option(help="The register; both unless given.")] = [],  # noqa: B006
+    country: Annotated[
+        list[Country], typer.Option(help="The register; both unless given.", **READ_COUNTRY)
+    ] = [],  # noqa: B006
 ) -> None:
     """List the codes that companies have in a field, with their texts and numbers of companies."""
     with session.client() as client:
@@ -234,7 +237,7 @@ def codes(
     session.table(*columns, Column("English", rank=1), Column("Companies", rank=1), rows=rows)
 
 
-_Country = Annotated[Country, typer.Option(help="The register.")]
+_Country = Annotated[Country, typer.Option(help="The register.", **READ_COUNTRY)]
 #: Companies between two notices of progress.
 _NOTICE: Final = 50_000
 

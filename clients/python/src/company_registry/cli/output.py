@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from rich.cells import cell_len
@@ -34,7 +35,7 @@ class Column:
 
 Row = Sequence[object]
 
-#: `show` and CSV have no empty word for what a register does not say.
+#: What a register does not say has no word.
 YES_OR_NO: Final[Mapping[bool | None, str]] = {True: "yes", False: "no"}
 
 
@@ -70,7 +71,7 @@ def print_rows(out: Console, columns: Sequence[Column], rows: Iterable[Row], tit
         out.print(f"\n[italic]{escape(title)}[/]", highlight=False)
     if not out.is_terminal:
         for row in rows:
-            line = "\t".join("" if cell is None else printable(str(cell)) for cell in row)
+            line = "\t".join(printable(text_of(cell)) for cell in row)
             out.file.write(f"{line}\n")  # rich would make spaces of tabs
         out.file.flush()
         return
@@ -118,4 +119,22 @@ def _print_lists(out: Console, columns: Sequence[Column], cells: list[list[str]]
 
 def shown(value: object) -> str:
     """A cell of a table; an unknown value is a dash."""
-    return "–" if value is None or value == "" else printable(str(value))
+    return printable(text_of(value)) or "–"
+
+
+def text_of(value: object) -> str:
+    """A value as people read it, never as Python writes it; an unknown one is empty."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return YES_OR_NO[value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, Model):
+        value = plain(value)
+    if isinstance(value, Mapping):
+        named = (f"{name}: {text_of(each)}" for name, each in value.items() if each is not None)
+        return ", ".join(named)
+    if isinstance(value, Sequence | Set) and not isinstance(value, str):
+        return ", ".join(map(text_of, value))
+    return str(value)

@@ -21,6 +21,7 @@ from rich.markup import escape
 from company_registry import errors
 from company_registry.cli.output import Column, Row, as_json, print_rows, printable
 from company_registry.client import Client
+from company_registry.spreadsheets import country_of
 
 DEFAULT_URL: Final = "http://127.0.0.1:8080"
 DEFAULT_PROFILE: Final = "default"
@@ -141,6 +142,21 @@ class Country(StrEnum):
 
     DK = "dk"
     NO = "no"
+
+
+def _country(text: str) -> Country:
+    found = country_of(text)
+    if found is None:
+        raise typer.BadParameter(f"“{printable(text)}” is neither dk (Danmark) nor no (Norge).")
+    return Country(found)
+
+
+#: How an argument or an option reads a country: by its code, or a name in any of the languages.
+READ_COUNTRY: Final[Mapping[str, Any]] = {
+    "parser": _country,
+    "autocompletion": lambda: list(Country),
+    "metavar": "COUNTRY",
+}
 
 
 class Exit(IntEnum):

@@ -12,7 +12,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from company_registry.cli.output import Column, as_json, plain, printable
-from company_registry.cli.session import App, Country, Exit, Session
+from company_registry.cli.session import READ_COUNTRY, App, Country, Exit, Session
 from company_registry.cli.spreadsheets import HeaderRow, SheetName, read_file
 from company_registry.client import Client
 from company_registry.columns import Results, results_in, text_in
@@ -40,7 +40,8 @@ Files = Annotated[
     ),
 ]
 OfCountry = Annotated[
-    Country | None, typer.Option("--country", help="Register of rows without a country.")
+    Country | None,
+    typer.Option("--country", help="Register of rows without a country.", **READ_COUNTRY),
 ]
 Description = Annotated[str | None, typer.Option(help="A word for yourself.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -10,8 +10,10 @@ import typer
 from pydantic import ValidationError
 
 from company_registry.cli.output import Column
-from company_registry.cli.session import TIMES, App, Country, Exit, Session
+from company_registry.cli.session import READ_COUNTRY, TIMES, App, Country, Exit, Session
 from company_registry.cli.spreadsheets import read_text, values
+from company_registry.cli.watchlists import watchlist_id
+from company_registry.client import Client
 from company_registry.webhook_models import (
     Attempt,
     AttemptStatus,
@@ -24,7 +26,7 @@ from company_registry.webhook_models import (
 app = App(help="Create webhooks, and see what they received.")
 
 Countries = Annotated[
-    list[Country], typer.Option("--country", help="Only this register; repeatable.")
+    list[Country], typer.Option("--country", help="Only this register; repeatable.", **READ_COUNTRY)
 ]
 Companies = Annotated[
     list[str],
@@ -52,7 +54,7 @@ Watchlists = Annotated[
     list[str],
     typer.Option(
         "--watchlist",
-        help="Only companies of this list, wl_…, or those of --company; repeatable.",
+        help="Only companies of this list, its id or name, or those of --company; repeatable.",
     ),
 ]
 FilterFile = Annotated[
@@ -156,7 +158,7 @@ def create(  # noqa: PLR0913 (the command's options)
         created = client.create_webhook(
             endpoint,
             events,
-            filter=limits,
+            filter=_with_ids(client, limits),
             description=description,
             headers=_headers(session, headers),
         )
@@ -207,8 +209,18 @@ def update(  # noqa: PLR0913 (the command's options)
     if not changes:
         session.fail("give what to change; --help lists it", Exit.USAGE)
     with session.client() as client:
+        if changes.get("filter"):
+            changes["filter"] = _with_ids(client, changes["filter"])
         changed = client.update_webhook(webhook, **changes)
     session.show(changed, lambda: _show(session, changed))
+
+
+def _with_ids(client: Client, limits: WebhookFilter | None) -> WebhookFilter | None:
+    """Returns a filter whose watchlists, given by id or name, are named by their ids."""
+    if limits is None or not limits.watchlists:
+        return limits
+    ids = tuple(watchlist_id(client, each) for each in limits.watchlists)
+    return limits.model_copy(update={"watchlists": ids})
 
 
 def _cleared(changes: dict[str, Any], clear: Sequence[Clearable]) -> dict[str, Any]:

@@ -195,10 +195,10 @@ def _name(draw: Draw, register: Register) -> str:
 #: A server's new entries differ from those of an earlier one: they are drawn by the seconds since
 #: this time, and its first new company by the half minutes. Changes are slower than that.
 _COUNTED_FROM = datetime(2026, 1, 1, tzinfo=UTC)
-_AMOUNT = r"\d{1,9}(?:[.,]\d{1,9})?"
+_AMOUNT = r"[0-9]{1,9}(?:[.,][0-9]{1,9})?"
 _DURATION = re.compile(
-    rf"P(?=.*\d)(?:(?P<weeks>{_AMOUNT})W)?(?:(?P<days>{_AMOUNT})D)?"
-    rf"(?:T(?=\d)(?:(?P<hours>{_AMOUNT})H)?(?:(?P<minutes>{_AMOUNT})M)?"
+    rf"P(?=.*[0-9])(?:(?P<weeks>{_AMOUNT})W)?(?:(?P<days>{_AMOUNT})D)?"
+    rf"(?:T(?=[0-9])(?:(?P<hours>{_AMOUNT})H)?(?:(?P<minutes>{_AMOUNT})M)?"
     rf"(?:(?P<seconds>{_AMOUNT})S)?)?"
 )
 _SECONDS = re.compile(rf"(?P<seconds>{_AMOUNT})")
@@ -219,12 +219,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--port", type=int, default=8090, help="0 takes a free one")
     parser.add_argument("--companies", type=int, default=1000, metavar="N", help="per register")
     parser.add_argument(
-        "--change-every", type=_duration, metavar="PT3S", help="make a change that often"
+        "--change-every", type=read_duration, metavar="PT3S", help="make a change that often"
     )
     return parser
 
 
-def _duration(text: str) -> timedelta:
+def read_duration(text: str) -> timedelta:
+    """Returns the time between two changes; raises ArgumentTypeError."""
     written = text.strip().upper()
     found = _DURATION.fullmatch(written) or _SECONDS.fullmatch(written)
     given = found.groupdict().items() if found else ()

@@ -369,7 +369,7 @@ def _candidates(query: ReconcileQuery, results: dict[str, MatchResult]) -> list[
             ],
         }
         for place, one in enumerate(result.candidates[: query.limit])
-        if is_match or one.score >= _LEAST_SCORE
+        if (is_match and place == 0) or one.score >= _LEAST_SCORE
     ]
 
 
