@@ -190,7 +190,7 @@ COMPANY = {
     **a_found_company(vat="10000009", country="dk"),
     "owners": [{"name": "Ane Prøve", "type": "person"}],
 }
-CANDIDATE = {
+CANDIDATE: dict[str, Any] = {
     "country": "dk",
     "vat": "10000009",
     "name": "Prøvehuset ApS",

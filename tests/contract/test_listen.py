@@ -53,17 +53,17 @@ async def receiver(tmp_path: Path) -> AsyncIterator[Receiver]:
     await server.close()
 
 
-async def listened(shell: Shell, url: str, *more: str, **environment: str) -> str:
+async def listened(shell: Shell, url: str, *more: str, cert_file: str = "") -> str:
     """What the command says of one event, on one line."""
     shell.answers[FOLLOWING] = [a_page(an_event())]
     given = ("listen", "--forward", url, "--secret", SECRET, "--count", "1", *more)
-    done = await shell.run(*given, **{"SSL_CERT_FILE": ""} | environment)
+    done = await shell.run(*given, SSL_CERT_FILE=cert_file)
     return " ".join(done.output.split())
 
 
 async def test_the_file_of_an_authority_is_trusted(shell: Shell, receiver: Receiver) -> None:
     by_option = await listened(shell, receiver.url(), "--ca", receiver.ca)
-    by_variable = await listened(shell, receiver.url(), SSL_CERT_FILE=receiver.ca)
+    by_variable = await listened(shell, receiver.url(), cert_file=receiver.ca)
 
     assert "webhook.test → 204" in by_option
     assert "webhook.test → 204" in by_variable
@@ -99,7 +99,7 @@ async def test_a_file_without_certificates_is_refused(
     file.write_text(content)
 
     said = await listened(shell, "https://localhost:1/hook", "--ca", str(file))
-    by_variable = await listened(shell, "https://localhost:1/hook", SSL_CERT_FILE=str(file))
+    by_variable = await listened(shell, "https://localhost:1/hook", cert_file=str(file))
 
     for one in (said, by_variable):
         assert f"{file} has no certificates in PEM that can be read" in one
