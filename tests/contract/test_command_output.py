@@ -72,6 +72,11 @@ COMMANDS = [
     "watchlists stop-sending wl_1 dg_1",
     "watchlists feed wl_1 --yes",
     "watchlists delete wl_1 --yes",
+    "keys list",
+    "keys create Web",
+    "keys rotate key_1 --yes",
+    "keys end key_1 --yes",
+    "keys requests key_1",
 ]
 #: `mcp` serves until it is ended, and prints nothing.
 SILENT = {"mcp", "webhooks rotate"}

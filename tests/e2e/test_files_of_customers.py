@@ -2,6 +2,7 @@
 
 import csv
 import io
+import time
 from collections.abc import Sequence
 from itertools import cycle, islice
 from pathlib import Path
@@ -11,11 +12,14 @@ from typer.testing import CliRunner, Result
 
 from company_registry import Client, Company, CompanyFilter
 from company_registry.cli.app import app
+from company_registry.cli.session import Exit
 from tests.e2e.conftest import Running
 
-pytestmark = pytest.mark.e2e
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 ROWS = 500
+#: Seconds for all rows, on a busy machine.
+SEARCHED = 300
 #: Headers in two languages, as exports of customers have them.
 NUMBERS = ("CVR/Org.nr.", "Orgnr/CVR", "CVR-nummer (DK)", "Org.nr (NO)", "Virksomhedsnr")
 HEADERS = (
@@ -70,15 +74,22 @@ def test_a_file_of_customers_needs_three_commands_and_no_option(
     def run(*arguments: str) -> Result:
         return CliRunner().invoke(app, arguments, env=environment)
 
+    def searched(*arguments: str) -> Result:
+        """Runs a command again while a busy machine has left rows not searched, as it says."""
+        gives_up = time.monotonic() + SEARCHED
+        while (done := run(*arguments)).exit_code == Exit.UNAVAILABLE:
+            assert time.monotonic() < gives_up, done.stderr
+        return done
+
     with Client(running.system.base_url, running.key) as client:
         companies = list(client.find(CompanyFilter(status=("active",))))
         watchlist = client.create_watchlist("Kunder")
     customers = list(islice(cycle(companies), ROWS))
     written(Path("kunder.csv"), [a_row(*each) for each in enumerate(customers)])
 
-    matched = run("match", "kunder.csv")
+    matched = searched("match", "kunder.csv")
     Path("matched.csv").write_text(matched.stdout)
-    enriched = run("batch", "matched.csv")
+    enriched = searched("batch", "matched.csv")
     Path("enriched.csv").write_text(enriched.stdout)
     watched = run("watchlists", "add", "Kunder", "enriched.csv")
 

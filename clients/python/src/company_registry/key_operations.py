@@ -1,9 +1,10 @@
 """The operations on the keys of an owner, with a key that has the scope `keys`."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
+from company_registry.arguments import moment, texts
 from company_registry.http import Request
 from company_registry.key_models import IssuedKey, KeyRate, KeyRequest, KeyRequests, Keys
 from company_registry.operations import Operation, get, segment
@@ -31,12 +32,12 @@ def create_key(  # noqa: PLR0913 (the members of the body)
     without an offset is taken as local time. Raises Forbidden or KeyLimitReached.
     """
     body: dict[str, object] = {"name": name}
-    if chosen := list(scopes):
+    if chosen := list(texts(scopes)):
         body["scopes"] = chosen
-    if allowed := list(origins):
+    if allowed := list(texts(origins)):
         body["origins"] = allowed
     if expires_at is not None:
-        body["expires_at"] = expires_at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        body["expires_at"] = moment("expires_at", expires_at)
     for member, value in (("rate", rate), ("visitor_rate", visitor_rate)):
         if value is not None:
             body[member] = value.model_dump()
