@@ -21,8 +21,8 @@ from company_registry.workbooks import is_workbook, read_workbook, refuse_others
 COUNTRIES: Final = {
     name: country
     for country, names in {
-        "dk": "dk dnk denmark danmark cvr",
-        "no": "no nor norway norge noreg brreg",
+        "dk": "dk dnk denmark danmark",
+        "no": "no nor norway norge noreg",
     }.items()
     for name in names.split()
 }

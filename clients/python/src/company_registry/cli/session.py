@@ -144,8 +144,12 @@ class Country(StrEnum):
     NO = "no"
 
 
+#: The registers' own names.
+_REGISTERS: Final = {"cvr": Country.DK, "brreg": Country.NO}
+
+
 def _country(text: str) -> Country:
-    found = country_of(text)
+    found = country_of(text) or _REGISTERS.get(text.strip().casefold())
     if found is None:
         raise typer.BadParameter(f"“{printable(text)}” is neither dk (Danmark) nor no (Norge).")
     return Country(found)
