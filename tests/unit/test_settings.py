@@ -45,9 +45,10 @@ def _all_settings(kind: type[BaseSettings] = BaseSettings) -> Iterator[type[Base
         yield from _all_settings(each)
 
 
+KINDS: list[type[BaseSettings]] = [StackSettings, Lookup, Portal, *_all_settings()]
 DURATIONS = [
     pytest.param(each, id=f"{kind.__module__}.{kind.__name__}.{name}")
-    for kind in dict.fromkeys((StackSettings, Lookup, Portal, *_all_settings()))
+    for kind in dict.fromkeys(KINDS)
     for name, each in kind.model_fields.items()
     if "timedelta" in repr(each.annotation)
 ]
@@ -60,7 +61,8 @@ def test_there_are_settings_that_are_durations() -> None:
 @pytest.mark.parametrize("field", DURATIONS)
 def test_every_duration_reads_all_of_iso_8601_and_seconds(field: FieldInfo) -> None:
     readers = [each for each in field.metadata if isinstance(each, BeforeValidator)]
-    read: TypeAdapter[Any] = TypeAdapter(Annotated[field.annotation, *readers])
+    annotation: Any = Annotated[field.annotation, *readers]
+    read: TypeAdapter[Any] = TypeAdapter(annotation)
     is_list = get_origin(field.annotation) is tuple
 
     # Several are separated by commas.
