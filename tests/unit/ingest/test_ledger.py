@@ -18,10 +18,12 @@ from ingest.registers.brreg import ledger as brreg
 from ingest.registers.brreg.sync import NO_ENTITIES, NO_ROLES, NO_UNITS
 from ingest.registers.cvr import ledger as cvr
 from ingest.registers.cvr.sync import DK_COMPANIES, DK_UNITS
-from register_samples import companies_dk, companies_no, roles_no, units_dk, units_no
+from ingest.registers.peppol import ledger as peppol
+from ingest.registers.peppol.sync import PEPPOL
+from register_samples import companies_dk, companies_no, participants, roles_no, units_dk, units_no
 from tests.builders.companies import TODAY
 
-SOURCES = (DK_COMPANIES, DK_UNITS, NO_ENTITIES, NO_UNITS, NO_ROLES)
+SOURCES = (DK_COMPANIES, DK_UNITS, NO_ENTITIES, NO_UNITS, NO_ROLES, PEPPOL)
 DOCUMENTS = Path(__file__).parent / "documents"
 
 
@@ -48,7 +50,9 @@ def test_the_ledger_lists_as_read_what_the_models_read_and_nothing_else(
     }
 
 
-@pytest.mark.parametrize("tables", [cvr.MEMBERS, brreg.MEMBERS], ids=["cvr", "brreg"])
+@pytest.mark.parametrize(
+    "tables", [cvr.MEMBERS, brreg.MEMBERS, peppol.MEMBERS], ids=["cvr", "brreg", "peppol"]
+)
 def test_nothing_in_the_ledger_is_both_read_and_left_out_or_without_a_word(
     tables: Mapping[type[Document], Members],
 ) -> None:
@@ -60,9 +64,12 @@ def test_nothing_in_the_ledger_is_both_read_and_left_out_or_without_a_word(
 @pytest.mark.parametrize(
     "ledger", [cvr.COMPANIES, cvr.UNITS, brreg.ENTITIES, brreg.UNITS, brreg.ROLES]
 )
-def test_codes_in_the_ledger_belong_to_members_that_are_read(ledger: Ledger) -> None:
+def test_codes_in_the_ledger_belong_to_its_members_and_are_read_if_these_are(
+    ledger: Ledger,
+) -> None:
     for one in ledger.values:
-        assert one.member in members_of(one.model)
+        table = ledger.members[one.model]
+        assert one.member in (table.read if one.read else table.left_out)
         assert not set(one.read) & set(one.left_out)
 
 
@@ -74,8 +81,9 @@ def test_codes_in_the_ledger_belong_to_members_that_are_read(ledger: Ledger) -> 
         (NO_ENTITIES, companies_no),
         (NO_UNITS, units_no),
         (NO_ROLES, roles_no),
+        (PEPPOL, participants),
     ],
-    ids=["companies_dk", "units_dk", "entities_no", "units_no", "roles_no"],
+    ids=["companies_dk", "units_dk", "entities_no", "units_no", "roles_no", "cards"],
 )
 def test_the_ledger_knows_all_of_the_invented_registers(
     source: RegisterSource, samples: Any

@@ -15,6 +15,26 @@ from tests.builders.companies import a_company, a_company_record
 NOW = datetime(2026, 3, 2, tzinfo=UTC)
 
 
+def test_very_many_kinds_of_a_source_are_counted_together_from_the_two_hundred_and_first_on() -> (
+    None
+):
+    telemetry = PassTelemetry("dk-many", lambda: NOW)
+
+    for first in (0, 150):
+        tally = Tally()
+        for number in range(first, first + 150):
+            tally.odd.count(f"path{number}", "dk:12345674")
+        telemetry.done(tally, Cursor(Position(NOW), until=NOW), timedelta(), moved=True)
+
+    def counted(field: str) -> float | None:
+        return REGISTRY.get_sample_value(
+            "sync_odd_values_total", {"source": "dk-many", "field": field}
+        )
+
+    assert [counted(f"path{number}") for number in (0, 199, 200)] == [1, 1, None]
+    assert counted("(others)") == 100
+
+
 def test_a_pass_counts_the_odd_values_of_its_records_and_files_by_field_in_one_line() -> None:
     tally = Tally()
     odd = [

@@ -30,6 +30,12 @@ def dated(since: str | None, until: str | None = None, **fields: Any) -> dict[st
 
 
 def relation(hovedtype: str, body: str, type_: str, *values: Any, number: int = 1) -> Any:
+    return with_attributes(hovedtype, body, (type_, list(values)), number=number)
+
+
+def with_attributes(
+    hovedtype: str, body: str, *attributes: tuple[str, list[Any]], number: int = 1
+) -> Any:
     return {
         "deltager": {
             "enhedsNummer": number, "enhedstype": "PERSON", "navne": [{"navn": "Anna Testesen"}],
@@ -38,7 +44,13 @@ def relation(hovedtype: str, body: str, type_: str, *values: Any, number: int = 
             {
                 "hovedtype": hovedtype,
                 "organisationsNavn": [{"navn": body}],
-                "medlemsData": [{"attributter": [{"type": type_, "vaerdier": list(values)}]}],
+                "medlemsData": [
+                    {
+                        "attributter": [
+                            {"type": type_, "vaerdier": values} for type_, values in attributes
+                        ]
+                    }
+                ],
             }
         ],
     }  # fmt: skip
@@ -56,6 +68,7 @@ SHARES = [
     dated("2015-03-01", "2018-12-31", vaerdi="0.5"),
     dated("2019-01-01", vaerdi="0.9"),
 ]
+SHARE, VOTES = "EJERANDEL_PROCENT", "EJERANDEL_STEMMERET_PROCENT"
 
 #: Fields of documents, with what 1.1 read in them.
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -64,6 +77,62 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             relation("REGISTER", "EJERREGISTER", "EJERANDEL_PROCENT", *SHARES)
         ]},
         {"owners": [("Anna Testesen", "2019-01-01")]},
+    ),
+    "the last of shares that are each an attribute": (
+        {"deltagerRelation": [
+            with_attributes("REGISTER", "EJERREGISTER", *((SHARE, [one]) for one in SHARES))
+        ]},
+        {"owners": [("Anna Testesen", "2019-01-01")]},
+    ),
+    "the share and not the votes before it": (
+        {"deltagerRelation": [
+            with_attributes("REGISTER", "EJERREGISTER", (SHARE, SHARES[1:]),
+                            (VOTES, [dated("2015-03-01", vaerdi="0.9")]))
+        ]},
+        {"owners": [("Anna Testesen", "2019-01-01")]},
+    ),
+    "no owner of votes alone": (
+        {"deltagerRelation": [
+            relation("REGISTER", "EJERREGISTER", VOTES, dated("2015-03-01", vaerdi="0.9"))
+        ]},
+        {"owners": []},
+    ),
+    "one owner of two classes of shares": (
+        {"deltagerRelation": [
+            with_attributes("REGISTER", "EJERREGISTER", (SHARE, SHARES[1:]),
+                            ("EJERANDEL_KAPITALKLASSE", [dated("2019-01-01", vaerdi=class_)]))
+            for class_ in "AB"
+        ]},
+        {"owners": [("Anna Testesen", "2019-01-01")]},
+    ),
+    "the last registration of a role in an attribute of its own": (
+        {"deltagerRelation": [
+            with_attributes("LEDELSESORGAN", "Bestyrelse",
+                            ("FUNKTION", [dated("2015-01-01", "2018-12-31", vaerdi="FORMAND")]),
+                            ("FUNKTION", [dated("2019-01-01", vaerdi="FORMAND")]))
+        ]},
+        {"roles": [("Anna Testesen", "2019-01-01")]},
+    ),
+    "a liquidator as another role": (
+        {"deltagerRelation": [
+            relation("LEDELSESORGAN", "Likvidator", "FUNKTION",
+                     dated("2019-01-01", vaerdi="LIKVIDATOR"))
+        ]},
+        {"roles": [("Anna Testesen", "2019-01-01")]},
+    ),
+    "a body without its name": (
+        {"deltagerRelation": [
+            relation("LEDELSESORGAN", "Repræsentantskab", "FUNKTION",
+                     dated("2019-01-01", vaerdi="FORMAND"))
+        ]},
+        {"roles": [("Anna Testesen", "2019-01-01")]},
+    ),
+    "an auditor of sustainability as another role": (
+        {"deltagerRelation": [
+            relation("BÆREDYGTIGHEDSREVISION", "Revision", "FUNKTION",
+                     dated("2019-01-01", vaerdi="REVISION"))
+        ]},
+        {"roles": [("Anna Testesen", "2019-01-01")]},
     ),
     "one person of two with a name": (
         {"deltagerRelation": [
@@ -226,6 +295,27 @@ def test_a_changed_value_of_such_a_field_is_an_event_from_then_on() -> None:
     assert (change["field"], change["old"][0]["elected_by"], change["new"][0]["elected_by"]) == (
         "roles", "employees", "general_meeting",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "body,word,role,text",
+    [
+        ("Likvidator", "LIKVIDATOR", "other", "LIKVIDATOR"),
+        ("Repræsentantskab", "FORMAND", "other", "FORMAND"),
+        ("Styrelse", "FORMAND", "other", "FORMAND"),
+        ("Koncerndirektionssekretariat", "CHEF", "director", "CHEF"),
+    ],
+)
+def test_a_role_has_the_code_and_the_text_of_then(
+    body: str, word: str, role: str, text: str
+) -> None:
+    held = relation("LEDELSESORGAN", body, "FUNKTION", dated("2019-01-01", vaerdi=word))
+
+    earlier = record_of({"deltagerRelation": [held]}).earlier
+
+    assert earlier is not None
+    [one] = orjson.loads(earlier["roles"])
+    assert (one["role"], one["role_text"]) == (role, text)
 
 
 def test_a_plain_document_reads_as_before() -> None:

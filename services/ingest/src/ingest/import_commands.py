@@ -14,6 +14,7 @@ from typing import NoReturn
 from tqdm import tqdm
 
 from common.mongo import Database
+from common.runtime.workers import spare_the_collector
 from ingest.changes.accounts import ApplyAccounts
 from ingest.loading.accounts import LoadAccounts
 from ingest.loading.load import (
@@ -146,6 +147,7 @@ async def run_import(
     register: Database, chosen: argparse.Namespace, *, sole_proprietors: bool
 ) -> int:
     """Loads the chosen files one after another; returns the highest exit status."""
+    spare_the_collector()
     files, stores = _files(chosen), Stores.of(register)
     try:
         read_accounts = accounts_reader(sources()[chosen.source], chosen.documents)

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import gc
 import os
 import signal
 import sys
@@ -18,12 +17,11 @@ from common.runtime import logs, tracing
 from common.runtime.health import Health, admin_port, describe_build, measure_loop_lag
 from common.runtime.settings import ProcessSettings, shown
 from common.runtime.tasks import CannotContinue, background
+from common.runtime.workers import spare_the_collector
 
 #: Seconds beyond its delay and grace after which a process that was to stop is ended. A task may
 #: hang: drivers have lost cancellations, and a library may wait for a server without a limit.
 _OVERTIME = 10.0
-#: Net allocations after which the garbage collector examines the youngest generation.
-_ALLOCATIONS = 25_000
 
 S = TypeVar("S", bound=ProcessSettings)
 
@@ -125,7 +123,7 @@ async def _serve(name: str, settings: S, build: Build[S]) -> None:
         # A side task that failed has cancelled this one, and a driver may have lost that.
         if (serving := asyncio.current_task()) is not None and serving.cancelling():
             raise asyncio.CancelledError
-        _spare_the_collector()
+        spare_the_collector()
         health.serving = True
         log.info("service.started")
         try:
@@ -155,15 +153,3 @@ async def exporting_spans(settings: ProcessSettings, service: str) -> AsyncItera
             yield
         finally:
             tracing.tracer = None
-
-
-def _spare_the_collector() -> None:
-    """Keeps the garbage collector from traversing the whole process repeatedly.
-
-    The objects of a service live as long as it does, and nearly all objects of a request are freed
-    by reference counting: with Python's default thresholds the search for cycles took a seventh of
-    the time of a lookup.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_ALLOCATIONS, *gc.get_threshold()[1:])

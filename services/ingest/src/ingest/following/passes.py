@@ -15,7 +15,7 @@ from common.contracts.failures import Unavailable
 from common.leases import StoredLeases
 from ingest.changes.states import Conflict
 from ingest.following.register_client import RegisterFault, RegisterUnavailable
-from ingest.loading.load import Tally
+from ingest.loading.load import OTHERS, Tally
 from ingest.loading.stores import Cursor, Stores
 from ingest.records.records import Rejected
 
@@ -41,6 +41,8 @@ _ERRORS = Counter("sync_pass_failures_total", "Passes that failed, by cause", ["
 _MAX_REASONS = 5
 #: Maximum kinds of odd values in a log line.
 _MAX_ODD = 20
+#: Maximum kinds of odd values of a source that a process counts by their names; a pass has as many.
+_MAX_KINDS = 200
 #: Maximum refused records that are logged per pass.
 _MAX_NAMED = 20
 
@@ -58,6 +60,7 @@ class PassTelemetry:
         self._now = now
         self._began_at = now()
         self._named = 0
+        self._kinds: set[str] = set()
         for cause in causes:
             _ERRORS.labels(source, cause)
 
@@ -126,7 +129,10 @@ class PassTelemetry:
         for result, count in tally.results.items():
             _RECORDS.labels(self._source, result).inc(count)
         for path, count in tally.odd.counts.items():
-            _ODD.labels(self._source, path).inc(count)
+            if len(self._kinds) < _MAX_KINDS:
+                self._kinds.add(path)
+            # The log line has the names of the others.
+            _ODD.labels(self._source, path if path in self._kinds else OTHERS).inc(count)
         if tally.odd.counts:
             kinds = tally.odd.most_common(_MAX_ODD)
             log.warning("sync.odd_values", source=self._source, fields=kinds)

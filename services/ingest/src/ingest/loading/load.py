@@ -135,6 +135,8 @@ Usable = Stored | RegisteredInError | UnchangedDocument
 
 #: Kinds of odd values that are counted, so that a register cannot fill the metrics.
 _MAX_KINDS: Final = 200
+#: The further kinds together.
+OTHERS: Final = "(others)"
 
 
 @dataclass
@@ -153,7 +155,7 @@ class OddValues:
     def count(self, path: str, example: str) -> None:
         """Counts an odd value; of very many kinds the further ones together."""
         if path not in self.counts and len(self.counts) >= _MAX_KINDS:
-            path = "(others)"
+            path = OTHERS
         self.counts[path] += 1
         self.examples.setdefault(path, example)
 

@@ -182,6 +182,7 @@ class BrregDocument(Document):
             validation_alias=AliasChoices(
                 "registreringsdatoAntallAnsatteNAVAaregisteret",
                 "registreringsdatoantallansatteNAVAaregisteret",
+                "registreringsdatoAntallAnsatteNavAaregisteret",
             )
         ),
     ] = None

@@ -7,6 +7,7 @@ compared with the list in `roles`, which tells an unknown one as odd.
 from collections.abc import Mapping
 from typing import Final
 
+from common.contracts.company import ElectedBy
 from ingest.records.fields import Document
 from ingest.records.ledger import Ledger, Members, Values
 from ingest.registers.brreg.documents import UNIT_FORMS, BrregAddress, Coded, FormerName, Unit
@@ -18,6 +19,8 @@ from ingest.registers.brreg.entities import (
     ShareCapital,
 )
 from ingest.registers.brreg.roles import (
+    ELECTED_BY,
+    OTHER_CODES,
     OWNER_CODES,
     ROLE_CODES,
     GivenRole,
@@ -47,6 +50,7 @@ _DOCUMENT: Final = {
     "harRegistrertAntallAnsatte": "employees: withheld is not none",
     "registreringsdatoAntallAnsatteNAVAaregisteret": _COUNTED,
     "registreringsdatoantallansatteNAVAaregisteret": _COUNTED,
+    "registreringsdatoAntallAnsatteNavAaregisteret": _COUNTED,
     **dict.fromkeys(("telefon", "mobil"), "phone, phones"),
     "epostadresse": "email",
     "hjemmeside": "website",
@@ -219,6 +223,7 @@ MEMBERS: Final[Mapping[type[Document], Members]] = {
         {
             **_LINKS,
             "rekkefolge": "roles are ordered by code and name",
+            "fullmektige": "who acts for the holder, with an address",
         },
     ),
     Person: Members(
@@ -226,7 +231,8 @@ MEMBERS: Final[Mapping[type[Document], Members]] = {
             "navn": "name",
             "fodselsdato": "two persons of one name; goes no further",
             "erDoed": "whether the role has ended",
-        }
+        },
+        {"verge": "the guardian of a person is private (docs/privacy.md)"},
     ),
     PersonName: Members(dict.fromkeys(("fornavn", "mellomnavn", "etternavn"), "name")),
     Trustee: Members(
@@ -252,22 +258,53 @@ _FORMS: Final = dict.fromkeys(
         "AS", "ASA", "ENK", "NUF", "ANS", "DA", "KS", "SA", "BA", "STI", "FLI", "BRL", "BBL",
         "ESEK", "SAM", "SF", "IKS", "KF", "FKF", "KOMM", "FYLK", "STAT", "ORGL", "ADOS", "KBO",
         "BO", "PK", "SPA", "GFS", "SE", "PRE", "ANNA", "UTLA", "PERS", "KIRK", "OPMV", "KTRF",
-        "VPFO", "IKJP", "TVAM", "EOFG",
+        "VPFO", "IKJP", "TVAM", "UTBG", "SÆR", "EOFG", "EØFG", "EOEFG", "SER",
     ),
     "form",
 )  # fmt: skip
+
+#: Groups of roles; most have the code of the roles in them.
+_GROUPS: Final = {
+    "STYR": "the board: the code of a role says which",
+    **dict.fromkeys(
+        (
+            "DELT", "EIKM", "INNH", "KOMP", "DTPR", "DTSO", "SAM", "DAGL", "REVI", "REGN", "BOBE",
+            "SIGN", "PROK", *OTHER_CODES,
+        ),
+        "role, by the code of a role",
+    ),
+}  # fmt: skip
+#: Roles that public lists of the register have, and its open interface has not shown.
+_OF_SUBSCRIBERS: Final = dict.fromkeys(
+    (
+        "AAFY", "AVKL", "BEDR", "ESGR", "ETDL", "FEMV", "FGRP", "FISJ", "FUSJ", "HLED", "HMDL",
+        "HNST", "HVAR", "KDAT", "KEMN", "KGRL", "KMOR", "KNUF", "KOMK", "MVAG", "MVAU", "READ",
+        "RFAD", "SREVA", "STFT", "UTBG", "VIFE",
+    ),
+    "not in the open interface; would be other, and told as odd",
+)  # fmt: skip
+_REMARKS: Final = ("NAVN", "FADR", "KONT", "DAGL", "FFØR", "REPR", "SAM")
 
 VALUES: Final = (
     Values(Entity, "maalform", LANGUAGES),
     Values(Entity, "organisasjonsform", _FORMS, key="kode"),
     Values(Unit, "organisasjonsform", dict.fromkeys(UNIT_FORMS, "form"), key="kode"),
+    Values(Annotation, "infotype", dict.fromkeys(_REMARKS, "remarks.type")),
+    Values(RoleGroup, "type", _GROUPS, key="kode"),
     Values(
         GivenRole,
         "type",
         {code: role.value for code, role in ROLE_CODES.items()}
         | {code: role.value for code, role in OWNER_CODES.items()},
+        _OF_SUBSCRIBERS,
         key="kode",
         is_told=True,
+    ),
+    Values(
+        GivenRole,
+        "valgtAv",
+        {code: by.value for code, by in ELECTED_BY.items()} | {"A-AK": ElectedBy.OTHER.value},
+        key="kode",
     ),
 )
 

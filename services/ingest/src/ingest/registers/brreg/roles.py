@@ -66,10 +66,15 @@ _BOARD_ROLES: Final = {
     "VARA": RoleCode.BOARD_DEPUTY_MEMBER,
     "OBS": RoleCode.BOARD_OBSERVER,
 }
-#: The roles that have a code, or are known to have none. The latter are the contact person, the
-#: manager of a housing association, the representative of a foreign enterprise, the managing owner
-#: of a ship, and links to another entity: the home of a branch, the debtor of an estate, the owner
-#: of a health enterprise.
+#: The roles that are known to have no code: the contact person, the manager of a housing
+#: association, the representative of a foreign enterprise, the managing owner of a ship, and links
+#: to another entity: the home of a branch, the debtor of an estate, the owner of a health
+#: enterprise, the church or the office that an entity belongs to.
+OTHER_CODES: Final = (
+    *("KONT", "FFØR", "REPR", "BEST", "HFOR", "KDEB", "KENK", "HLSE", "ORGL", "ADOS", "OPMV"),
+    *("KIRK", "KTRF"),
+)
+#: Each role's code.
 ROLE_CODES: Final = {
     "DAGL": RoleCode.DIRECTOR,
     **_BOARD_ROLES,
@@ -78,13 +83,10 @@ ROLE_CODES: Final = {
     **dict.fromkeys(("SIGN", "SIFE", "SIHV"), RoleCode.SIGNATORY),
     **dict.fromkeys(("PROK", "POFE", "POHV"), RoleCode.PROCURATION_HOLDER),
     "BOBE": RoleCode.ESTATE_ADMINISTRATOR,
-    **dict.fromkeys(
-        ("KONT", "FFØR", "REPR", "BEST", "HFOR", "KDEB", "HLSE", "ORGL", "ADOS", "OPMV"),
-        RoleCode.OTHER,
-    ),
+    **dict.fromkeys(OTHER_CODES, RoleCode.OTHER),
 }
 #: The electors of a holder, by the register's code (`representanter`); others are only words.
-_ELECTED_BY: Final = {"AREP": ElectedBy.EMPLOYEES}
+ELECTED_BY: Final = {"AREP": ElectedBy.EMPLOYEES}
 #: The path of a role, and of its code.
 _ROLE: Final = "rollegrupper.roller"
 _CODE: Final = f"{_ROLE}.type.kode"
@@ -196,7 +198,7 @@ def owners_record(raw: Raw, _today: date) -> OwnersRecord:
         owners,
         roles,
         odd=each_once(document.odd),
-        earlier=_earlier(held, owners, roles),
+        earlier=_earlier(held),
     )
 
 
@@ -297,22 +299,26 @@ def _role(one: _Held) -> Role:
         vat=vat,
         role=one.role,
         role_text=one.word,
-        elected_by=None if words is None else _ELECTED_BY.get(code or "", ElectedBy.OTHER),
+        elected_by=None if words is None else ELECTED_BY.get(code or "", ElectedBy.OTHER),
         elected_by_text=words,
         approval=one.approval,
         group_changed=one.group_changed,
     )
 
 
-def _earlier(held: Sequence[_Held], owners: bytes, roles: bytes) -> Mapping[str, bytes] | None:
+def _earlier(held: Sequence[_Held]) -> Mapping[str, bytes] | None:
     """Returns the lists as release 1.0 read them: without trustees, each name once in a role."""
     if len({(one.code, one.word, one.holder) for one in held}) == len(held) and not any(
         one.is_trustee for one in held
     ):
         return None
-    before = [one._replace(identity=None) for one in held if not one.is_trustee]
-    read = _lists(before)
-    return {"owners": read[0], "roles": read[1]} if read != (owners, roles) else None
+    before = [
+        one._replace(identity=None, elected_by=None, approval=None, group_changed=None)
+        for one in held
+        if not one.is_trustee
+    ]
+    owners, roles = _lists(before)
+    return {"owners": owners, "roles": roles}
 
 
 def _holder(role: GivenRole) -> Holder | None:

@@ -75,6 +75,14 @@ HOLDER_TYPES: Final[dict[str, HolderType]] = {
 }
 
 REGISTER_OF_OWNERS: Final = "EJERREGISTER"
+#: Registers of which nothing is read: of beneficial owners, and of auditors.
+OTHER_REGISTERS: Final = (
+    "REELLE EJERE",
+    "REELLE EJERER",
+    "REVISIONSVIRKSOMHEDREGISTER",
+    "REVISIONSVIRKSOMHEDSTEMMEBERETTIGEDE",
+    "REVISIONSVIRKSOMHEDUDENLANDSKEMYNDIGHEDER",
+)
 
 
 class Kind(Enum):
@@ -135,8 +143,8 @@ BOARD_FUNCTIONS: Final = {
 BODIES: Final = {
     **dict.fromkeys(
         (
-            "DIREKTION", "DAGLIG LEDELSE", "ANDEN DAGLIG LEDELSE", "DAGLIG LEDELSE OG ADM",
-            "DAGLIG LEDER", "BESTYRER", "FORRETNINGSFORER",
+            "DIREKTION", "DIREKTIONX", "DAGLIG LEDELSE", "ANDEN DAGLIG LEDELSE",
+            "DAGLIG LEDELSE OG ADM", "DAGLIG LEDER", "BESTYRER", "FORRETNINGSFORER",
         ),
         RoleCode.DIRECTOR,
     ),

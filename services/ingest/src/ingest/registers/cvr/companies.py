@@ -25,6 +25,7 @@ from ingest.records.records import (
     Raw,
     RegisteredInError,
     UnitRecord,
+    in_order,
     restructurings,
 )
 from ingest.registers.cvr.company_documents import CvrCompany
@@ -37,6 +38,7 @@ from ingest.registers.cvr.documents import (
 )
 from ingest.registers.cvr.earlier import read_before
 from ingest.registers.cvr.employees import employees_of
+from ingest.registers.cvr.owners import of_each, owners_in_order
 from ingest.registers.cvr.past import past_of
 from register_store.documents import dump
 
@@ -50,6 +52,7 @@ _FLAGS: Final = {
 _FURTHER: Final = {*_FLAGS, "OPLØSNINGSTRUSSEL_SENESTE", "GENOPTAGELSE_TVANGSOPLØSNING"}
 #: The attributes of the first period of accounts, and of the one that moved the financial year.
 _PERIODS: Final = ("FØRSTE_REGNSKABSPERIODE", "OMLÆGNINGSPERIODE")
+_PERIOD_DAYS: Final = {f"{period}_{end}" for period in _PERIODS for end in ("START", "SLUT")}
 #: The type of the register's note on its own record, and its text where it gives none.
 _NOT_LOADED: Final = "fejlVedIndlaesning"
 _NOT_LOADED_TEXT: Final = "Fejl ved indlæsning"
@@ -66,16 +69,16 @@ def company_record(raw: Raw, today: date) -> CompanyRecord | RegisteredInError:
     # By number, since their order in the document has no meaning.
     listed = company.as_of.current(company.penheder)
     numbers = sorted({unit.p_nummer for unit in listed if unit.p_nummer})
-    owners = None if participants is None else participants.owners()
-    roles = None if participants is None else participants.roles()
+    owners = [] if participants is None else participants.owners()
+    roles = [] if participants is None else participants.roles()
     past = past_of(company)
     # Odd values and the next day are known once everything has been read.
     return CompanyRecord.of(
         public,
         phones=searchable_phones(company.phones, Country.DK),
         units=tuple(UnitKey(Country.DK, number) for number in numbers),
-        owners=owners,
-        roles=roles,
+        owners=None if participants is None else owners_in_order(of_each(owners)),
+        roles=None if participants is None else in_order(of_each(roles)),
         version=company.version,
         updated_at=company.sidst_opdateret,
         past=past,
@@ -163,7 +166,7 @@ def _capital(company: CvrCompany) -> Capital | None:
         return None
     values = company.attribute_values("KAPITAL")
     present = first(company.current_or_last(values))
-    same = [one for one in values if present is not None and one.vaerdi == present.vaerdi]
+    same = [one for one in values if present is None or one.vaerdi == present.vaerdi]
     paid_in, fully_paid = _paid_in(company, amount)
     return Capital(
         amount=amount,
@@ -196,6 +199,8 @@ def _financial_year(company: CvrCompany) -> FinancialYear | None:
     start, end = [day and day[1] for day in found] if len(found) == len(days) else (None, None)
     if not start or not end:
         return None
+    if company.has_no_attributes(_PERIOD_DAYS):
+        return FinancialYear(start=start, end=end)
     first_, adjusted = (_period(company, each) for each in _PERIODS)
     return FinancialYear(start=start, end=end, first=first_, adjusted=adjusted)
 

@@ -22,7 +22,7 @@ from ingest.records.records import Reorganisation
 from ingest.registers.cvr.dated_values import Dated, State, Word, fold_word, unbroken_since
 from ingest.registers.cvr.decrees import CourtNotice, Procedure, procedures
 from ingest.registers.cvr.documents import Contact, CvrDocument, Metadata, Name
-from ingest.registers.cvr.memberships import Attribute, AttributeValue, Relation
+from ingest.registers.cvr.memberships import Attribute, AttributeValue, Relation, by_type
 from ingest.registers.cvr.owners import Participants
 from ingest.registers.cvr.reorganisations import End, GivenReorganisation, reorganisations
 
@@ -166,10 +166,7 @@ class CvrCompany(CvrDocument):
     @cached_property
     def _attributes(self) -> Mapping[str, Sequence[AttributeValue]]:
         """The values of the attributes by their type."""
-        found: dict[str, list[AttributeValue]] = {}
-        for each in self.attributter:
-            found.setdefault(each.type or "", []).extend(each.vaerdier)
-        return found
+        return by_type(self.attributter)
 
     def attribute_values(self, type_: str) -> Sequence[AttributeValue]:
         """Returns the values of an attribute over time."""
@@ -181,7 +178,8 @@ class CvrCompany(CvrDocument):
 
     def attribute(self, type_: str) -> str | None:
         """Returns the value of an attribute."""
-        value = first(self.current_or_last(self.attribute_values(type_)))
+        values = self._attributes.get(type_)
+        value = first(self.current_or_last(values)) if values else None
         return None if value is None else value.vaerdi
 
     def amount(self, type_: str) -> str | None:

@@ -108,6 +108,7 @@ class AsOf:
         """
         is_current = self.is_current
         found = [value for value in values if is_current(value)]
+        # Most fields have one value, here and below.
         if len(found) > 1:
             found.sort(key=lambda value: value.since or "", reverse=True)
             if found[0].since == found[1].since:
@@ -125,7 +126,10 @@ class AsOf:
 
         See `current` for `newest`.
         """
-        if not values:
+        if len(values) < 2:
+            for value in values:
+                self.is_current(value)
+                return value
             return None
         found = self.current(values, newest) or self.past(values)
         return found[0] if found else min(values, key=lambda value: value.since or "")

@@ -239,7 +239,7 @@ class CvrDocument(Document):
         name = self.name
         return each_once(given.navn for given in begun if given.navn != name)
 
-    @property
+    @cached_property
     def address(self) -> CvrAddress | None:
         """The current address, or the newest one of the metadata."""
         newest = self.newest.nyeste_beliggenhedsadresse
@@ -256,7 +256,7 @@ class CvrDocument(Document):
         given = self.main_industry
         return None if given is None else given.public
 
-    @property
+    @cached_property
     def main_industry(self) -> Industry | None:
         """The current main industry with its period, or the newest one of the metadata."""
         newest = self.newest.nyeste_hovedbranche
@@ -338,10 +338,13 @@ class CvrDocument(Document):
         """Returns the current values, newest first; after its end, the last ones."""
         if not values:
             return values
-        held = self.as_of.current(values)
+        as_of = self.as_of
+        if len(values) == 1 and as_of.is_current(values[0]):
+            return values
+        held = as_of.current(values)
         if held or not self.dead:
             return held
-        over = self.as_of.past(values)
+        over = as_of.past(values)
         return [value for value in over if value.until == over[0].until]
 
     def contacts(self, *given: Sequence[Contact]) -> list[str]:

@@ -4,27 +4,45 @@ May be deleted when no deployment has data of that release.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
-from common.contracts.company import Company, Owner, RestructuringType, Role
+from common.contracts.company import (
+    Company,
+    Owner,
+    OwnerRole,
+    RestructuringType,
+    Role,
+    RoleCode,
+)
 from ingest.records.records import in_order
-from ingest.registers.cvr.codes import PROCEDURES
+from ingest.registers.cvr.codes import BOARD_FUNCTIONS, PROCEDURES, Kind
 from ingest.registers.cvr.company_documents import CvrCompany
-from ingest.registers.cvr.dated_values import State, meaning_of
+from ingest.registers.cvr.dated_values import State, fold_word, meaning_of
 from ingest.registers.cvr.employees import counted
-from ingest.registers.cvr.owners import Participants, owners_in_order
+from ingest.registers.cvr.owners import BESIDE, Present, owners_in_order
 from ingest.registers.cvr.reorganisations import GivenReorganisation
 from register_store.documents import dump_all
 
 #: The code of the only end of a procedure that was read.
 _LIFTED: Final = "2"
+#: Bodies by a part of their folded names.
+_BOARDS: Final = ("BESTYRELSE", "FORRETNINGSUDVALG")
+_BODIES: Final = {
+    "DIREKTION": RoleCode.DIRECTOR,
+    "DAGLIG LEDELSE": RoleCode.DIRECTOR,
+    "FILIALBESTYRER": RoleCode.BRANCH_MANAGER,
+    "TILSYNSRAAD": RoleCode.SUPERVISORY_BOARD_MEMBER,
+}
+#: More than the bodies and functions that occur often.
+_MAX_ROLES: Final = 4096
 
 
 def read_before(
     company: CvrCompany,
     public: Company,
-    owners: Sequence[Owner] | None,
-    roles: Sequence[Role] | None,
+    owners: Sequence[tuple[Present, Owner]],
+    roles: Sequence[tuple[Present, Role]],
 ) -> dict[str, Any] | None:
     """Returns the fields that read otherwise, with their values then; None for most documents."""
     earlier = {
@@ -33,26 +51,81 @@ def read_before(
         **(_merged(company) if company.reorganisations else {}),
         # The register's note on its own record was not read.
         **({"remarks": []} if public.remarks else {}),
+        **_owners(owners),
+        **_roles(roles),
     }
-    participants = company.participants
-    if participants is not None and owners is not None and roles is not None:
-        earlier |= _holders(participants, owners, roles)
     return earlier or None
 
 
-def _holders(
-    participants: Participants, owners: Sequence[Owner], roles: Sequence[Role]
-) -> dict[str, bytes]:
-    """Returns the lists in which each holder began with the last registration, and once a name."""
-    if not participants.may_read_otherwise(owners, roles):
+def _owners(owners: Sequence[tuple[Present, Owner]]) -> dict[str, bytes]:
+    """Returns the list in which each owner began with the last registration, and once a name.
+
+    Owners of votes alone were not in it.
+    """
+    then = [
+        (entry, one.held if entry.role is OwnerRole.OWNER else one.function)
+        for one, entry in owners
+    ]
+    read = [(entry, last.since) for entry, last in then if last is not None]
+    names = {(one.name, one.vat, one.role, one.share, one.votes, since) for one, since in read}
+    if len(names) == len(owners) and all(one.since == since for one, since in read):
         return {}
-    before = list(participants.read_before())
-    then = owners_in_order(dict.fromkeys(owner for owner in before if isinstance(owner, Owner)))
-    held = in_order(dict.fromkeys(role for role in before if isinstance(role, Role)))
-    return {
-        **({} if then == owners else {"owners": dump_all(then)}),
-        **({} if held == roles else {"roles": dump_all(held)}),
-    }
+    before = owners_in_order(
+        dict.fromkeys(
+            one.model_copy(update={**BESIDE[Owner], "since": since}) for one, since in read
+        )
+    )
+    return {"owners": dump_all(before)}
+
+
+def _roles(roles: Sequence[tuple[Present, Role]]) -> dict[str, bytes]:
+    """Returns the list in which each began with the last registration, and once a name.
+
+    Bodies had fewer names by which they were known, and their names were not in the text.
+    """
+    read = [(entry, _role(one)) for one, entry in roles]
+    names = {(one.name, one.vat, *then) for one, then in read}
+    if len(names) == len(roles) and all(
+        (one.role, one.role_text, one.since) == then for one, then in read
+    ):
+        return {}
+    before = in_order(
+        dict.fromkeys(
+            one.model_copy(update={**BESIDE[Role], **then._asdict()}) for one, then in read
+        )
+    )
+    return {"roles": dump_all(before)}
+
+
+class _Role(NamedTuple):
+    """What was read otherwise of a role."""
+
+    role: RoleCode
+    role_text: str
+    since: str | None
+
+
+def _role(one: Present) -> _Role:
+    membership, function = one.membership, one.function
+    word = (function and function.vaerdi) or ""
+    names = tuple([name.navn or "" for name in membership.organisation.organisations_navn])
+    code = _role_code(membership.kind, names, word)
+    return _Role(code, word, None if function is None else function.since)
+
+
+@lru_cache(_MAX_ROLES)
+def _role_code(kind: Kind | None, names: Sequence[str], word: str) -> RoleCode:
+    """Returns the code of a role by parts of the names that its organisation has ever had."""
+    bodies, function = " ".join(map(fold_word, names)), fold_word(word)
+    if kind is Kind.AUDIT:
+        is_sustainability = "BAEREDYGTIG" in f"{bodies} {function}"
+        return RoleCode.SUSTAINABILITY_AUDITOR if is_sustainability else RoleCode.AUDITOR
+    if kind is not Kind.BODY:
+        return RoleCode.SIGNATORY if kind is Kind.SIGNATORIES else RoleCode.OTHER
+    if any(board in bodies for board in _BOARDS):
+        found = (code for part, code in BOARD_FUNCTIONS.items() if part in function)
+        return next(found, RoleCode.BOARD_MEMBER)
+    return next((code for part, code in _BODIES.items() if part in bodies), RoleCode.OTHER)
 
 
 def _employees(company: CvrCompany, public: Company) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ingest.registers.cvr.codes import (
     FUNCTIONS,
     HOLDER_TYPES,
     NOTICES,
+    OTHER_REGISTERS,
     PARTNERS,
     PROCEDURES,
     REGISTER_OF_OWNERS,
@@ -91,8 +92,8 @@ _DOCUMENT_LEFT_OUT: Final = {
     **dict.fromkeys(("enhedsNummer", "enhedstype", "samtId", "dataAdgang"), _INTERNAL),
     **dict.fromkeys(
         (
-            "naermesteFremtidigeDato", "virkningsAktoer",
-            "brancheAnsvarskode", "virksomhedsKommentar",
+            "naermesteFremtidigeDato", "harFremtidigAendring", "virkningsAktoer",
+            "brancheAnsvarskode", "fortroligBeriget",
         ),
         _ADMINISTRATION,
     ),
@@ -118,11 +119,11 @@ _METADATA_LEFT_OUT: Final = {
     **dict.fromkeys(
         (
             "nyesteBibranche1", "nyesteBibranche2", "nyesteBibranche3", "nyesteKontaktoplysninger",
-            "nyesteErstKvartalsbeskaeftigelse", "antalPenheder", "virkningsDato",
-            "nyestePostadresse",
+            "antalPenheder", "virkningsDato", "nyestePostadresse",
         ),
         _REPEATED,
     ),
+    "nyesteFadCprnumre": "personal numbers, which are never read (docs/privacy.md)",
 }  # fmt: skip
 
 MEMBERS: Final[Mapping[type[Document], Members]] = {
@@ -144,7 +145,11 @@ MEMBERS: Final[Mapping[type[Document], Members]] = {
             "spaltninger": "merged_into, merged_from",
             "virksomhedMetadata": "what the history does not have",
         },
-        {**_DOCUMENT_LEFT_OUT, "regNummer": "numbers of before 1999, which nobody asks for"},
+        {
+            **_DOCUMENT_LEFT_OUT,
+            "regNummer": "numbers of before 1999, which nobody asks for",
+            **dict.fromkeys(("stiftelsesDato", "virkningsDato"), "the summary has it"),
+        },
     ),
     CvrUnit: Members(
         {
@@ -282,13 +287,18 @@ MEMBERS: Final[Mapping[type[Document], Members]] = {
         },
         {
             **dict.fromkeys(
-                ("postadresse", "adresseHemmelig", "adresseOpdateringOphoert"),
+                (
+                    "postadresse",
+                    "adresseHemmelig",
+                    "adresseHemmeligUndtagelse",
+                    "adresseOpdateringOphoert",
+                ),
                 "addresses of holders are never read (docs/privacy.md)",
             ),
+            "organisationstype": "empty in every document that was seen",
             **dict.fromkeys(
-                ("organisationstype", "stilling", "foedselsdato"), "not needed, or of a person"
+                ("sidstIndlaest", "sidstOpdateret", "fortroligBeriget"), _ADMINISTRATION
             ),
-            **dict.fromkeys(("sidstIndlaest", "sidstOpdateret", "statuskode"), _ADMINISTRATION),
         },
     ),
     Residence: Members(
@@ -377,23 +387,62 @@ _ATTRIBUTES: Final = {
 _ATTRIBUTES_LEFT_OUT: Final = {
     **dict.fromkeys(
         (
-            "BYGNINGSNUMMER", "FINANSIELT_FORMÅL", "STADFÆSTET_AF", "STADFÆSTELSESDATO",
-            "OFFENTLIG_EJERBOG", "TILSYN_KATEGORI",
+            "BYGNINGSNUMMER", "FINANSIELT_FORMÅL", "FINANSIEL_DELTYPE", "STADFÆSTET_AF",
+            "STADFÆSTELSESDATO", "OFFENTLIG_EJERBOG", "TILSYN_KATEGORI", "MYNDIGHED_ANDEN",
+            "SØV_IEF_TILSYN", "SØV_IEF_TILSYN_TEKST", "TILLADELSESDATO_FONDSMYNDIGHED",
+            "OVERTAGET_AF_FINANSIEL_STABILITET", "KONCESSIONSDATO", "REGNSKABSÅR_FRITEKST",
+            "HJEMLANDS_VIRKSOMHEDSBETEGNELSE", "HJEMLANDS_REGISTRERINGSNØGLE",
+            "EJERANDEL_SOM_PANT_STEMMERET_PROCENT", "SÆRLIGE_EJERFORHOLD_BESKRIVELSE",
+            "UDNÆVNT_AF", "SUPPLEANT_FOR_DELTAGER_NR",
         ),
         "the answer has no such field",
     ),
-    **dict.fromkeys(("PSEUDOCVRNR", "ARKIV_REGISTRERINGSNUMMER", "NAVN_IDENTITET"), _INTERNAL),
-    "BETYDELIG_INDFLYDELSE_VIA_ROLLE": "beneficial owners are not read",
     **dict.fromkeys(
-        ("STIFTELSESINFORMATION", "INDSKUDSKAPITAL", "INDSKUDSVALUTA"),
-        "what a founder paid in",
+        (
+            "PSEUDOCVRNR", "ARKIV_REGISTRERINGSNUMMER", "NAVN_IDENTITET", "REGISTRERINGSNUMMER",
+            "EJERANDEL_DOKUMENT_ID",
+        ),
+        _INTERNAL,
     ),
+    **dict.fromkeys(
+        ("BINAVNE", "VIRKSOMHEDSSTATUS", "REGISTRERING_LIKVIDATION", "STIFTET_FØR_1900"),
+        "the document's own histories have it",
+    ),
+    **dict.fromkeys(
+        (
+            "BETYDELIG_INDFLYDELSE_VIA_ROLLE", "KAN_IKKE_IDENTIFICERE_REELLE_EJERE",
+            "BEGUNSTIGET_GRUPPE", "BEGUNSTIGET_RETSKRAV",
+        ),
+        "beneficial owners are not read",
+    ),
+    **dict.fromkeys(
+        (
+            "HVIDVASK_VEKSELKONTOR_FRANCHISE_FOR", "HVIDVASK_VALUTAHANDEL_FRANCHISE_FOR",
+            "REVISOR_REGISTRERING_STEMMEANDEL_INDEHAVERTYPE",
+            "REVISOR_REGISTRERING_STEMMEANDEL_PROCENT",
+            "REVISOR_REGISTRERING_STEMMEANDEL_INDEHAVERUNDTAGELSE",
+            "REVISOR_REGISTRERING_GODKENDT8DIREKTIV",
+        ),
+        "of the registers of auditors and of money laundering",
+    ),
+    "STIFTELSESINFORMATION": "what a founder paid in",
+    "FORRETNINGSADRESSE": "addresses of holders are never read (docs/privacy.md)",
 }  # fmt: skip
 
 _FORMS: Final = (
     "10", "15", "20", "30", "40", "45", "50", "60", "70", "80", "81", "90", "95", "100", "110",
-    "115", "130", "140", "150", "151", "152", "160", "170", "180", "190", "195", "210", "220",
-    "230", "235", "240", "245", "250", "260", "270", "280", "285", "290", "291", "520", "990",
+    "115", "130", "140", "150", "151", "152", "160", "170", "180", "190", "195", "196", "200",
+    "210", "220", "230", "235", "240", "245", "250", "260", "270", "280", "285", "290", "291",
+    "520", "990",
+)  # fmt: skip
+
+#: Classes of the number of employees; the last one is written in two ways.
+_CLASSES: Final = tuple(
+    f"ANTAL_{bounds}"
+    for bounds in (
+        "0_0", "1_1", "2_4", "5_9", "10_19", "20_49", "50_99", "100_199", "200_499", "500_999",
+        "1000_", "1000_999999",
+    )
 )  # fmt: skip
 
 VALUES: Final = (
@@ -413,6 +462,15 @@ VALUES: Final = (
             **{word: code.value for word, code in BODIES.items()},
             REGISTER_OF_OWNERS: "owners",
         },
+        dict.fromkeys(
+            ("STIFTERE", "INTERESSENTER", "REVISION", "HOVEDSELSKAB", "HVIDVASK"),
+            "the type of the relation says which list it is",
+        )
+        | dict.fromkeys(OTHER_REGISTERS, "registers of which nothing is read")
+        | dict.fromkeys(
+            ("EJERREGISTERX", "REELLE EJEREX"),
+            "nothing public says what they are; told as odd",
+        ),
         is_told=True,
     ),
     Values(
@@ -433,7 +491,20 @@ VALUES: Final = (
         Participant,
         "enhedstype",
         {word.replace(" ", "_"): f"type {one}" for word, one in HOLDER_TYPES.items()},
-        {"UDENLANDSK_VIRKSOMHED": "type other", "PRODUKTIONSENHED": "type other"},
+        {"PRODUKTIONSENHED": "type other"},
+    ),
+    Values(
+        Attribute,
+        "vaerditype",
+        {},
+        dict.fromkeys(
+            ("string", "date", "decimal", "boolean", "gMonthDay", "integer"),
+            "each type of attributes has one type of values",
+        ),
+    ),
+    *(
+        Values(Employment, f"intervalKodeAntal{counted}", dict.fromkeys(_CLASSES, "employees"))
+        for counted in ("Ansatte", "Aarsvaerk", "InklusivEjere")
     ),
     Values(CourtNotice, "statuskode", {code: one.effect.value for code, one in NOTICES.items()}),
     Values(

@@ -5,8 +5,8 @@ is. The register's number of a participant tells persons with one name apart whi
 read, and goes no further.
 """
 
-from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import BeforeValidator, ValidationInfo
 
@@ -18,6 +18,9 @@ from ingest.records.records import Holder
 from ingest.registers.cvr.codes import HOLDER_TYPES, PARTNERS, RELATIONS, Kind
 from ingest.registers.cvr.dated_values import AsOf, Dated, fold_word, held_on
 from ingest.registers.cvr.documents import Name
+
+#: The beginnings of the folded functions of partners.
+_PARTNERS: Final = tuple(PARTNERS)
 
 
 class AttributeValue(Dated):
@@ -33,9 +36,13 @@ class Attribute(Document):
     vaerdier: Many[AttributeValue] = ()
 
 
-def values_of(attributes: Sequence[Attribute], type_: str) -> list[AttributeValue]:
-    """Returns the values of all attributes of one type."""
-    return [value for given in attributes if given.type == type_ for value in given.vaerdier]
+def by_type(attributes: Sequence[Attribute]) -> Mapping[str, Sequence[AttributeValue]]:
+    """Returns the values of each type, which the register may also write as several attributes."""
+    found: dict[str, Sequence[AttributeValue]] = {}
+    for given in attributes:
+        name = given.type or ""
+        found[name] = (*found[name], *given.vaerdier) if name in found else given.vaerdier
+    return found
 
 
 class Member(Document):
@@ -90,22 +97,36 @@ class Membership(NamedTuple):
     #: None for a type of relations that nobody knows.
     kind: Kind | None
     organisation: Organisation
-    member: Member
+    #: The values of its attributes by their type.
+    attributes: Mapping[str, Sequence[AttributeValue]]
     holder: Holder
     #: The register's number of the holder, or else the place in the document.
     identity: str | int
     residences: Sequence[Residence] = ()
 
-    def values(self, attribute: str) -> list[AttributeValue]:
+    def values(self, attribute: str) -> Sequence[AttributeValue]:
         """Returns the values of an attribute of the membership."""
-        return values_of(self.member.attributter, attribute)
+        return self.attributes.get(attribute, ())
 
-    def all_values(self, attribute: str) -> list[AttributeValue]:
+    def all_values(self, attribute: str) -> Sequence[AttributeValue]:
         """Returns those of all memberships of the holder in the organisation."""
         members = self.organisation.medlems_data
         if len(members) == 1:
             return self.values(attribute)
-        return [one for member in members for one in values_of(member.attributter, attribute)]
+        return [
+            value
+            for member in members
+            for given in member.attributter
+            if given.type == attribute
+            for value in given.vaerdier
+        ]
+
+    def current(self, attribute: str, as_of: AsOf) -> AttributeValue | None:
+        """Returns the current value of an attribute; None without one that says something."""
+        values = self.attributes.get(attribute)
+        if values is None:
+            return None
+        return next((value for value in as_of.current(values) if value.vaerdi), None)
 
     def told(self, as_of: AsOf, attribute: str, day: str) -> str | None:
         """Returns what the register tells of the membership on a day."""
@@ -113,7 +134,8 @@ class Membership(NamedTuple):
         if not values:
             return None
         if day == as_of.today:
-            return next((one.vaerdi for one in as_of.current(values) if one.vaerdi), None)
+            current = self.current(attribute, as_of)
+            return None if current is None else current.vaerdi
         held = held_on(values, day)
         return None if held is None else held.vaerdi
 
@@ -125,7 +147,7 @@ class Membership(NamedTuple):
     def is_partner(self, function: str) -> bool:
         """Returns True for a partner, who may be listed among the directors."""
         return self.kind is Kind.PARTNERS or (
-            self.kind is Kind.BODY and fold_word(function).startswith(tuple(PARTNERS))
+            self.kind is Kind.BODY and fold_word(function).startswith(_PARTNERS)
         )
 
 
@@ -135,7 +157,7 @@ def memberships_of(relations: Sequence[Relation], as_of: AsOf) -> list[Membershi
         Membership(
             kind,
             organisation,
-            member,
+            by_type(member.attributter),
             holder,
             _identity(relation, place),
             () if relation.deltager is None else relation.deltager.beliggenhedsadresse,

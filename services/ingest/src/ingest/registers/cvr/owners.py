@@ -4,7 +4,7 @@ Owners are the legal owners in the register of owners, and partners with full li
 owners are omitted, since their register is not public any more.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -20,8 +20,8 @@ from common.contracts.company import (
     Share,
 )
 from ingest.records.fields import amount_of, decimal_of, iso_day
-from ingest.records.records import each_holder, in_order
-from ingest.registers.cvr.codes import PARTNERS, REGISTER_OF_OWNERS, Kind
+from ingest.records.records import each_holder
+from ingest.registers.cvr.codes import OTHER_REGISTERS, PARTNERS, REGISTER_OF_OWNERS, Kind
 from ingest.registers.cvr.dated_values import (
     AsOf,
     day_after,
@@ -65,8 +65,8 @@ _ELECTED_BY: Final = {
     "MEDARBEJDER": ElectedBy.EMPLOYEES,
     "GENERALFORSAMLING": ElectedBy.GENERAL_MEETING,
 }
-#: The fields of entries that they tell, without which a stint goes on.
-_BESIDE: Final[Mapping[type, Mapping[str, None]]] = {
+#: The fields of entries that came with release 1.2. A stint goes on when they change.
+BESIDE: Final[Mapping[type, Mapping[str, None]]] = {
     Owner: dict.fromkeys(("reported_on", "share_class", "conditions", "contribution", "country")),
     Role: dict.fromkeys(("elected_by", "elected_by_text")),
 }
@@ -74,9 +74,7 @@ _ATTRIBUTES: Final = "deltagerRelation.organisationer.medlemsData.attributter"
 #: The attributes that have periods.
 _OWNED: Final = frozenset({_SHARE, _VOTES})
 _FUNCTIONS: Final = frozenset({_FUNCTION})
-_HELD: Final = _OWNED | _FUNCTIONS
-
-Entry = TypeVar("Entry", Owner, Role)
+_KNOWN_REGISTERS: Final = frozenset((REGISTER_OF_OWNERS, *OTHER_REGISTERS))
 
 
 class Change(NamedTuple):
@@ -95,11 +93,31 @@ class Stint(NamedTuple):
     entry: Owner | Role
 
 
+class Present(NamedTuple):
+    """A membership with its current function, or its current share and votes."""
+
+    membership: Membership
+    function: AttributeValue | None
+    held: AttributeValue | None = None
+    votes: AttributeValue | None = None
+
+
+def _present(memberships: Iterable[Membership], as_of: AsOf) -> Iterator[Present]:
+    """Yields the memberships that have such a value."""
+    for one in memberships:
+        function, held, votes = one.current(_FUNCTION, as_of), None, None
+        if one.kind is Kind.REGISTER and _is_owner_register(one):
+            held, votes = one.current(_SHARE, as_of), one.current(_VOTES, as_of)
+        if function or held or votes:
+            yield Present(one, function, held, votes)
+
+
 @dataclass(frozen=True, slots=True)
 class Participants:
     """The participants of a company, with the code of its legal form."""
 
     memberships: Sequence[Membership]
+    present: Sequence[Present]
     form: str | None
     as_of: AsOf
     #: Receives the paths of odd values and unknown roles.
@@ -110,51 +128,20 @@ class Participants:
         cls, relations: Sequence[Relation], form: str | None, as_of: AsOf, odd: list[str]
     ) -> Self:
         """Returns the participants that the register names."""
-        return cls(memberships_of(relations, as_of), form, as_of, odd)
+        memberships = memberships_of(relations, as_of)
+        if any(map(_is_unknown_register, memberships)):
+            odd.append("deltagerRelation.organisationer.organisationsNavn")
+        return cls(memberships, list(_present(memberships, as_of)), form, as_of, odd)
 
-    def owners(self) -> tuple[Owner, ...]:
-        """Returns the current owners by share, largest first, independent of the document."""
-        return owners_in_order(self._each(self._owner))
+    def owners(self) -> Sequence[tuple[Present, Owner]]:
+        """Returns the current owners, each with the membership that tells of it."""
+        found = ((one, self._owner(one)) for one in self.present)
+        return [(one, entry) for one, entry in found if entry is not None]
 
-    def roles(self) -> tuple[Role, ...]:
+    def roles(self) -> Sequence[tuple[Present, Role]]:
         """Returns the current members of bodies, the auditors, and others with a role."""
-        return in_order(self._each(self._role))
-
-    def _each(self, entry_of: Callable[[Membership], Entry | None]) -> tuple[Entry, ...]:
-        """Returns the entry of each holder once."""
-        found = ((one.identity, entry_of(one)) for one in self.memberships)
-        return each_holder((who, entry) for who, entry in found if entry is not None)
-
-    def may_read_otherwise(self, owners: Sequence[Owner], roles: Sequence[Role]) -> bool:
-        """Returns False where `read_before` surely gives the same."""
-        return (
-            len({*owners}) < len(owners)
-            or len({*roles}) < len(roles)
-            or any(owner.share is None and owner.votes is not None for owner in owners)
-            or any(": " in (role.role_text or "") for role in roles)
-            or any(
-                len(given.vaerdier) > 1 and given.type in _HELD
-                for one in self.memberships
-                for given in one.member.attributter
-            )
-            or any(len(one.organisation.medlems_data) > 1 for one in self.memberships)
-        )
-
-    def read_before(self) -> Iterator[Owner | Role]:
-        """Yields owners and roles as release 1.1 read them (`earlier`)."""
-        for one in self.memberships:
-            if one.kind is Kind.REGISTER and self._is_owner_register(one):
-                held, votes = self._value(one, _SHARE), self._value(one, _VOTES)
-                if held is not None:
-                    owner = self._legal_owner(one, held, votes, self.as_of.today, [])
-                    yield owner.model_copy(update={"since": held.since})
-            elif (function := self._function(one)) is not None:
-                word = function.vaerdi
-                if one.kind in (Kind.PARTNERS, Kind.BODY) and one.is_partner(word or ""):
-                    owner = self._partner(one, function)
-                    yield owner.model_copy(update={"since": function.since})
-                elif role := self._role_of(one, function, []):
-                    yield role.model_copy(update={"since": function.since, "role_text": word})
+        found = ((one, self._role(one)) for one in self.present)
+        return [(one, entry) for one, entry in found if entry is not None]
 
     def founders(self) -> tuple[Founder, ...]:
         """Returns the Danish companies among the founders, by name."""
@@ -169,9 +156,9 @@ class Participants:
         """Returns the number of the company of which this one is a branch."""
         return next(
             (
-                one.holder.vat
-                for one in self.memberships
-                if one.kind is Kind.PARENT and one.holder.vat and self._function(one)
+                membership.holder.vat
+                for membership, function, *_ in self.present
+                if membership.kind is Kind.PARENT and membership.holder.vat and function
             ),
             None,
         )
@@ -180,14 +167,14 @@ class Participants:
         """Returns True if the list may have a former holder: a cheap look before all are read."""
         today = self.as_of.today
         for one in self.memberships:
-            types = (_OWNED if one.kind is Kind.REGISTER else _FUNCTIONS) if owners else _FUNCTIONS
+            types = _OWNED if owners and one.kind is Kind.REGISTER else _FUNCTIONS
             since = "" if one.holder.type == "company" else persons_since
-            for given in one.member.attributter:
-                for value in given.vaerdier if given.type in types else ():
-                    period = value.periode
-                    until = None if period is None else period.gyldig_til
-                    if until is not None and since <= until < today:
-                        return True
+            for type_, values in one.attributes.items():
+                if type_ in types:
+                    for value in values:
+                        until = value.until
+                        if until is not None and since <= until < today:
+                            return True
         return False
 
     def past_owners(self, persons_since: str) -> Iterator[Change]:
@@ -245,7 +232,7 @@ class Participants:
             for each in (_SHARE, _VOTES)
         )
         values = [*shares, *votes]
-        if not values or not self._is_owner_register(membership):
+        if not values or not _is_owner_register(membership):
             return
         ends = (day_after(one.until) for one in values if one.until is not None)
         days = sorted({*(one.since or "" for one in values), *filter(None, ends)})
@@ -256,9 +243,10 @@ class Participants:
                 last = min(until or self.as_of.today, self.as_of.today)
                 yield Stint(day, until, self._legal_owner(membership, held, voting, last, []))
 
-    def _role(self, membership: Membership) -> Role | None:
-        function = self._function(membership)
-        return None if function is None else self._role_of(membership, function, self.odd)
+    def _role(self, one: Present) -> Role | None:
+        if one.function is None:
+            return None
+        return self._role_of(one.membership, one.function, self.odd)
 
     def _role_of(
         self, membership: Membership, function: AttributeValue, odd: list[str]
@@ -271,7 +259,9 @@ class Participants:
         if is_parent or membership.is_partner(word):
             return None
         body = self._body(membership, function)
-        code = role_code(membership.kind, fold_word(body or ""), fold_word(word), odd)
+        code, strange = role_code(membership.kind, fold_word(body or ""), fold_word(word))
+        if strange is not None:
+            odd.append(strange)
         values = membership.all_values(_FUNCTION)
         if len(values) > 1:
             folded = fold_word(word)
@@ -300,25 +290,13 @@ class Participants:
             found = self.as_of.latest(names)
         return None if found is None else found.navn
 
-    def _is_owner_register(self, membership: Membership) -> bool:
-        return any(
-            fold_word(name.navn or "") == REGISTER_OF_OWNERS
-            for name in membership.organisation.organisations_navn
-        )
-
-    def _owner(self, membership: Membership) -> Owner | None:
-        if membership.kind is Kind.REGISTER:
-            if not self._is_owner_register(membership):
-                return None
-            held = self._value(membership, _SHARE)
-            votes = self._value(membership, _VOTES)
-            if held is None and votes is None:
-                return None
+    def _owner(self, one: Present) -> Owner | None:
+        membership, function, held, votes = one
+        if held or votes:
             return self._legal_owner(membership, held, votes, self.as_of.today, self.odd)
-        if membership.kind not in (Kind.PARTNERS, Kind.BODY):
+        if membership.kind not in (Kind.PARTNERS, Kind.BODY) or function is None:
             return None
-        function = self._function(membership)
-        if function is None or not membership.is_partner(function.vaerdi or ""):
+        if not membership.is_partner(function.vaerdi or ""):
             return None
         return self._partner(membership, function)
 
@@ -384,13 +362,18 @@ class Participants:
             odd.append(f"{_ATTRIBUTES}.{_REPORTED}")
         return found
 
-    def _function(self, membership: Membership) -> AttributeValue | None:
-        return self._value(membership, _FUNCTION)
 
-    def _value(self, membership: Membership, attribute: str) -> AttributeValue | None:
-        """Returns the current value of an attribute."""
-        values = membership.values(attribute)
-        return next((value for value in self.as_of.current(values) if value.vaerdi), None)
+def _registers(membership: Membership) -> set[str]:
+    """Returns the folded names of a register of the company."""
+    return {fold_word(name.navn or "") for name in membership.organisation.organisations_navn}
+
+
+def _is_owner_register(membership: Membership) -> bool:
+    return REGISTER_OF_OWNERS in _registers(membership)
+
+
+def _is_unknown_register(membership: Membership) -> bool:
+    return membership.kind is Kind.REGISTER and _KNOWN_REGISTERS.isdisjoint(_registers(membership))
 
 
 def _joined(given: Iterable[tuple[str | int, Iterable[Stint]]]) -> Iterator[Stint]:
@@ -398,11 +381,10 @@ def _joined(given: Iterable[tuple[str | int, Iterable[Stint]]]) -> Iterator[Stin
 
     The attributes of an entry are those of the last of them.
     """
-    found: dict[tuple[str | int, Owner | Role], list[Stint]] = {}
+    found: dict[Hashable, list[Stint]] = {}
     for identity, stints in given:
         for stint in stints:
-            entry = stint.entry.model_copy(update=_BESIDE[type(stint.entry)])
-            found.setdefault((identity, entry), []).append(stint)
+            found.setdefault((identity, *_told(stint.entry)), []).append(stint)
     for several in found.values():
         several.sort(key=lambda one: one.since)
         whole = several[0]
@@ -416,6 +398,13 @@ def _joined(given: Iterable[tuple[str | int, Iterable[Stint]]]) -> Iterator[Stin
         yield whole
 
 
+def _told(entry: Owner | Role) -> Iterator[Hashable]:
+    """Yields the fields of an entry without those of `BESIDE`."""
+    beside = BESIDE[type(entry)]
+    return (value for name, value in vars(entry).items() if name not in beside)
+
+
+@lru_cache(_MAX_SHARES)
 def _elected_by(words: str) -> ElectedBy:
     folded = fold_word(words)
     found = (code for part, code in _ELECTED_BY.items() if part in folded)
@@ -450,8 +439,16 @@ def _share(text: str) -> Share | None:
 
 
 def owners_in_order(owners: Iterable[Owner]) -> tuple[Owner, ...]:
-    """Returns owners by share, largest first."""
+    """Returns owners by share, largest first, independent of the document."""
     return tuple(sorted(owners, key=_order))
+
+
+Entry = TypeVar("Entry", Owner, Role)
+
+
+def of_each(found: Iterable[tuple[Present, Entry]]) -> tuple[Entry, ...]:
+    """Returns the entry of each holder once."""
+    return each_holder((one.membership.identity, entry) for one, entry in found)
 
 
 def _order(owner: Owner) -> tuple[Decimal, str, str, str, str]:

@@ -13,7 +13,7 @@ from ingest.records.fields import Document, Many, Text, first
 from ingest.records.records import Reorganisation
 from ingest.registers.cvr.dated_values import AsOf, day_after, fold_word
 from ingest.registers.cvr.documents import Name
-from ingest.registers.cvr.memberships import Attribute, values_of
+from ingest.registers.cvr.memberships import Attribute, by_type
 
 
 class GivenReorganisation(Document):
@@ -76,7 +76,7 @@ def _dated(
     given: Sequence[GivenReorganisation], as_of: AsOf
 ) -> Iterator[tuple[str | None, GivenReorganisation]]:
     for one in given:
-        parts = values_of((*one.indgaaende, *one.udgaaende), "FUNKTION")
+        parts = by_type((*one.indgaaende, *one.udgaaende)).get("FUNKTION", ())
         dated = first(parts) or first(one.organisations_navn)
         if dated is not None and as_of.has_begun(dated):
             yield dated.since, one

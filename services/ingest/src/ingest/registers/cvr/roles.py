@@ -1,5 +1,8 @@
 """The codes and the words of roles in Danish companies."""
 
+from functools import lru_cache
+from typing import Final
+
 from common.contracts.company import RoleCode
 from ingest.registers.cvr.codes import (
     BOARD_AND_DIRECTION,
@@ -13,44 +16,44 @@ from ingest.registers.cvr.codes import (
 )
 from ingest.registers.cvr.dated_values import fold_word
 
+#: More than the bodies and functions that occur often.
+_MAX_ROLES: Final = 4096
 
-def role_code(kind: Kind | None, body: str, function: str, odd: list[str]) -> RoleCode:
+
+@lru_cache(_MAX_ROLES)
+def role_code(kind: Kind | None, body: str, function: str) -> tuple[RoleCode, str | None]:
     """Returns the code of a role by the folded names of the body and the function.
 
-    `other` for a body that nobody knows, whose path is told as odd.
+    Of a body or a kind that nobody knows it is `other`, with the path of what is odd.
     """
     for beginning, code in FUNCTIONS.items():
         if function.startswith(beginning):
-            return code
+            return code, None
     match kind:
         case Kind.AUDIT | Kind.SUSTAINABILITY_AUDIT:
             is_sustainability = "BAEREDYGTIG" in f"{body} {function}"
             if kind is Kind.SUSTAINABILITY_AUDIT or is_sustainability:
-                return RoleCode.SUSTAINABILITY_AUDITOR
-            return RoleCode.AUDITOR
+                return RoleCode.SUSTAINABILITY_AUDITOR, None
+            return RoleCode.AUDITOR, None
         case Kind.SIGNATORIES:
-            return RoleCode.SIGNATORY
+            return RoleCode.SIGNATORY, None
         case Kind.OTHER | Kind.PARENT:
-            return RoleCode.OTHER
+            return RoleCode.OTHER, None
         case Kind.BODY:
-            return _code_in_body(body, function, odd)
+            known = _code_in_body(body, function)
+            odd = None if known else "deltagerRelation.organisationer.organisationsNavn"
+            return known or RoleCode.OTHER, odd
         case _:
-            odd.append("deltagerRelation.organisationer.hovedtype")
-            return RoleCode.OTHER
+            return RoleCode.OTHER, "deltagerRelation.organisationer.hovedtype"
 
 
-def _code_in_body(body: str, function: str, odd: list[str]) -> RoleCode:
-    """Returns the code of a member of a body; `other` for a body that nobody knows."""
+def _code_in_body(body: str, function: str) -> RoleCode | None:
+    """Returns the code of a member of a body; None for a body that nobody knows."""
     if body == BOARD_AND_DIRECTION:
         is_director = "DIREKT" in function and "BESTYRELSE" not in function
         return RoleCode.DIRECTOR if is_director else _on_board(function)
     known = _known_body(body)
-    if known in BOARDS:
-        return _on_board(function)
-    code = BODIES.get(known)
-    if code is None:
-        odd.append("deltagerRelation.organisationer.organisationsNavn")
-    return code or RoleCode.OTHER
+    return _on_board(function) if known in BOARDS else BODIES.get(known)
 
 
 def _known_body(body: str) -> str:
@@ -65,6 +68,7 @@ def _on_board(function: str) -> RoleCode:
     return next(found, RoleCode.BOARD_MEMBER)
 
 
+@lru_cache(_MAX_ROLES)
 def text_in(body: str | None, function: str) -> str:
     """Returns the register's words: `Repræsentantskab: Formand`."""
     if body is None:

@@ -30,6 +30,7 @@ from ingest.registers.peppol.business_cards import (
     as_cards,
     participant_record,
 )
+from ingest.registers.peppol.ledger import CARDS
 from ingest.settings import HttpsRegisterUrl, RegisterSettings
 from register_store.documents import BEGINNING
 
@@ -62,6 +63,7 @@ PEPPOL: Final = RegisterSource(
     key=_key,
     dialect=DIALECT,
     element=ELEMENT,
+    ledger=CARDS,
     documents=as_cards,
 )
 
