@@ -10,7 +10,7 @@ import yaml
 from openapi_spec_validator import validate
 from pydantic import BaseModel
 
-from common.contracts import watchlists, webhooks
+from common.contracts import customer_files, watchlists, webhooks
 from common.contracts.accounts import AnnualAccounts
 from common.contracts.company import CompanyAnswer, Country, Include, OwnerRole, RoleCode, Status
 from common.contracts.events import EventType, RegistryEvent
@@ -342,6 +342,10 @@ MODELS: dict[str, type[BaseModel]] = {
     "DigestList": watchlists.DigestList,
     "WatchedCompanies": watchlists.WatchedCompanies,
     "WatchlistChange": watchlists.WatchlistChange,
+    "CustomerFile": customer_files.CustomerFile,
+    "CustomerFileList": customer_files.CustomerFileList,
+    "CustomerDecision": customer_files.StoredDecision,
+    "CustomerDecisionList": customer_files.DecisionList,
 }
 
 

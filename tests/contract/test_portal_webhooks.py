@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -508,3 +509,44 @@ async def test_a_digest_is_sent_once_it_has_changes_and_not_with_the_request_to_
 
     assert said in text
     assert ("last sent" in text) is ("sent_at" in fields)
+
+
+async def test_the_list_says_what_each_webhook_receives(portal: Portal) -> None:
+    text = await portal.shown("/webhooks")
+
+    assert "This webhook receives every event about any company of a watchlist." in text
+    assert 'href="/webhooks/event-types"' in text
+
+
+async def test_types_of_events_are_shown_with_an_example(portal: Portal) -> None:
+    listed = {
+        **TYPES,
+        "event_types": [
+            {**each, "example": {"type": each["name"]}}
+            for each in TYPES["event_types"]  # type: ignore[attr-defined]
+        ],
+    }
+    portal.api.give("/api/event-types", listed)
+
+    text = await portal.shown("/webhooks/event-types")
+
+    assert "Text of owners.changed." in text
+    assert "&#34;type&#34;: &#34;owners.changed&#34;" in text
+
+
+@pytest.mark.parametrize("period", ["day", "week", "month", "other"])
+async def test_the_plot_has_a_period_and_its_bars_lead_to_their_attempts(
+    portal: Portal, period: str
+) -> None:
+    now = datetime.now(UTC).isoformat()
+    portal.api.give(f"{HOOK}/deliveries", {"deliveries": [an_attempt(attempted_at=now)]})
+
+    text = await portal.shown(f"/webhooks/wh_1/deliveries?period={period}")
+
+    shown = "day" if period == "other" else period
+    assert f'?period={shown}" aria-current="true"' in text
+    bars = re.findall(
+        r'href="([^"]*since=[^"]*)#list" aria-label="[^"]*[ :]1 (?:succeeded|failed)', text
+    )
+    assert len(bars) == 1
+    assert f"period={shown}&amp;since=" in bars[0]

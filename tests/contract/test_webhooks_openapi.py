@@ -13,6 +13,7 @@ import orjson
 import pytest
 from aiohttp import ClientResponse
 
+from common.contracts.customer_files import MAX_DECISIONS
 from common.contracts.watchlists import MAX_CHANGED
 from common.contracts.webhook_api import Operation
 from common.mongo import Database
@@ -23,6 +24,7 @@ from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
 from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
+from webhook_registry.customer_files import FileLimits
 from webhook_registry.urls import MAX_URL_LENGTH
 from webhook_registry.watchlists.digest_operations import DigestLimits, NewDigest
 from webhook_registry.watchlists.watchlist_bodies import (
@@ -196,6 +198,36 @@ def _full_lists(method: str, path: str, **limits: Any) -> Story:
     return story
 
 
+def _file(method: str, path: str, *, has_part: bool = False, data: bytes | None = None) -> Story:
+    """A request; `{file}` in its path is a new file of customers."""
+
+    async def story(service: Service) -> ClientResponse:
+        made = await service.send("POST", FILES, data=orjson.dumps(example("NewCustomerFile")))
+        path_of_file = path.format(file=(await made.json())["id"])
+        if has_part:
+            await service.send("PUT", path_of_file, data=b'{"rows": []}')
+        return await service.send(method, path_of_file, data=data)
+
+    return story
+
+
+async def _many_decisions(service: Service) -> ClientResponse:
+    made = await service.send("POST", FILES, data=orjson.dumps(example("NewCustomerFile")))
+    file_id = (await made.json())["id"]
+    files = service.registrar.world.database["customer_files"]
+    await files.update_one({"_id": file_id}, {"$set": {"decisions": MAX_DECISIONS}})
+    return await service.send("POST", f"{FILES}/{file_id}/decisions", data=b"{}")
+
+
+def _full_files(path: str, method: str, data: bytes, *, files: int, size: int) -> Story:
+    async def story(service: Service) -> ClientResponse:
+        limits = FileLimits(timedelta(days=30), files=files, size=size)
+        service.registrar.world = World(service.registrar.world.database, file_limits=limits)
+        return await _file(method, path, data=data)(service)
+
+    return story
+
+
 #: Rows of a delivery: one that failed, one that was cancelled, one whose attempt is in flight.
 FAILED = {"state": "failed", "attempts": ATTEMPT["attempt"]}
 CANCELLED = {"state": "cancelled", "reason": "webhook_disabled"}
@@ -205,6 +237,12 @@ HOOKS, ONE, NONE = "/api/webhooks", "/api/webhooks/{id}", "/api/webhooks/wh_unkn
 RETRY = f"{ONE}/deliveries/{DELIVERY_ID}/retry"
 LISTS, LIST, NO_LIST = "/api/watchlists", "/api/watchlists/{list}", "/api/watchlists/wl_unknown"
 WATCHED = f"{LIST}/companies"
+FILES, FILE, NO_FILE = (
+    "/api/customer-files",
+    "/api/customer-files/{file}",
+    "/api/customer-files/cf_1",
+)
+NEW_FILE = orjson.dumps(example("NewCustomerFile"))
 DIGESTS = f"{LIST}/digests"
 DIGEST = b'{"address": "news@example.com"}'
 #: The body of a request about companies, or of a new list, by its method.
@@ -309,6 +347,41 @@ STORIES: list[tuple[str, int | str, Story]] = [
     ("list_digests", "watchlist_not_found", _list("GET", f"{NO_LIST}/digests")),
     ("delete_digest", 204, _digest("DELETE", f"{DIGESTS}/{{digest}}", added=True)),
     ("delete_digest", "digest_not_found", _list("DELETE", f"{DIGESTS}/dg_1")),
+    ("create_file", 201, _file("POST", FILES, data=NEW_FILE)),
+    ("create_file", "invalid_body", _file("POST", FILES, data=b'{"name": "a", "rows": "1"}')),
+    (
+        "create_file",
+        "customer_file_limit_reached",
+        _full_files(FILES, "POST", NEW_FILE, files=1, size=2**20),
+    ),
+    ("create_file", "body_too_large", _file("POST", FILES, data=LARGE)),
+    ("create_file", "unsupported_media_type", _list("POST", FILES, **TEXT)),
+    ("list_files", 200, _file("GET", FILES)),
+    ("get_file", 200, _file("GET", FILE)),
+    ("get_file", "customer_file_not_found", _file("GET", NO_FILE)),
+    ("delete_file", 204, _file("DELETE", FILE)),
+    ("delete_file", "customer_file_not_found", _file("DELETE", NO_FILE)),
+    ("get_part", 200, _file("GET", f"{FILE}/parts/0", has_part=True)),
+    ("get_part", "customer_file_not_found", _file("GET", f"{FILE}/parts/400")),
+    ("put_part", 204, _file("PUT", f"{FILE}/parts/0", data=b"{}")),
+    ("put_part", "invalid_body", _file("PUT", f"{FILE}/parts/0", data=b"{")),
+    ("put_part", "customer_file_not_found", _file("PUT", f"{NO_FILE}/parts/0", data=b"{}")),
+    (
+        "put_part",
+        "customer_file_limit_reached",
+        _full_files(f"{FILE}/parts/0", "PUT", b"{}", files=5, size=1),
+    ),
+    ("put_part", "body_too_large", _file("PUT", f"{FILE}/parts/0", data=LARGE * 4)),
+    ("put_part", "unsupported_media_type", _list("PUT", f"{NO_FILE}/parts/0", **TEXT)),
+    ("add_decision", 201, _file("POST", f"{FILE}/decisions", data=b'{"row": 1}')),
+    ("add_decision", "invalid_body", _file("POST", f"{FILE}/decisions", data=b"[1]")),
+    ("add_decision", "customer_file_not_found", _file("POST", f"{NO_FILE}/decisions", data=b"{}")),
+    ("add_decision", "customer_file_limit_reached", _many_decisions),
+    ("add_decision", "body_too_large", _file("POST", f"{FILE}/decisions", data=LARGE)),
+    ("add_decision", "unsupported_media_type", _list("POST", f"{NO_FILE}/decisions", **TEXT)),
+    ("list_decisions", 200, _file("GET", f"{FILE}/decisions")),
+    ("list_decisions", "invalid_parameter", _file("GET", f"{FILE}/decisions?after=x")),
+    ("list_decisions", "customer_file_not_found", _file("GET", f"{NO_FILE}/decisions")),
     ("list_watched", "watchlist_not_found", _list("GET", f"{NO_LIST}/companies")),
     ("change_watched", 200, _list("PATCH", WATCHED, data=orjson.dumps(BODIES["PATCH"]))),
     ("change_watched", 200, _list_twice("dk:12345674", "dk:12345674")),
@@ -342,7 +415,7 @@ STORIES: list[tuple[str, int | str, Story]] = [
             "invalid_parameter",
             _ask(
                 operation.method,
-                re.sub("{(delivery|watchlist|digest)_id}", "x", operation.path) + "?limits=1",
+                re.sub("{([a-z]+_id|part)}", "x", operation.path) + "?limits=1",
             ),
         )
         for operation in Operation

@@ -157,7 +157,9 @@ async def portal(
     session_rate: Rate = Rate(10_000, 60),  # noqa: B008 (immutable)
     address_rate: Rate = Rate(10_000, 60),  # noqa: B008 (immutable)
     links: Links = Links(),  # noqa: B008 (immutable)
+    registry_url: str = "",
 ) -> AsyncIterator[Portal]:
+    """A portal for the body's time; `registry_url` is of an API in place of the fake one."""
     api = Api({"/api/me": (200, ME), "/api/event-types": (200, {"event_types": []})})
     api.give("/api/watchlists", {"watchlists": []})
     api.give("/api/webhooks", {"webhooks": []})
@@ -174,7 +176,9 @@ async def portal(
         )
         ended = ended_sessions(sessions, now=lambda: 0.0)
         dependencies = Dependencies(
-            registries=Registries(str(server.make_url("")).rstrip("/"), http, timeout=timeout),
+            registries=Registries(
+                registry_url or str(server.make_url("")).rstrip("/"), http, timeout=timeout
+            ),
             sessions=sessions,
             ended=ended,
             replicas=Replicas(ended, http, peers),

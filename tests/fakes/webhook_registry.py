@@ -18,6 +18,7 @@ from common.contracts.webhooks import DeliveryId, WebhookHealth, WebhookId
 from common.mongo import Database
 from tests.builders.deliveries import a_new_delivery
 from tests.builders.webhooks import NOON, a_request, secret_keys
+from webhook_registry.customer_files import FileLimits, FileOperations
 from webhook_registry.deliveries import DeliveryOperations, RecoveryJob
 from webhook_registry.destinations import Destinations
 from webhook_registry.event_types import example_events
@@ -33,6 +34,7 @@ from webhook_registry.watchlists.watchlist_operations import (
 from webhook_registry.webhooks import UsableFilters, WebhookOperations
 from webhook_store.addresses import Address, Network
 from webhook_store.collections import ATTEMPTS, DELIVERIES, EVENTS, WEBHOOKS
+from webhook_store.customer_files import CustomerFiles
 from webhook_store.deliveries import new_document
 from webhook_store.digests import Digests
 from webhook_store.idempotency import IdempotencyKeys, KeyScope, KeyUse
@@ -124,6 +126,7 @@ class FakeRegister:
         return {company for company in companies if company in self.lacks}
 
 
+FILE_LIMITS = FileLimits(timedelta(days=30), files=20, size=2**28)
 DIGEST_LIMITS = DigestLimits(in_list=20, of_owner=200, unconfirmed=20, new_in_day=40)
 
 
@@ -143,6 +146,7 @@ class World:
     digest_limits: DigestLimits = DIGEST_LIMITS
     digest_store: type[Digests] = Digests
     email_digests: bool = True
+    file_limits: FileLimits = FILE_LIMITS
     allowed_networks: Sequence[Network] = ()
     now: datetime = NOON
 
@@ -209,6 +213,11 @@ class World:
                 new_token=lambda: f"invented{next(numbers)}",
                 limits=self.digest_limits,
                 is_enabled=self.email_digests,
+            ),
+            FileOperations(
+                CustomerFiles(self.database, secret_keys()),
+                now=lambda: self.now,
+                limits=self.file_limits,
             ),
         )
 

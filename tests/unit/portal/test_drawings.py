@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from company_registry import Attempt
-from portal.domain.drawings import HOURS, Plot, plot
+from portal.domain.drawings import HOURS, SPANS, Plot, plot
 from tests.builders.answers import an_attempt
 
 NOW = datetime(2026, 3, 2, 12, 30, tzinfo=UTC)
@@ -48,6 +48,21 @@ def test_the_highest_bar_fills_the_plot() -> None:
     shown = plotted(*[attempted(status="failed")] * 4)
 
     assert (shown.top_count, shown.hours[-1].y_failed) == (4, 12)
+
+
+def test_a_week_and_a_month_have_steps_up_to_now() -> None:
+    for name in ("week", "month"):
+        span = SPANS[name]
+        attempts = [attempted(), attempted(ago=span.length - 2 * HOUR, status="failed")]
+        shown = plot(attempts, now=NOW, span=span)
+
+        assert len(shown.hours) == span.steps
+        assert shown.hours[-1].ends >= NOW
+        assert [(each.succeeded, each.failed) for each in shown.hours[:: span.steps - 1]] == [
+            (0, 1),
+            (1, 0),
+        ]
+        assert all(each.x + 18 <= 680 for each in shown.hours)
 
 
 def test_hours_are_of_the_readers_zone_and_follow_each_other_over_a_change_of_clocks() -> None:

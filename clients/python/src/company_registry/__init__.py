@@ -5,6 +5,7 @@ signature of a webhook delivery.
 """
 
 from company_registry.client import AsyncClient, Client
+from company_registry.customer_file_models import CustomerFile
 from company_registry.errors import (
     ApiError,
     BatchTooLarge,
@@ -13,6 +14,8 @@ from company_registry.errors import (
     CompanyRegistryError,
     CompanyRemoved,
     CursorExpired,
+    CustomerFileLimitReached,
+    CustomerFileNotFound,
     DeliveryNotFound,
     DeliveryPending,
     DigestNotFound,
@@ -94,6 +97,9 @@ __all__ = [
     "CompanySummary",
     "CursorExpired",
     "CursorStore",
+    "CustomerFile",
+    "CustomerFileLimitReached",
+    "CustomerFileNotFound",
     "DeliveryNotFound",
     "DeliveryPending",
     "Digest",

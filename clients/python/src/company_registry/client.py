@@ -18,6 +18,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 import httpx
 
 from company_registry import (
+    customer_file_operations,
     exports,
     key_operations,
     matching,
@@ -140,6 +141,14 @@ class _Methods:
     change_watched = _Call(watchlist_operations.change_watched)
     replace_watched = _Call(watchlist_operations.replace_watched)
     registers = _Call(operations.registers)
+    list_customer_files = _Call(customer_file_operations.list_customer_files)
+    create_customer_file = _Call(customer_file_operations.create_customer_file)
+    get_customer_file = _Call(customer_file_operations.get_customer_file)
+    delete_customer_file = _Call(customer_file_operations.delete_customer_file)
+    put_customer_part = _Call(customer_file_operations.put_customer_part)
+    customer_part = _Call(customer_file_operations.customer_part)
+    add_customer_decision = _Call(customer_file_operations.add_customer_decision)
+    customer_decisions = _Call(customer_file_operations.customer_decisions)
     list_keys = _Call(key_operations.list_keys)
     create_key = _Call(key_operations.create_key)
     rotate_key = _Call(key_operations.rotate_key)

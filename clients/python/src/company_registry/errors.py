@@ -186,6 +186,18 @@ class KeyLimitReached(ApiError):
     code = "key_limit_reached"
 
 
+class CustomerFileNotFound(ApiError):
+    """The owner has no file of customers with this id, or it has no such part."""
+
+    code = "customer_file_not_found"
+
+
+class CustomerFileLimitReached(ApiError):
+    """The owner has as many files of customers, or as many bytes of them, as are allowed."""
+
+    code = "customer_file_limit_reached"
+
+
 class DigestsDisabled(ApiError):
     """The service sends no e-mail."""
 

@@ -167,6 +167,8 @@ class EventType(Model):
     description: str
     #: JSON Schema (2020-12) of the delivery's body.
     body_schema: dict[str, Any] = Field(alias="schema")
+    #: An invented body; empty from a service of an earlier release.
+    example: dict[str, Any] = Field(default_factory=dict)
 
 
 class EventTypes(Model):

@@ -42,6 +42,11 @@ ASKED_ADDRESSES = "asked_addresses"
 #: Hashes of an owner with a mailbox that does not want their mail.
 REFUSALS = "digest_refusals"
 
+#: Files of customers, their parts, and the decisions about their rows.
+FILES = "customer_files"
+FILE_PARTS = "customer_file_parts"
+FILE_DECISIONS = "customer_file_decisions"
+
 
 async def insert_new(
     collection: AsyncCollection[dict[str, Any]], documents: Sequence[dict[str, Any]]

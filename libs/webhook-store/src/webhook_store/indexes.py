@@ -13,6 +13,9 @@ from webhook_store.collections import (
     DELIVERIES,
     DIGESTS,
     EVENTS,
+    FILE_DECISIONS,
+    FILE_PARTS,
+    FILES,
     IDEMPOTENCY,
     MEMBERS,
     NOTICE_DUE,
@@ -144,6 +147,14 @@ INDEXES = {
         IndexModel([("until", ASCENDING)], name="until", expireAfterSeconds=0),
     ],
     REFUSALS: [IndexModel([("owner", ASCENDING)], name="owner")],
+    # Parts and decisions of a file are found by the id, which begins with the file's.
+    **{
+        name: [
+            IndexModel([("owner", ASCENDING)], name="owner"),
+            IndexModel([("expires_at", ASCENDING)], name="expires_at", expireAfterSeconds=0),
+        ]
+        for name in (FILES, FILE_PARTS, FILE_DECISIONS)
+    },
     EVENTS: [
         IndexModel([("company", ASCENDING), ("type", ASCENDING)], name="company_type"),
         IndexModel([("review_at", ASCENDING)], name="review_at"),

@@ -18,6 +18,9 @@ from webhook_store.collections import (
     DELIVERIES,
     DIGESTS,
     EVENTS,
+    FILE_DECISIONS,
+    FILE_PARTS,
+    FILES,
     IDEMPOTENCY,
     LOCKS,
     MEMBERS,
@@ -50,6 +53,8 @@ class OwnerCounts(NamedTuple):
     attempts: int
     #: Addresses to which the watchlists are sent.
     digests: int
+    #: Files of customers.
+    files: int
 
 
 class OwnerRemoval:
@@ -71,6 +76,7 @@ class OwnerRemoval:
                 await self._database[MEMBERS].count_documents({"list": {"$in": watchlists}}),
                 await self._database[ATTEMPTS].count_documents({"webhook_id": {"$in": webhooks}}),
                 await self._database[DIGESTS].count_documents({"owner": self._owner}),
+                await self._database[FILES].count_documents({"owner": self._owner}),
             )
 
     async def run(self, *, at: datetime) -> OwnerCounts:
@@ -94,11 +100,20 @@ class OwnerRemoval:
                 {"owner": self._owner}, {"$set": {"owner": None, "deleted_at": at}}
             )
             digests = await self._database[DIGESTS].delete_many({"owner": self._owner})
+            files, *_ = [
+                await self._database[name].delete_many({"owner": self._owner})
+                for name in (FILES, FILE_PARTS, FILE_DECISIONS)
+            ]
             companies = [await self._remove_watchlist(one) for one in watchlists]
             await forget_owner(self._database, self._owner)
             await self._database[LOCKS].delete_one({"_id": self._owner})
         return OwnerCounts(
-            removed, lists.modified_count, sum(companies), sum(attempts), digests.deleted_count
+            removed,
+            lists.modified_count,
+            sum(companies),
+            sum(attempts),
+            digests.deleted_count,
+            files.deleted_count,
         )
 
     async def _ids(self) -> tuple[list[str], list[str]]:

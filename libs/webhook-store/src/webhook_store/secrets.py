@@ -70,23 +70,29 @@ class SecretKeys:
 
     def seal(self, secret: SecretStr, webhook_id: WebhookId) -> SealedSecret:
         """Returns the secret encrypted with the newest key; only this webhook's id opens it."""
+        return self.seal_bytes(secret.get_secret_value().encode(), webhook_id)
+
+    def seal_bytes(self, plaintext: bytes, associated: str) -> SealedSecret:
+        """Returns bytes encrypted with the newest key; only the associated text opens them."""
         nonce = self._random_bytes(_NONCE_BYTES)
-        plaintext = secret.get_secret_value().encode()
-        ciphertext = self._keys[self.newest_id].encrypt(nonce, plaintext, webhook_id.encode())
+        ciphertext = self._keys[self.newest_id].encrypt(nonce, plaintext, associated.encode())
         return SealedSecret(self.newest_id, nonce, ciphertext)
 
     def unseal(self, sealed: SealedSecret, webhook_id: WebhookId) -> SecretStr:
         """Returns the decrypted secret; raises CannotUnseal."""
+        return SecretStr(self.unseal_bytes(sealed, webhook_id).decode())
+
+    def unseal_bytes(self, sealed: SealedSecret, associated: str) -> bytes:
+        """Returns what `seal_bytes` encrypted; raises CannotUnseal."""
         key = self._keys.get(sealed.key_id)
         if key is None:
             raise CannotUnseal(f"the key {sealed.key_id} is not among this process' keys")
         try:
-            opened = key.decrypt(sealed.nonce, sealed.ciphertext, webhook_id.encode())
+            return key.decrypt(sealed.nonce, sealed.ciphertext, associated.encode())
         except InvalidTag:
             raise CannotUnseal(
                 f"it was not sealed with key {sealed.key_id} for this webhook"
             ) from None
-        return SecretStr(opened.decode())
 
 
 def new_secret(random_bytes: RandomBytes) -> SecretStr:

@@ -92,6 +92,10 @@ class KeyNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """The owner has no key with this id, or no valid one to replace; answered with 404."""
 
 
+class CustomerFileNotFound(Problem, status=HTTPStatus.NOT_FOUND):
+    """The owner has no file of customers with this id, or it has no such part; 404."""
+
+
 class EventNotFound(Problem, status=HTTPStatus.NOT_FOUND):
     """No published event that the owner may see has this id; answered with 404."""
 
@@ -134,6 +138,10 @@ class WatchlistLimitReached(Problem, status=HTTPStatus.CONFLICT):
 
 class KeyLimitReached(Problem, status=HTTPStatus.CONFLICT):
     """The owner has too many keys, so none is created; answered with 409."""
+
+
+class CustomerFileLimitReached(Problem, status=HTTPStatus.CONFLICT):
+    """The owner has too many files of customers, or too many bytes of them; answered with 409."""
 
 
 class WatchlistInUse(Problem, status=HTTPStatus.CONFLICT):

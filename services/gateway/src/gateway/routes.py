@@ -14,6 +14,7 @@ from prometheus_client import REGISTRY, CollectorRegistry
 from common.contracts.find import CodeList
 from common.contracts.lookup import TYPED_SEARCHES, SearchType
 from common.contracts.watchlists import ATOM_PATH, CONFIRM_PATH, UNSUBSCRIBE_PATH
+from common.contracts.webhook_api import FILE_OPERATIONS
 from common.runtime.public_port.rates import Rate, RateLimiter
 from gateway.access.authentication import Access, Authenticator
 from gateway.access.keys import ApiKeys, Scope, utc_now
@@ -203,7 +204,12 @@ def application(dependencies: Dependencies, policy: Policy) -> web.Application:
     routes = list(_routes(dependencies, policy, authenticator, companies, codes))
     private = varying(CONSTANT_HEADERS, hdrs.ACCEPT_ENCODING)
     webhooks = RouteFacts(Access(Scope.WEBHOOKS, anonymous=False), headers=private)
-    facts = {endpoint.operation.path: webhooks for endpoint in ENDPOINTS}
+    # Customers are matched with this scope.
+    files = RouteFacts(Access(Scope.LOOKUP, anonymous=False), headers=private)
+    facts = {
+        endpoint.operation.path: files if endpoint.operation in FILE_OPERATIONS else webhooks
+        for endpoint in ENDPOINTS
+    }
     facts[EVENT_TYPES_PATH] = RouteFacts(Access(), headers=private)
     middleware = RequestMiddleware(
         authenticator=authenticator,

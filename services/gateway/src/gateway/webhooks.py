@@ -13,6 +13,7 @@ from aiohttp.typedefs import Handler
 from pydantic import Field
 
 from common.contracts.company import CompanyKey
+from common.contracts.customer_files import MAX_PART_SIZE
 from common.contracts.events import EventType
 from common.contracts.watchlists import DEFAULT_WATCHED, MAX_CHANGED, WatchedQuery
 from common.contracts.webhook_api import (
@@ -121,6 +122,16 @@ class _DeliveriesQuery(Query):
     after: Annotated[ListPosition | None, once(_list_position)] = None
 
 
+def _decision_number(value: str) -> int:
+    if not re.fullmatch("0|[1-9][0-9]{0,5}", value):
+        raise Invalid("must be the number of a decision")
+    return int(value)
+
+
+class _DecisionsQuery(Query):
+    after: Annotated[int, once(_decision_number)] = 0
+
+
 class _WatchedQuery(Query):
     limit: Annotated[int, number(1, MAX_CHANGED)] = DEFAULT_WATCHED
     after: Annotated[tuple[CompanyKey, int | None], once(_watched_position)] | None = None
@@ -133,6 +144,11 @@ class _ListsQuery(Query):
 def parse_deliveries(parameters: Parameters) -> DeliveryQuery:
     """Returns the selection of deliveries; raises InvalidParameter."""
     return DeliveryQuery(**dict(_DeliveriesQuery.parse(parameters)))
+
+
+def parse_decisions(parameters: Parameters) -> int:
+    """Returns the number of the last decision that a client has; raises InvalidParameter."""
+    return _DecisionsQuery.parse(parameters).after
 
 
 def parse_watched(parameters: Parameters) -> WatchedQuery:
@@ -164,6 +180,8 @@ class Endpoint:
     query: Callable[[Parameters], DeliveryQuery] | None = None
     #: Parses the query string that selects companies of a watchlist, or watchlists.
     watched: Callable[[Parameters], WatchedQuery] | None = None
+    #: Parses the query string that selects decisions about a file of customers.
+    decisions: Callable[[Parameters], int] | None = None
     #: Maximum bytes of the body.
     max_body: int = MAX_BODY_SIZE
     cache_control: str = NO_STORE
@@ -202,6 +220,14 @@ ENDPOINTS = (
         Operation.CHANGE_WATCHED, takes_json=True, takes_key=True, max_body=MAX_WATCHED_BODY_SIZE
     ),
     Endpoint(Operation.REPLACE_WATCHED, takes_json=True, max_body=MAX_WATCHED_BODY_SIZE),
+    Endpoint(Operation.CREATE_FILE, takes_json=True),
+    Endpoint(Operation.LIST_FILES),
+    Endpoint(Operation.GET_FILE),
+    Endpoint(Operation.DELETE_FILE),
+    Endpoint(Operation.GET_PART),
+    Endpoint(Operation.PUT_PART, takes_json=True, max_body=MAX_PART_SIZE),
+    Endpoint(Operation.ADD_DECISION, takes_json=True),
+    Endpoint(Operation.LIST_DECISIONS, decisions=parse_decisions),
 )
 
 
@@ -226,6 +252,10 @@ def webhook_handler(
             delivery_id=request.match_info.get("delivery_id", ""),
             watchlist_id=request.match_info.get("watchlist_id", ""),
             digest_id=request.match_info.get("digest_id", ""),
+            file_id=request.match_info.get("file_id", ""),
+            part=request.match_info.get("part", ""),
+            after=endpoint.decisions(parameters_of(request)) if endpoint.decisions else 0,
+            key_id="" if context.key is None else context.key.id,
             body=body,
             words=words,
             idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,

@@ -16,6 +16,7 @@ from common.messaging.rpc_server import RpcServer
 from common.mongo import connected, database, database_clock, ping
 from common.runtime.health import Health, Required
 from common.runtime.tasks import background
+from webhook_registry.customer_files import FileLimits, FileOperations
 from webhook_registry.deliveries import (
     TOPOLOGY,
     BrokerDeliveryQueue,
@@ -53,6 +54,7 @@ from webhook_registry.watchlists.watchlist_operations import (
     report_watched,
 )
 from webhook_registry.webhooks import UsableFilters, WebhookOperations
+from webhook_store.customer_files import CustomerFiles
 from webhook_store.digests import Digests, DueDigests
 from webhook_store.idempotency import IdempotencyKeys
 from webhook_store.owned import Health as StoredHealth
@@ -172,6 +174,15 @@ async def build(settings: Settings, stack: AsyncExitStack, health: Health) -> No
                 new_in_day=settings.max_new_digest_addresses_per_day,
             ),
             is_enabled=settings.email_digests,
+        ),
+        FileOperations(
+            CustomerFiles(webhooks, keys),
+            now,
+            FileLimits(
+                retention=settings.customer_file_retention,
+                files=settings.max_customer_files_per_owner,
+                size=settings.max_customer_file_bytes_per_owner,
+            ),
         ),
     )
     watched = AnswerWatched(lists, members)

@@ -21,6 +21,7 @@ from common.runtime.settings import load
 from webhook_registry.app import build, build_digests
 from webhook_registry.settings import DigestSettings, Settings
 from webhook_registry.webhooks import enabled, stopped_by_operator
+from webhook_store.customer_files import reseal_files
 from webhook_store.digests import reseal_tokens
 from webhook_store.indexes import drop_replaced, make_indexes
 from webhook_store.removals import OwnerRemoval, forget_person
@@ -73,7 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     limit.add_argument("person", help="the name as it was stored, or its hash")
     owners = commands.add_parser("owners", help="remove what is kept of a customer")
     removal = owners.add_subparsers(dest="action", metavar="action", required=True).add_parser(
-        "remove", help="delete a customer's webhooks, deliveries, watchlists and digests"
+        "remove", help="delete a customer's webhooks, deliveries, watchlists, digests and files"
     )
     removal.add_argument("owner", help="the owner of the webhooks")
     removal.add_argument("--dry-run", action="store_true", help="only count")
@@ -95,9 +96,10 @@ async def _command(chosen: argparse.Namespace) -> str | None:
         if chosen.command == "reseal":
             done = await reseal(webhooks, keys, at=clock())
             tokens, failed = await reseal_tokens(webhooks, keys)
-            both = done.webhooks + tokens
-            sys.stdout.write(f"{both} sealed anew with key {keys.newest_id}\n")
-            failed = [*done.failed, *failed]
+            files, closed = await reseal_files(webhooks, keys)
+            count = done.webhooks + tokens + files
+            sys.stdout.write(f"{count} sealed anew with key {keys.newest_id}\n")
+            failed = [*done.failed, *failed, *closed]
             return f"none of the keys opens: {', '.join(failed)}" if failed else None
         decide = stopped_by_operator if chosen.command == "disable" else enabled
         return await _change(webhooks, keys, chosen.webhook_id, partial(decide, at=clock()))
@@ -141,7 +143,7 @@ async def _remove_owner(webhooks: Database, chosen: argparse.Namespace) -> None:
     sys.stdout.write(
         f"{counted(counts.webhooks, 'webhook')}, {counted(counts.watchlists, 'watchlist')} with "
         f"{counted(counts.companies, 'company')}, {counted(counts.digests, 'digest')}, "
-        f"{counted(counts.attempts, 'attempt')} "
+        f"{counted(counts.files, 'file')} of customers, {counted(counts.attempts, 'attempt')} "
         f"{'found' if chosen.dry_run else 'deleted'}\n"
     )
 

@@ -63,10 +63,14 @@ _NULL: Final[Schema] = {"type": "null"}
 
 def event_types() -> EventTypeList:
     """Returns all event types, in the specification's order."""
+    examples = _examples()
     return EventTypeList(
         event_types=tuple(
             PublicEventType(
-                name=event_type, description=DESCRIPTIONS[event_type], body_schema=_body(event_type)
+                name=event_type,
+                description=DESCRIPTIONS[event_type],
+                body_schema=_body(event_type),
+                example=examples[event_type],
             )
             for event_type in EventType
         )
@@ -165,15 +169,18 @@ def _reference(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def example_events() -> Mapping[EventType, RegistryEvent]:
-    """Returns an invented event of each type, read from the package's files."""
+def _examples() -> Mapping[EventType, dict[str, Any]]:
     folder = files("webhook_registry") / "examples"
-    documents = {
+    return {
         event_type: orjson.loads((folder / f"{event_type.value}.json").read_bytes())
         for event_type in EventType
     }
+
+
+def example_events() -> Mapping[EventType, RegistryEvent]:
+    """Returns an invented event of each type, read from the package's files."""
     return {
         # Without data, `data` is an empty object.
         event_type: RegistryEvent.model_validate({**document, "data": document["data"] or None})
-        for event_type, document in documents.items()
+        for event_type, document in _examples().items()
     }

@@ -7,12 +7,14 @@ from prometheus_client import Counter
 
 from common.contracts.failures import Failure
 from common.contracts.webhook_api import (
+    FILE_OPERATIONS,
     WATCHLIST_OPERATIONS,
     Operation,
     WebhookReply,
     WebhookRequest,
 )
 from common.messaging.rpc import Result, RpcRequest
+from webhook_registry.customer_files import FileOperations
 from webhook_registry.deliveries import DeliveryOperations
 from webhook_registry.event_types import event_types
 from webhook_registry.replies import OK, Rejected, reply
@@ -30,13 +32,14 @@ log = structlog.get_logger()
 class Operations:
     """Runs the operations of a batch one after the other."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (what carries out each)
         self,
         webhooks: WebhookOperations,
         deliveries: DeliveryOperations,
         watchlists: WatchlistOperations,
         watched: WatchedOperations,
         digests: DigestOperations,
+        files: FileOperations,
     ) -> None:
         listed = reply(OK, event_types())  # the same for every client
 
@@ -69,6 +72,14 @@ class Operations:
             Operation.LIST_WATCHED: watched.list,
             Operation.CHANGE_WATCHED: watched.change,
             Operation.REPLACE_WATCHED: watched.replace,
+            Operation.CREATE_FILE: files.create,
+            Operation.LIST_FILES: files.list,
+            Operation.GET_FILE: files.show,
+            Operation.DELETE_FILE: files.delete,
+            Operation.GET_PART: files.show_part,
+            Operation.PUT_PART: files.put_part,
+            Operation.ADD_DECISION: files.decide,
+            Operation.LIST_DECISIONS: files.list_decisions,
         }
 
     async def __call__(
@@ -109,6 +120,8 @@ def _ids(request: WebhookRequest, result: Result) -> Mapping[str, str | None]:
     created = None
     if isinstance(result, WebhookReply) and result.location is not None:
         created = result.location.rpartition("/")[2]
+    if request.operation in FILE_OPERATIONS:
+        return {"file_id": created or request.file_id or None}
     if request.operation in WATCHLIST_OPERATIONS:
         return {"watchlist_id": created or request.watchlist_id or None}
     return {"webhook_id": created or request.webhook_id or None}

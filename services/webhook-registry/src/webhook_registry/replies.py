@@ -54,6 +54,12 @@ WATCHLIST_NOT_FOUND: Final = Failure(
 DIGEST_NOT_FOUND: Final = Failure(
     code=FailureCode.DIGEST_NOT_FOUND, detail="this watchlist has no digest with this id"
 )
+CUSTOMER_FILE_NOT_FOUND: Final = Failure(
+    code=FailureCode.CUSTOMER_FILE_NOT_FOUND, detail="you have no file of customers with this id"
+)
+CUSTOMER_PART_NOT_FOUND: Final = Failure(
+    code=FailureCode.CUSTOMER_FILE_NOT_FOUND, detail="this file of customers has no such part"
+)
 DIGESTS_DISABLED: Final = Failure(
     code=FailureCode.DIGESTS_DISABLED,
     detail="this service sends no e-mail; follow the watchlist's feed or use a webhook",
@@ -87,6 +93,11 @@ def webhook_limit_reached(limit: int) -> Rejected:
 def watchlist_limit_reached(detail: str) -> Rejected:
     """Returns the refusal of a list, or of companies, beyond one of the owner's limits."""
     return Rejected(Failure(code=FailureCode.WATCHLIST_LIMIT_REACHED, detail=detail))
+
+
+def customer_file_limit_reached(detail: str) -> Rejected:
+    """Returns the refusal of a file of customers, or a part of one, beyond the owner's limits."""
+    return Rejected(Failure(code=FailureCode.CUSTOMER_FILE_LIMIT_REACHED, detail=detail))
 
 
 def watchlist_in_use(webhooks: Sequence[str]) -> Rejected:

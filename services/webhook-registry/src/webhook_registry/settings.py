@@ -47,6 +47,17 @@ class Settings(ServiceSettings, SealedStoreSettings, DestinationSettings):
         description="maximum of addresses that an owner may add in a day, whether or not they are "
         "removed again",
     )
+    customer_file_retention: Duration = duration(
+        "P30D", "retention of a file of customers with its decisions, from its upload"
+    )
+    max_customer_files_per_owner: int = Field(
+        default=20, ge=1, le=1_000, description="maximum of files of customers of an owner"
+    )
+    max_customer_file_bytes_per_owner: int = Field(
+        default=256 * 2**20,
+        ge=2**20,
+        description="maximum of bytes of all files of customers of an owner, as they are stored",
+    )
     webhook_secret_overlap: Duration = duration(
         "PT24H", "time for which a replaced secret still signs, with the new one"
     )

@@ -9,6 +9,7 @@ from company_registry.cli import (
     agents,
     batches,
     companies,
+    customer_files,
     events,
     finding,
     keys,
@@ -61,3 +62,4 @@ app.add_typer(events.app, name="events")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(watchlists.app, name="watchlists")
 app.add_typer(keys.app, name="keys")
+app.add_typer(customer_files.app, name="customer-files")

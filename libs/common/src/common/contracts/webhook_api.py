@@ -55,6 +55,14 @@ class Operation(StrEnum):
     LIST_WATCHED = "list_watched", "GET", "/api/watchlists/{watchlist_id}/companies"
     CHANGE_WATCHED = "change_watched", "PATCH", "/api/watchlists/{watchlist_id}/companies"
     REPLACE_WATCHED = "replace_watched", "PUT", "/api/watchlists/{watchlist_id}/companies"
+    CREATE_FILE = "create_file", "POST", "/api/customer-files"
+    LIST_FILES = "list_files", "GET", "/api/customer-files"
+    GET_FILE = "get_file", "GET", "/api/customer-files/{file_id}"
+    DELETE_FILE = "delete_file", "DELETE", "/api/customer-files/{file_id}"
+    GET_PART = "get_part", "GET", "/api/customer-files/{file_id}/parts/{part}"
+    PUT_PART = "put_part", "PUT", "/api/customer-files/{file_id}/parts/{part}"
+    ADD_DECISION = "add_decision", "POST", "/api/customer-files/{file_id}/decisions"
+    LIST_DECISIONS = "list_decisions", "GET", "/api/customer-files/{file_id}/decisions"
 
     def __new__(cls, value: str, method: str, path: str) -> Self:
         member = str.__new__(cls, value)
@@ -62,8 +70,12 @@ class Operation(StrEnum):
         return member
 
 
-#: Operations on watchlists, which have a queue of their own.
-WATCHLIST_OPERATIONS: Final = frozenset(
+#: Operations on files of customers.
+FILE_OPERATIONS: Final = frozenset(
+    operation for operation in Operation if operation.path.startswith("/api/customer-files")
+)
+#: Operations on watchlists and files, which share a queue: those of an owner wait for one another.
+WATCHLIST_OPERATIONS: Final = FILE_OPERATIONS | frozenset(
     operation for operation in Operation if operation.path.startswith("/api/watchlists")
 )
 #: Operations that change many companies, and may take seconds.
@@ -157,6 +169,12 @@ class WebhookRequest(Contract):
     delivery_id: str = ""
     watchlist_id: str = ""
     digest_id: str = ""
+    file_id: str = ""
+    part: str = ""
+    #: The number of the last decision that the client has.
+    after: int = 0
+    #: The id of the API key.
+    key_id: str = ""
     #: The request body unchanged; empty when there was none.
     body: bytes = b""
     #: The codes that the words of the body's filter mean, by the registers' texts.

@@ -213,6 +213,8 @@ class PublicEventType(Contract):
     #: JSON Schema (2020-12) of the delivery's body.
     # `schema` would shadow a method that every model has.
     body_schema: dict[str, Any] = Field(serialization_alias="schema")
+    #: An invented body.
+    example: dict[str, Any]
 
 
 class EventTypeList(Contract):

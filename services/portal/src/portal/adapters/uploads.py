@@ -1,10 +1,13 @@
-"""Customers' files of the open sessions: in memory alone, bounded, and matched in the background.
+"""Customers' files of the open sessions: in memory, bounded, and matched in the background.
 
-A file is forgotten when its owner says so, signs out or is idle for as long as a session may be.
+From the beginning of the matching a file is also kept by the API, from where it is opened again
+(ADR 0152). It leaves the memory when its owner says so, signs out or is idle for as long as a
+session may be.
 """
 
 import asyncio
 import secrets
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -24,6 +27,7 @@ from company_registry import (
 from company_registry.columns import Columns, recognised
 from company_registry.progress import Progress
 from company_registry.spreadsheets import LONGER, Row
+from portal.adapters.keeping import CannotKeep, Opened, keep_results, keep_table
 from portal.domain.customers import Outcomes, Table
 from portal.domain.wording import LimitReached, detail
 
@@ -88,6 +92,11 @@ class Upload:
     fault: str = ""
     #: How far the matching is; None before it begins.
     progress: Progress | None = None
+    #: The id under which the API keeps it; empty while it does not, and why.
+    file_id: str = ""
+    unkept: str = ""
+    #: Rows that are to be searched again, with a result.
+    again: deque[int] = field(default_factory=deque)
 
     @property
     def is_complete(self) -> bool:
@@ -98,7 +107,9 @@ class Upload:
     def left(self) -> Sequence[int]:
         """The rows to be matched next: those without a result, else those to be searched again."""
         first = len(self.outcomes.piles)
-        return self.outcomes.to_repeat if self.is_complete else range(first, len(self.table.rows))
+        if not self.is_complete:
+            return range(first, len(self.table.rows))
+        return list(self.again) or self.outcomes.to_repeat
 
     @property
     def held(self) -> int:
@@ -142,6 +153,15 @@ class Uploads:
         self._count.set(len(self.held))
         return upload
 
+    def hold_opened(self, key: str, opened: Opened, file_id: str) -> Upload:
+        """Keeps a file that the API had; raises TooManyCustomers, TooManyOfKey."""
+        upload = self.hold(key, opened.name, b"", opened.table)
+        upload.columns, upload.outcomes = opened.columns, opened.outcomes
+        upload.file_id, upload.has_begun = file_id, True
+        if not upload.is_complete:
+            upload.fault = "The matching was interrupted."
+        return upload
+
     def find(self, upload_id: str, key: str) -> Upload | None:
         """Returns the file with an id, if the key is its own."""
         upload = self.held.get(upload_id)
@@ -166,7 +186,11 @@ class Uploads:
     async def _match(self, upload: Upload, registry: AsyncClient) -> None:
         try:
             async with self._turns:
-                await self._go_through(upload, registry)
+                await self._keep_table(upload, registry)
+                try:
+                    await self._go_through(upload, registry)
+                finally:
+                    await self._keep_results(upload, registry)
         except ApiError as error:
             upload.fault = detail(error)
         except NoResponse:
@@ -176,6 +200,28 @@ class Uploads:
             upload.fault = "The company registry answered in a way that this portal cannot read."
         finally:
             upload.task = None
+
+    async def _keep_table(self, upload: Upload, registry: AsyncClient) -> None:
+        if upload.file_id or upload.outcomes.piles:
+            return
+        try:
+            upload.file_id = await keep_table(registry, upload.name, upload.table, upload.columns)
+        except CannotKeep:
+            upload.unkept = "The file is too large to be kept."
+        except ApiError as error:
+            upload.unkept = detail(error)
+        except CompanyRegistryError:
+            upload.unkept = "The company registry did not keep it."
+
+    async def _keep_results(self, upload: Upload, registry: AsyncClient) -> None:
+        if not upload.file_id:
+            return
+        table, columns, outcomes = upload.table, upload.columns, upload.outcomes
+        try:
+            await keep_results(registry, upload.file_id, table, columns, outcomes)
+        except (CannotKeep, CompanyRegistryError) as error:
+            # The table and the decisions are kept; opened again, it is matched again.
+            log.warning("customers.results_not_kept", reason=type(error).__name__)
 
     async def _go_through(self, upload: Upload, registry: AsyncClient) -> None:
         table, columns, left = upload.table, upload.columns, upload.left
@@ -192,6 +238,8 @@ class Uploads:
                 else:
                     result = await anext(answers)
                 upload.outcomes.take(row, result)
+                if upload.again and upload.again[0] == row:
+                    upload.again.popleft()
                 progress.advance()
 
     async def _sweep(self) -> None:

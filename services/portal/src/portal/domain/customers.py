@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from company_registry.columns import Columns, read_places
+from company_registry.customer_file_models import CustomerDecision
 from company_registry.errors import CompanyRemoved
 from company_registry.matching import (
     NOT_SEARCHED,
@@ -18,6 +19,8 @@ from company_registry.matching import (
 )
 from company_registry.spreadsheets import harmless
 from portal.domain.pasted import REGISTERS
+
+T = TypeVar("T")
 
 MAX_ROWS: Final = 50_000
 MAX_COLUMNS: Final = 100
@@ -78,7 +81,7 @@ _NAMED: Final = 5
 
 #: Columns that a download adds.
 ADDED: Final = ("Matched country", "Matched number", "Matched name", "Matched status", "Score")
-_DECIDED: Final = ("Decision", "Reason", "Remark")
+_DECIDED: Final = ("Decision", "Reason", "Remark", "Decided by", "Decided at", "Note")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,59 @@ def read_columns(chosen: Mapping[str, str], header: Sequence[str]) -> Columns:
     return Columns(read_places(header, fields), country if country in REGISTERS else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person has decided about a row."""
+
+    #: In the order of the decisions about the file.
+    number: int
+    row: int
+    #: None: none of the candidates.
+    company: MatchCandidate | None
+    #: RFC 3339.
+    at: str
+    #: The id of the key, and the name that was given at the sign-in.
+    key_id: str
+    name: str = ""
+    why: str = ""
+    #: The number of the decision that this one takes back.
+    undoes: int | None = None
+
+    @property
+    def who(self) -> str:
+        """The person and the key."""
+        return f"{self.name} ({self.key_id})" if self.name else self.key_id
+
+    def written(self) -> dict[str, Any]:
+        """Returns what is kept of it, beside its number, time and key."""
+        company = None if self.company is None else self.company.model_dump(mode="json")
+        return {
+            "row": self.row,
+            "company": company,
+            "name": self.name,
+            "why": self.why,
+            "undoes": self.undoes,
+        }
+
+
+def read_decision(stored: CustomerDecision) -> Decision:
+    """Returns a decision that was kept; raises ValueError for one of another client."""
+    given = stored.decision
+    row, undoes, company = given.get("row"), given.get("undoes"), given.get("company")
+    if type(row) is not int or not (undoes is None or type(undoes) is int):
+        raise ValueError("a decision names its row")
+    return Decision(
+        stored.number,
+        row,
+        None if company is None else MatchCandidate.model_validate(company),
+        stored.decided_at,
+        stored.key_id,
+        str(given.get("name", "")),
+        str(given.get("why", "")),
+        undoes,
+    )
+
+
 @dataclass(slots=True)
 class Outcomes:
     """The decisions about the rows so far, in their order."""
@@ -153,8 +209,15 @@ class Outcomes:
     #: By row, its company, which other rows may have as well, and by company its rows.
     _companies: dict[int, str] = field(default_factory=dict)
     _rows_of: dict[str, set[int]] = field(default_factory=dict)
-    #: By row, the candidate that a person has chosen; None for none of them.
-    chosen: dict[int, int | None] = field(default_factory=dict)
+    #: By row, the decision of a person that holds, and the pile without it.
+    chosen: dict[int, Decision] = field(default_factory=dict)
+    _automatic: dict[int, str] = field(default_factory=dict)
+    #: By row, its decisions that were not taken back.
+    _decisions: dict[int, list[Decision]] = field(default_factory=dict)
+    #: The number of the last decision.
+    number: int = 0
+    #: By row, its company before and after it was searched again, where they differ.
+    changed: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -172,22 +235,33 @@ class Outcomes:
             self._reasons.append("")
             self._statuses.append("")
             self._candidates.append(b"")
-        if row in self.chosen:
-            return
-        pile = _pile_of(result)
+        pile, before = _pile_of(result), self._automatic.get(row, self.piles[row])
+        if pile == "unsearched" and before != "unsearched":
+            return  # what is known of it still holds
+        told = self._told(row, before)
         kept = result.candidates if pile == "review" else result.candidates[:_KEPT]
         found = [each.model_dump(mode="json", exclude_none=True) for each in kept]
-        self.piles[row] = pile
         self._reasons[row] = intern(_reason(result))
         self._statuses[row] = intern(result.candidates[0].status if result.candidates else "")
-        if result.unread:
-            self._unread[row] = result.unread
-        if result.assumed:
-            self._assumed[row] = result.assumed
-        if result.conflict:
-            self._conflicts[row] = result.conflict
+        _note(self._unread, row, result.unread)
+        _note(self._assumed, row, result.assumed)
+        _note(self._conflicts, row, result.conflict)
         self._candidates[row] = json.dumps(found, separators=(",", ":")).encode() if found else b""
-        self._note_company(row, result.candidates[0] if pile == "matched" else None)
+        if row in self.chosen:
+            self._automatic[row] = pile
+        else:
+            self.piles[row] = pile
+        self.changed.pop(row, None)
+        if before != "unsearched" and told != (now := self._told(row, pile)):
+            self.changed[row] = (told, now)
+        self._note_company(row, self.match(row))
+
+    def _told(self, row: int, pile: str) -> str:
+        """Returns in words what was found of a row without a decision by hand."""
+        if pile != "matched":
+            return PILES[pile].lower()
+        found = self.candidates(row)[0]
+        return f"{found.name} ({found.country.upper()} {found.vat}, {found.status})"
 
     @property
     def to_repeat(self) -> list[int]:
@@ -201,17 +275,77 @@ class Outcomes:
 
     def match(self, row: int) -> MatchCandidate | None:
         """Returns the company of a row; None if it has none."""
-        if self.piles[row] != "matched":
-            return None
-        return self.candidates(row)[self.chosen.get(row) or 0]
+        if row in self.chosen:
+            return self.chosen[row].company
+        return self.candidates(row)[0] if self.piles[row] == "matched" else None
 
-    def choose(self, row: int, place: int | None) -> None:
-        """Decides a row: one of its candidates, or none."""
-        if row < 0 or (place is not None and not 0 <= place < len(self.candidates(row))):
+    def offered(self, row: int, place: int) -> MatchCandidate:
+        """Returns a candidate of a row; raises IndexError without one at this place."""
+        if row < 0 or place < 0:
             raise IndexError(place)
-        # Raises for a row that is not there, too.
-        self.piles[row] = "missing" if place is None else "matched"
-        self.chosen[row] = place
+        return self.candidates(row)[place]
+
+    def apply(self, made: Decision) -> None:
+        """Takes a decision, or one back; raises IndexError for a row that has no result yet."""
+        if not 0 <= made.row < len(self.piles):
+            raise IndexError(made.row)
+        self.number = max(self.number, made.number)
+        of_row = self._decisions.setdefault(made.row, [])
+        if made.undoes is None:
+            of_row.append(made)
+        else:
+            of_row[:] = [each for each in of_row if each.number != made.undoes]
+        self._settle(made.row)
+
+    def decisions(self, row: int) -> list[Decision]:
+        """Returns the decisions about a row that were not taken back, the last one last."""
+        return list(self._decisions.get(row, ()))
+
+    def decision(self, number: int) -> Decision | None:
+        """Returns a decision that was not taken back."""
+        all_of_them = (each for of_row in self._decisions.values() for each in of_row)
+        return next((each for each in all_of_them if each.number == number), None)
+
+    def _settle(self, row: int) -> None:
+        of_row = self._decisions[row]
+        if of_row:
+            self._automatic.setdefault(row, self.piles[row])
+            self.chosen[row] = of_row[-1]
+            self.piles[row] = "missing" if of_row[-1].company is None else "matched"
+        elif row in self.chosen:
+            del self.chosen[row]
+            self.piles[row] = self._automatic.pop(row)
+        self._note_company(row, self.match(row))
+
+    def written(self, row: int) -> dict[str, Any]:
+        """Returns what is kept of a row's result, without the decisions of people."""
+        conflict = self._conflicts.get(row)
+        return {
+            "pile": self._automatic.get(row, self.piles[row]),
+            "reason": self._reasons[row],
+            "status": self._statuses[row],
+            "candidates": json.loads(self._candidates[row] or b"[]"),
+            "unread": self._unread.get(row, ()),
+            "assumed": dict(self._assumed.get(row, {})),
+            "conflict": None if conflict is None else conflict.model_dump(mode="json"),
+        }
+
+    def restore(self, kept: Mapping[str, Any]) -> None:
+        """Adds the result of the next row as `written` has it; raises ValueError, KeyError."""
+        row, pile = len(self.piles), kept["pile"]
+        if pile not in PILES:
+            raise ValueError(pile)
+        self.piles.append(pile)
+        self._reasons.append(intern(str(kept["reason"])))
+        self._statuses.append(intern(str(kept["status"])))
+        found = kept["candidates"]
+        self._candidates.append(json.dumps(found, separators=(",", ":")).encode() if found else b"")
+        if kept["unread"]:
+            self._unread[row] = tuple(kept["unread"])
+        if kept["assumed"]:
+            self._assumed[row] = kept["assumed"]
+        if kept["conflict"]:
+            self._conflicts[row] = MatchConflict.model_validate(kept["conflict"])
         self._note_company(row, self.match(row))
 
     def same(self, row: int) -> list[int]:
@@ -265,13 +399,20 @@ class Outcomes:
         return self._conflicts.get(row)
 
     def _status(self, row: int) -> str:
-        match = self.match(row) if self.chosen.get(row) else None
+        match = self.match(row) if row in self.chosen else None
         return match.status if match else self._statuses[row]
 
     def companies(self) -> list[str]:
         """Returns the matched companies as `<country>:<number>`, each once."""
         found = (self.match(row) for row in self.rows("matched"))
         return list(dict.fromkeys(f"{each.country}:{each.vat}" for each in found if each))
+
+
+def _note(noted: dict[int, T], row: int, value: T | None) -> None:
+    """Notes a value of a row, in place of an earlier one."""
+    noted.pop(row, None)
+    if value:
+        noted[row] = value
 
 
 def remark_of(table: Table, outcomes: Outcomes, row: int) -> str:
@@ -302,18 +443,22 @@ def _found(outcomes: Outcomes, row: int) -> list[str | float]:
     if match is None:
         return [""] * len(ADDED)
     texts = (match.country.upper(), match.vat, match.name, match.status)
-    return [*map(harmless, texts), match.score]
+    # A company that a person has found has no probability.
+    return [*map(harmless, texts), match.score or ""]
 
 
 def _decided(table: Table, outcomes: Outcomes, row: int) -> list[str]:
     if row >= len(outcomes.piles):
-        return [NOT_SEARCHED, "", "The matching has not reached it."]
+        return [NOT_SEARCHED, "", "The matching has not reached it.", "", "", ""]
     pile, reason = outcomes.piles[row], outcomes.reason(row)
     decision = _DECISION_OF[pile]
     if pile == "unsearched" and reason == _INVALID:
         decision = "error"
     decision = f"{decision} (by hand)" if row in outcomes.chosen else decision
-    return [decision, reason if pile in _REASONED else "", remark_of(table, outcomes, row)]
+    made = outcomes.chosen.get(row)
+    by_hand = ["", "", ""] if made is None else [harmless(made.who), made.at, harmless(made.why)]
+    reason = reason if pile in _REASONED else ""
+    return [decision, reason, remark_of(table, outcomes, row), *by_hand]
 
 
 def _pile_of(result: MatchResult) -> str:
@@ -325,3 +470,44 @@ def _pile_of(result: MatchResult) -> str:
 
 def _reason(result: MatchResult) -> str:
     return result.error.code if result.error else result.reason or ""
+
+
+#: Evidence below which a field speaks against a company, in words.
+_AGREES: Final = 50.0
+_AGAINST: Final = {
+    "number": "another number",
+    "name": "another name",
+    "address": "another address",
+    "postal_code": "another postal code",
+    "city": "another town",
+    "phone": "another phone number",
+    "email": "another e-mail address",
+    "website": "another web site",
+}
+_STATES: Final = {
+    "ended": "it has ended",
+    "bankrupt": "it is bankrupt",
+    "under_liquidation": "it is in liquidation",
+    "under_reconstruction": "it is in reconstruction",
+}
+#: The probability from which a company is matched, as the API has it (ADR 0052).
+_SURE: Final = 0.75
+
+
+def against(candidate: MatchCandidate, candidates: Sequence[MatchCandidate]) -> str:
+    """Returns in a sentence what speaks against a candidate; empty if nothing does."""
+    said = [_STATES[candidate.status]] if candidate.status in _STATES else []
+    said += [
+        words
+        for name, words in _AGAINST.items()
+        if (found := candidate.evidence.get(name)) is not None and found < _AGREES
+    ]
+    others = [each for each in candidates if each != candidate]
+    if any(each.name.casefold() == candidate.name.casefold() for each in others):
+        said.append("a namesake")
+    elif any(each.score >= candidate.score for each in others):
+        said.append("another company is as likely")
+    if not said and candidate.score < _SURE:
+        said.append("too little is known of the customer")
+    text = ", ".join(said)
+    return f"Against it: {text}." if text else ""

@@ -1,4 +1,4 @@
-"""The last day of a webhook as a plot."""
+"""The attempts of a webhook as a plot: of the last day, week or month."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,8 +9,31 @@ from typing import Final
 
 from company_registry.webhook_models import Attempt
 
-HOURS: Final = 24
-_HOUR: Final = timedelta(hours=1)
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A time before now, in steps with a bar each."""
+
+    name: str
+    step: timedelta
+    steps: int
+    #: How the time of a bar is written.
+    label: str
+    #: Every so many bars have their time below.
+    labelled: int
+
+    @property
+    def length(self) -> timedelta:
+        """All of it."""
+        return self.step * self.steps
+
+
+SPANS: Final = {
+    "day": Span("The last 24 hours", timedelta(hours=1), 24, "%H:00", 6),
+    "week": Span("The last 7 days", timedelta(hours=8), 21, "%d/%m %H:00", 6),
+    "month": Span("The last 30 days", timedelta(days=1), 30, "%d/%m", 7),
+}
+HOURS: Final = SPANS["day"].steps
 #: Pixels of the plot.
 WIDTH: Final = 720
 HEIGHT: Final = 180
@@ -22,9 +45,10 @@ _BAR: Final = 18
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """One hour of the plot; lengths are in pixels."""
+    """One step of the plot, such as an hour; lengths are in pixels."""
 
     begins: datetime
+    ends: datetime
     succeeded: int
     failed: int
     #: Milliseconds; None without a response.
@@ -47,7 +71,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """The attempts of 24 hours, as counts, durations and lines."""
+    """The attempts of a span, as counts, durations and lines."""
 
     hours: tuple[Hour, ...]
     succeeded: int
@@ -68,15 +92,15 @@ class Plot:
         return self.succeeded / total if total else None
 
 
-def plot(attempts: Sequence[Attempt], *, now: datetime) -> Plot:
-    """Returns the plot of the 24 hours before `now`, in its time zone.
+def plot(attempts: Sequence[Attempt], *, now: datetime, span: Span = SPANS["day"]) -> Plot:
+    """Returns the plot of the span before `now`, in its time zone.
 
     Older and cancelled attempts are omitted.
     """
-    # Hours are counted in UTC: clocks may change among them.
+    # Steps are counted in UTC: clocks may change among them. The last one is not over.
     latest = now.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
-    first = latest - (HOURS - 1) * _HOUR
-    by_hour = _by_hour(attempts, first)
+    first = latest - span.step * span.steps + timedelta(hours=1)
+    by_hour = _by_step(attempts, first, span)
     durations = [
         [one.duration_ms for one in hour if one.duration_ms is not None] for hour in by_hour
     ]
@@ -90,11 +114,12 @@ def plot(attempts: Sequence[Attempt], *, now: datetime) -> Plot:
         failed = len(found) - succeeded
         hours.append(
             Hour(
-                begins=(first + place * _HOUR).astimezone(now.tzinfo),
+                begins=(first + place * span.step).astimezone(now.tzinfo),
+                ends=(first + (place + 1) * span.step).astimezone(now.tzinfo),
                 succeeded=succeeded,
                 failed=failed,
                 median_ms=median_ms,
-                x=_PLOT_LEFT + place * (WIDTH - 2 * _PLOT_LEFT) // HOURS,
+                x=_PLOT_LEFT + place * (WIDTH - 2 * _PLOT_LEFT) // span.steps,
                 succeeded_height=round(height * succeeded / top_count),
                 failed_height=round(height * failed / top_count),
                 y_median=None
@@ -119,11 +144,11 @@ def plot(attempts: Sequence[Attempt], *, now: datetime) -> Plot:
     )
 
 
-def _by_hour(attempts: Sequence[Attempt], first: datetime) -> list[list[Attempt]]:
-    hours: list[list[Attempt]] = [[] for _ in range(HOURS)]
+def _by_step(attempts: Sequence[Attempt], first: datetime, span: Span) -> list[list[Attempt]]:
+    steps: list[list[Attempt]] = [[] for _ in range(span.steps)]
     for attempt in attempts:
         if attempt.attempted_at is not None and attempt.status != "cancelled":
-            place = (datetime.fromisoformat(attempt.attempted_at) - first) // _HOUR
-            if 0 <= place < HOURS:
-                hours[place].append(attempt)
-    return hours
+            place = (datetime.fromisoformat(attempt.attempted_at) - first) // span.step
+            if 0 <= place < span.steps:
+                steps[place].append(attempt)
+    return steps

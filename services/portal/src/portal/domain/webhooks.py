@@ -151,7 +151,7 @@ def arrivals(
     `countries` are names of countries by their codes.
     """
     if not events:
-        return "Nothing will arrive yet: choose at least one event."
+        return "This webhook receives nothing yet: choose at least one event."
     limits = limits or WebhookFilter()
     if all(name.startswith("webhook.") for name in events):
         return f"This webhook receives {_events(events)} about your other webhooks."

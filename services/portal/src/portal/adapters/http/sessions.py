@@ -21,6 +21,7 @@ from common.runtime.public_port.server import LateBody
 from portal.adapters.http.ended_sessions import EndedSessions
 
 _ID, _KEY, _NAME, _SCOPES, _SINCE = "id", "key", "name", "scopes", "since"
+_PERSON = "person"
 _CSRF, _SEEN, _NOTES, _UPLOAD = "csrf", "seen", "notes", "upload"
 _LINKS, _UNDO = "note_links", "undo"
 
@@ -59,6 +60,8 @@ class SignedIn:
     scopes: tuple[str, ...]
     #: The id of the session, once it has begun.
     session: str = ""
+    #: The name that the person gave at the sign-in, for decisions.
+    person: str = ""
 
 
 class _RotatedFernet(Fernet):
@@ -113,7 +116,8 @@ async def signed_in(
     if now - session.get(_SEEN, 0) > _RENEWAL:
         session[_SEEN] = int(now)
     scopes = tuple(session.get(_SCOPES, ()))
-    return SignedIn(session[_KEY], session[_NAME], scopes, session.get(_ID, session[_KEY]))
+    person = session.get(_PERSON, "")
+    return SignedIn(session[_KEY], session[_NAME], scopes, session.get(_ID, session[_KEY]), person)
 
 
 async def sign_in(request: web.Request, user: SignedIn) -> None:
@@ -121,6 +125,8 @@ async def sign_in(request: web.Request, user: SignedIn) -> None:
     session = await aiohttp_session.new_session(request)
     session[_ID] = secrets.token_urlsafe(16)
     session[_KEY], session[_NAME], session[_SCOPES] = user.key, user.name, list(user.scopes)
+    if user.person:
+        session[_PERSON] = user.person
     session[_SEEN] = session[_SINCE] = int(time.time())
 
 

@@ -32,6 +32,7 @@ if (decide) {
   });
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    if (event.target.matches("input, textarea, select")) return;
     const value = event.key === "0" ? "none" : /^[1-5]$/.test(event.key) ? String(event.key - 1) : null;
     const button = value && decide.querySelector(`button[value="${value}"]`);
     if (button) decide.requestSubmit(button);

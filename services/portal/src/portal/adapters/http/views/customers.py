@@ -1,25 +1,35 @@
 """Customers: a spreadsheet is matched with companies, row by row, and reviewed."""
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from http import HTTPStatus
 from itertools import islice
 from types import MappingProxyType
-from typing import IO, Final, cast
+from typing import IO, Any, Final, cast
 
 from aiohttp import web
 
+from common.contracts.events import rfc3339
 from company_registry import (
     AsyncClient,
     Company,
     CompanyRegistryError,
+    CustomerFile,
+    CustomerFileNotFound,
+    Forbidden,
     InvalidBody,
     Lookup,
+    NotFound,
+    ServiceUnavailable,
+    Suggestion,
     Watchlist,
     WatchlistLimitReached,
 )
 from company_registry.matching import MatchCandidate
+from company_registry.models import Country
 from company_registry.progress import duration, limit, seconds_at
 from company_registry.streams import Rate
 from company_registry.watchlist_operations import MAX_CHANGED
@@ -29,6 +39,7 @@ from portal.adapters.http.pages import page, redirect
 from portal.adapters.http.sessions import add_note, remember_upload, uploaded
 from portal.adapters.http.views.companies import attachment
 from portal.adapters.http.views.search import COUNTRIES
+from portal.adapters.keeping import CannotOpen, decisions_after, open_file, take
 from portal.adapters.reading import MAX_FILE, Choice, Unreadable
 from portal.adapters.spreadsheets import Format
 from portal.adapters.uploads import SHARE, Upload
@@ -36,6 +47,8 @@ from portal.domain.customers import (
     FIELDS,
     MAX_ROWS,
     PILES,
+    Decision,
+    against,
     enriched,
     fault_of,
     read_columns,
@@ -50,11 +63,18 @@ _PAGE: Final = 50
 #: Rows of a download that are made at once.
 _WRITTEN: Final = 500
 _MAX_NAME: Final = 100
+#: Characters of a note, and of what a person types to find a company.
+_MAX_WHY: Final = 300
+_LEAST_TYPED, _MAX_TYPED = 2, 100
+_SUGGESTED: Final = 8
+#: Digits of a decision's number.
+_MAX_NUMBER: Final = 7
+_COMPANY: Final = re.compile(r"(dk|no):([0-9]{8,9})")
 
 #: Evidence in words, in the order of the page.
 _EVIDENCE: Final = {name: words for name, words in FIELDS.items() if name != "country"}
 
-_GONE: Final = "Your file is no longer held here. Choose it again."
+_GONE: Final = "Your file is not open any more. Open it again below, or choose it again."
 
 
 async def show(request: web.Request) -> web.Response:
@@ -62,6 +82,7 @@ async def show(request: web.Request) -> web.Response:
     held = await _held(request)
     if held is None:
         return await _choice(request)
+    await _follow(request, held)
     if not held.has_begun:
         return await _columns(request, held)
     if held.task is not None or not held.is_complete:
@@ -146,6 +167,8 @@ async def review(request: web.Request) -> web.Response:
     row = int(request.match_info["row"])
     if held is None or row >= len(held.outcomes.piles):
         return await _again(request)
+    await _follow(request, held)
+    registry, typed = registry_of(request), request.query.get("q", "").strip()[:_MAX_TYPED]
     cells = held.table.row(row)
     candidates = held.outcomes.candidates(row)
     waiting = held.outcomes.rows("review")
@@ -161,12 +184,17 @@ async def review(request: web.Request) -> web.Response:
             if cell and at not in held.columns.used
         ],
         candidates=candidates,
-        companies=await _companies(registry_of(request), candidates),
+        companies=await _companies(registry, candidates),
+        against={each.vat: against(each, candidates) for each in candidates},
+        typed=typed,
+        suggestions=await _suggestions(registry, typed),
+        decisions=held.outcomes.decisions(row)[::-1],
+        **_done(request, held),
         match=held.outcomes.match(row),
         conflict=held.outcomes.conflict(row),
         is_unsearched=held.outcomes.piles[row] == "unsearched",
         remark=remark_of(held.table, held.outcomes, row),
-        evidence=_EVIDENCE,
+        agreements=_EVIDENCE,
         countries=COUNTRIES,
         waiting=len(waiting),
         next_row=next((each for each in waiting if each > row), None),
@@ -186,20 +214,194 @@ async def _companies(
     return found
 
 
+async def _suggestions(registry: AsyncClient, typed: str) -> Sequence[Suggestion] | None:
+    """Companies by a name or number that a person has typed; None before that."""
+    if len(typed) < _LEAST_TYPED:
+        return None
+    page_of_them = await registry.suggestion_page(("dk", "no"), typed, limit=_SUGGESTED)
+    return page_of_them.suggestions
+
+
 async def decide(request: web.Request) -> web.Response:
     """Takes the decision about a row, and shows the next one that needs one."""
     held = await _held(request)
     if held is None:
         return await _again(request)
     posted = await request.post()
+    why = str(posted.get("why", "")).strip()[:_MAX_WHY]
     try:
-        row, choice = int(str(posted.get("row"))), str(posted.get("choice"))
-        held.outcomes.choose(row, None if choice == "none" else int(choice))
+        row = int(str(posted.get("row")))
+        if not 0 <= row < len(held.outcomes.piles):
+            raise IndexError(row)
+        company = await _chosen(registry_of(request), held, row, str(posted.get("choice")))
     except (ValueError, IndexError):
         raise web.HTTPBadRequest from None
+    await _follow(request, held)
+    number = await _decided(request, held, row, company, why=why)
     waiting = held.outcomes.rows("review")
     following = next((each for each in waiting if each > row), waiting[0] if waiting else None)
-    return redirect(HERE if following is None else f"{HERE}/rows/{following}")
+    path = HERE if following is None else f"{HERE}/rows/{following}"
+    return redirect(f"{path}?done={number}")
+
+
+async def _chosen(
+    registry: AsyncClient, held: Upload, row: int, choice: str
+) -> MatchCandidate | None:
+    """The company of a choice: none, the place of a candidate, or `<country>:<number>`."""
+    if choice == "none":
+        return None
+    if (found := _COMPANY.fullmatch(choice)) is None:
+        return held.outcomes.offered(row, int(choice))
+    country, vat = found[1], found[2]
+    for each in held.outcomes.candidates(row):
+        if (each.country, each.vat) == (country, vat):
+            return each
+    company = await registry.lookup(cast(Country, country), vat, by="vat")
+    return MatchCandidate(
+        country=company.country,
+        vat=company.vat,
+        name=company.name,
+        city=company.address.city if company.address else None,
+        status=company.status,
+        score=0,
+    )
+
+
+async def undo(request: web.Request) -> web.Response:
+    """Takes a decision back; the one before it holds again, or what the search had found."""
+    held = await _held(request)
+    if held is None:
+        return await _again(request)
+    await _follow(request, held)
+    given = str((await request.post()).get("number", ""))
+    made = held.outcomes.decision(int(given)) if given.isascii() and given.isdecimal() else None
+    if made is None:
+        await add_note(request, "This decision was taken back before.", is_error=True)
+        return redirect(HERE)
+    await _decided(request, held, made.row, None, undoes=made.number)
+    row = held.table.number(made.row)
+    await add_note(request, f"The decision about row {row:,} is taken back.")
+    return redirect(f"{HERE}/rows/{made.row}")
+
+
+async def _decided(  # noqa: PLR0913 (the parts of a decision)
+    request: web.Request,
+    held: Upload,
+    row: int,
+    company: MatchCandidate | None,
+    *,
+    why: str = "",
+    undoes: int | None = None,
+) -> int:
+    """Keeps a decision, and then takes it; returns its number."""
+    user, now = request[SIGNED_IN], request.app[DEPENDENCIES].now()
+    key_id = user.key.partition(".")[0]
+    made = Decision(
+        held.outcomes.number + 1,
+        row,
+        company,
+        rfc3339(now),
+        key_id,
+        user.person,
+        why,
+        undoes,
+    )
+    if held.file_id:
+        registry = registry_of(request)
+        stored = await registry.add_customer_decision(held.file_id, made.written())
+        made = replace(made, number=stored.number, at=stored.decided_at, key_id=stored.key_id)
+    held.outcomes.apply(made)
+    return made.number
+
+
+async def _follow(request: web.Request, held: Upload) -> None:
+    """Takes the decisions of other sessions about the file."""
+    if not held.file_id:
+        return
+    registry, outcomes = registry_of(request), held.outcomes
+    try:
+        async for made in decisions_after(registry, held.file_id, outcomes.number):
+            take(outcomes, made)
+    except CustomerFileNotFound:
+        held.file_id, held.unkept = "", "It was deleted, or its time was over."
+
+
+def _done(request: web.Request, held: Upload) -> dict[str, Any]:
+    """The decision that was just made, which the page offers to take back."""
+    given = request.query.get("done", "")
+    is_number = given.isascii() and given.isdecimal() and len(given) < _MAX_NUMBER
+    done = held.outcomes.decision(int(given)) if is_number else None
+    return {"done": done, "done_number": 0 if done is None else held.table.number(done.row)}
+
+
+async def open_kept(request: web.Request) -> web.Response:
+    """Opens a file that was kept, with the decisions about it."""
+    file_id = str((await request.post()).get("file", ""))
+    try:
+        opened = await open_file(registry_of(request, is_patient=True), file_id)
+    except CannotOpen:
+        await add_note(request, "This file was not written by this portal.", is_error=True)
+        return redirect(HERE)
+    await _forget(request)
+    key, uploads = request[SIGNED_IN].key, request.app[DEPENDENCIES].uploads
+    held = uploads.hold_opened(key, opened, file_id)
+    await remember_upload(request, held.id)
+    return redirect(HERE)
+
+
+async def delete_kept(request: web.Request) -> web.Response:
+    """Deletes a file that was kept."""
+    await registry_of(request).delete_customer_file(str((await request.post()).get("file", "")))
+    await add_note(request, "The file is deleted with all decisions about it.")
+    return redirect(HERE)
+
+
+async def show_again(request: web.Request) -> web.Response:
+    """Shows which rows can be searched again, and with which columns."""
+    held = await _held(request)
+    if held is None or not held.is_complete or held.task is not None:
+        return await _again(request)
+    return await _again_page(request, held)
+
+
+async def search_again(request: web.Request) -> web.Response:
+    """Searches rows again, maybe with other columns, and keeps what people have decided."""
+    held = await _held(request)
+    if held is None or not held.is_complete or held.task is not None:
+        return await _again(request)
+    chosen = {name: str(value) for name, value in (await request.post()).items()}
+    columns = read_columns(chosen, held.table.header)
+    rows = _rows_again(held, chosen.get("what", ""))
+    if fault := fault_of(columns) or ("" if rows else "There is no such row."):
+        return await _again_page(request, held, fault=fault)
+    held.columns = columns
+    held.outcomes.changed.clear()
+    held.again.extend(rows)
+    request.app[DEPENDENCIES].uploads.begin(held, registry_of(request, is_patient=True))
+    return redirect(HERE)
+
+
+def _rows_again(held: Upload, what: str) -> Sequence[int]:
+    if what == "all":
+        return range(len(held.table.rows))
+    return held.outcomes.rows(what) if what in PILES else ()
+
+
+async def _again_page(request: web.Request, held: Upload, *, fault: str = "") -> web.Response:
+    return await page(
+        request,
+        "customers_again.html",
+        status=HTTPStatus.BAD_REQUEST if fault else HTTPStatus.OK,
+        upload=held,
+        fields=FIELDS,
+        chosen={place: name for name, places in held.columns.places.items() for place in places},
+        countries=COUNTRIES,
+        piles=PILES,
+        counts=held.outcomes.counts(),
+        total=len(held.table.rows),
+        estimate=await _estimate(request, len(held.table.rows)),
+        fault=fault,
+    )
 
 
 async def download(request: web.Request) -> web.Response:
@@ -207,6 +409,7 @@ async def download(request: web.Request) -> web.Response:
     held = await _held(request)
     if held is None:
         return await _again(request)
+    await _follow(request, held)
     format_ = cast(Format, request.match_info["format"])
     rows = enriched(held.table, held.outcomes)
     async with request.app[DEPENDENCIES].spreadsheets.writing(format_) as sheet:
@@ -245,9 +448,19 @@ async def save(request: web.Request) -> web.Response:
 
 
 async def forget(request: web.Request) -> web.Response:
-    """Drops the session's file."""
+    """Drops the session's file, also what is kept of it."""
+    held = await _held(request)
+    if held is not None and held.file_id:
+        with suppress(CustomerFileNotFound):
+            await registry_of(request).delete_customer_file(held.file_id)
     await _forget(request)
-    await add_note(request, "The file is no longer held here.")
+    await add_note(request, "The file is deleted.")
+    return redirect(HERE)
+
+
+async def close(request: web.Request) -> web.Response:
+    """Puts the session's file away; it can be opened again while it is kept."""
+    await _forget(request)
     return redirect(HERE)
 
 
@@ -278,9 +491,17 @@ async def _choice(request: web.Request, *, fault: str = "") -> web.Response:
         "customers.html",
         status=HTTPStatus.BAD_REQUEST if fault else HTTPStatus.OK,
         faults={"file": fault} if fault else {},
+        kept=await _kept(request),
         max_rows=MAX_ROWS,
         max_megabytes=MAX_FILE // 2**20,
     )
+
+
+async def _kept(request: web.Request) -> Sequence[CustomerFile]:
+    """The files that are kept; none where the API cannot say, since a file can be chosen anyway."""
+    with suppress(ServiceUnavailable, Forbidden, NotFound):
+        return await registry_of(request).list_customer_files()
+    return ()
 
 
 async def _columns(
@@ -363,6 +584,12 @@ async def _piles(request: web.Request, held: Upload) -> web.Response:
             row: remark for row in shown if (remark := remark_of(held.table, held.outcomes, row))
         },
         chosen=held.outcomes.chosen,
+        changed=[
+            (row, held.table.number(row), *texts)
+            for row, texts in sorted(held.outcomes.changed.items())[:_PAGE]
+        ],
+        changes=len(held.outcomes.changed),
+        **_done(request, held),
         watchlists=await _watchlists(request) if pile == "matched" and rows else None,
         number=number,
         pages=-(-len(rows) // _PAGE),

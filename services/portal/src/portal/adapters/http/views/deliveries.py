@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final, cast
 from urllib.parse import quote
@@ -21,7 +21,7 @@ from company_registry.webhook_models import Attempts, AttemptStatus
 from portal.adapters.http.context import registry_of
 from portal.adapters.http.pages import formats_of, page, redirect
 from portal.adapters.http.sessions import add_note
-from portal.domain.drawings import HEIGHT, WIDTH, plot
+from portal.domain.drawings import HEIGHT, SPANS, WIDTH, plot
 from portal.domain.languages import Formats
 from portal.domain.wording import detail, faults
 
@@ -47,6 +47,9 @@ async def listing(request: web.Request) -> web.Response:
         registry, webhook.id, filters, formats, request.query.get("after", "")
     )
     now = datetime.now(formats.zone)
+    period = request.query.get("period", "day")
+    span = SPANS.get(period, SPANS["day"])
+    drawn, is_part = await _drawn(registry, webhook.id, now - span.length)
     return await page(
         request,
         "deliveries.html",
@@ -57,7 +60,11 @@ async def listing(request: web.Request) -> web.Response:
         faults=found,
         states=_STATES,
         types=await registry.event_types(),
-        plot=plot(await _last_day(registry, webhook.id, now), now=now),
+        plot=plot(drawn, now=now, span=span),
+        is_part=is_part,
+        span=span,
+        spans=SPANS,
+        period=period if period in SPANS else "day",
         plot_size=(WIDTH, HEIGHT),
     )
 
@@ -145,18 +152,19 @@ def _count(request: web.Request, name: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else None
 
 
-async def _last_day(registry: AsyncClient, webhook_id: str, now: datetime) -> list[Attempt]:
+async def _drawn(
+    registry: AsyncClient, webhook_id: str, since: datetime
+) -> tuple[list[Attempt], bool]:
+    """The attempts for the plot, the latest first, and whether there are more."""
     attempts: list[Attempt] = []
     after = None
     for _ in range(_MAX_PLOT_PAGES):
-        found = await registry.list_attempts(
-            webhook_id, since=now - timedelta(days=1), after=after, limit=_PLOT_PAGE
-        )
+        found = await registry.list_attempts(webhook_id, since=since, after=after, limit=_PLOT_PAGE)
         attempts += found.deliveries
         after = found.cursor
         if after is None:
             break
-    return attempts
+    return attempts, after is not None
 
 
 def _indented(body: str) -> str:

@@ -10,6 +10,7 @@ from portal.adapters.http.pages import is_own, page, redirect
 from portal.adapters.http.sessions import SignedIn, add_note, sign_in, sign_out, uploaded
 from portal.domain.keys import SCOPES, lacking
 
+_MAX_PERSON: Final = 60
 _KEY_ENDED: Final = "Your key is no longer valid: it was revoked or has expired."
 
 
@@ -27,7 +28,8 @@ async def enter(request: web.Request) -> web.Response:
     key, next_ = str(form.get("key", "")).strip(), str(form.get("next", "/"))
     metrics = request.app[DEPENDENCIES].metrics
     try:
-        user = await _user(registry_with(request, key), key)
+        person = str(form.get("person", "")).strip()[:_MAX_PERSON]
+        user = await _user(registry_with(request, key), key, person)
     except (ValueError, Unauthorized):
         metrics.signed_in(accepted=False)
         error = "This key is not valid. Paste all of it, with the dot in the middle."
@@ -38,7 +40,7 @@ async def enter(request: web.Request) -> web.Response:
 
 
 async def leave(request: web.Request) -> web.Response:
-    """Signs the reader out, and forgets the file of the session."""
+    """Signs the reader out; the file of the session leaves the memory."""
     uploads = request.app[DEPENDENCIES].uploads
     held = uploads.find(await uploaded(request), request[SIGNED_IN].key)
     if held is not None:
@@ -54,9 +56,9 @@ async def key(request: web.Request) -> web.Response:
     return await page(request, "key.html", key=found, scopes=SCOPES, lacking=lacking(found.scopes))
 
 
-async def _user(registry: AsyncClient, key: str) -> SignedIn:
+async def _user(registry: AsyncClient, key: str, person: str) -> SignedIn:
     found = await registry.me()
-    return SignedIn(key, f"{found.owner} · {found.name}", found.scopes)
+    return SignedIn(key, f"{found.owner} · {found.name}", found.scopes, person=person)
 
 
 async def _form(request: web.Request, *, next_: str, error: str, status: int = 200) -> web.Response:

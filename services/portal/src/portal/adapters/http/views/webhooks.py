@@ -1,5 +1,6 @@
 """Webhooks: their list, one with its health and what can be done with it, and their form."""
 
+import json
 import uuid
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -23,9 +24,21 @@ _STATES: Final = {"enabled": "The webhook is enabled.", "disabled": "The webhook
 
 
 async def listing(request: web.Request) -> web.Response:
-    """Shows the owner's webhooks."""
+    """Shows the owner's webhooks, each with what it receives in a sentence."""
     webhooks = await registry_of(request).list_webhooks()
-    return await page(request, "webhooks.html", webhooks=webhooks)
+    told = [(each, arrivals(each.events, each.filter, COUNTRIES)) for each in webhooks]
+    return await page(request, "webhooks.html", webhooks=told)
+
+
+async def catalogue(request: web.Request) -> web.Response:
+    """Shows the types of events, each with an invented one."""
+    types = await registry_of(request).event_types()
+    samples = {
+        each.name: json.dumps(each.example, ensure_ascii=False, indent=2)
+        for each in types
+        if each.example
+    }
+    return await page(request, "event_types.html", types=types, samples=samples)
 
 
 async def show(request: web.Request) -> web.Response:
