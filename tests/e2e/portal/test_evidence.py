@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.async_api import expect
 
 from tests.browsing.portal import Portal
 
@@ -14,6 +15,7 @@ SHEET = re.compile(rb"/Type\s*/Page\b(?!s)")
 
 async def test_a_company_prints_as_a_report_of_three_sheets(portal: Portal) -> None:
     await portal.go("/companies/dk/12345674")
+    await expect(portal.heading("Prøvefabrikken ApS")).to_be_visible()
 
     pdf = await portal.page.pdf(prefer_css_page_size=True)
     await portal.page.emulate_media(media="print")
@@ -36,6 +38,7 @@ async def test_a_company_prints_as_a_report_of_three_sheets(portal: Portal) -> N
 
 async def test_a_group_is_fitted_to_sheets(portal: Portal) -> None:
     await portal.go("/companies/dk/12345674/group")
+    await expect(portal.heading("The group of Prøvefabrikken ApS")).to_be_visible()
 
     pdf = await portal.page.pdf(prefer_css_page_size=True)
     await portal.page.emulate_media(media="print")

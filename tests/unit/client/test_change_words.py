@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
-from company_registry.change_words import MAX_LINES, MAX_VALUE, heading_of, in_words, lines_of
+from company_registry.change_words import (
+    MAX_LINES,
+    MAX_VALUE,
+    brief_of,
+    brief_of_day,
+    heading_of,
+    in_words,
+    lines_of,
+)
 
 
 def an_owner(name: str, share: str, **fields: Any) -> dict[str, Any]:
@@ -188,3 +196,51 @@ def test_a_correction_of_accounts_has_its_own_heading() -> None:
         "Annual accounts published"
     )
     assert [line.text for line in lines_of([change])] == ["Annual accounts: profit 1 → profit 2"]
+
+
+@pytest.mark.parametrize(
+    "type_, changes, text",
+    [
+        (
+            "company.status_changed",
+            [
+                a_change("status", "active", "ended"),
+                a_change("status_text", "NORMAL", "OPHØRT"),
+                a_change("status_since", "2019-01-01", "2026-03-02"),
+                a_change("ended", None, "2026-03-02"),
+            ],
+            "Status: active → ended · Since: 2 Mar 2026",
+        ),
+        (
+            "company.updated",
+            [
+                a_change("name", "Gammel ApS", "Ny ApS"),
+                a_change("former_names", [], ["Gammel ApS"]),
+            ],
+            "Name: Gammel ApS → Ny ApS",
+        ),
+        (
+            "company.updated",
+            [a_change("website", None, "www.example.com"), a_change("trade_names", [], ["A", "B"])],
+            "New trade name: A; B · Website: www.example.com",
+        ),
+        ("company.created", [], "New company"),
+    ],
+    ids=["status", "name", "joined", "created"],
+)
+def test_an_event_is_one_line_without_repetition(
+    type_: str, changes: list[dict[str, Any]], text: str
+) -> None:
+    assert brief_of(type_, changes).text == text
+
+
+def test_a_dated_day_says_nothing_of_the_day_itself() -> None:
+    register = {"register": "vat", "since": "2020-01-01"}
+    changes = [
+        a_change("registered", None, "2020-01-01"),
+        {**a_change("registrations", None, [register]), "partial": True},
+    ]
+
+    brief = brief_of_day("2020-01-01", changes)
+
+    assert brief.text == "Registered · Entered in a register: VAT Register"
