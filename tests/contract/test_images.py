@@ -114,6 +114,8 @@ def test_images_are_checked_pinned_and_without_rights() -> None:
     assert "-perm /6000 -exec chmod a-s" in runtime
     assert "rm -rf /usr/bin/apt* /usr/bin/dpkg*" in runtime
     assert "uninstall --yes --root-user-action=ignore pip" in runtime
+    assert "/usr/bin/perl*" in runtime
+    assert "find /opt/app -type d -name tests -prune -exec rm -rf" in STAGES["packages"][1]
     # The list of what is installed stays.
     assert "/var/lib/dpkg" not in runtime
 
