@@ -47,7 +47,8 @@ def measure(scale: Scale) -> Iterator[Figure]:
         key = system.issue_key("bench")
         for module in ("lookup", "gateway"):
             system.start(module).wait_until_ready()
-        paths = [f"/api/companies/no/{number}/group?levels=10" for number in members]
+        # Of its top company: the answer has all of them.
+        paths = [f"/api/companies/no/{members[0]}/group?levels=10"]
         numbers = [f"/api/vat?country=no&q={number}" for number in members]
         loaded = LoadedSystem(system, key, numbers)
         yield from _largest(loaded, paths, scale.load_seconds)
@@ -130,7 +131,7 @@ async def _serving(answers: dict[str, bytes]) -> AsyncIterator[URL]:
 
 
 def _largest(loaded: LoadedSystem, paths: Sequence[str], seconds: int) -> Iterator[Figure]:
-    """Yields the latency of a group of 250 companies, from any of them, next to a lookup's."""
+    """Yields the latency of a group of 250 companies next to a lookup's."""
     loaded.load(paths, connections=1, seconds=2)
     used = Used(pids_of(loaded.system))
     group = loaded.load(paths, connections=1, seconds=seconds)

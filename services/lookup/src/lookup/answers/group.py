@@ -26,6 +26,8 @@ from register_store.reads import StoredRegister
 
 #: Maximum companies of a group in an answer.
 MAX_COMPANIES: Final = 500
+#: Companies between two looks at the clock of the thread, which may cost as much as one of them.
+_UNCHECKED: Final = 16
 #: Companies that are read at once.
 _READ: Final = 100
 _ALL: Final = Decimal(100)
@@ -128,8 +130,8 @@ class _Group:
     def add_owners(self, records: Records, level: int, budget: Budget) -> list[CompanyKey]:
         """Adds a level of owners; returns the companies that own them and are not yet here."""
         above = set[CompanyKey]()
-        for key, rows in records.items():
-            if self.is_full or self._spent(budget):
+        for place, (key, rows) in enumerate(records.items()):
+            if self.is_full or self._spent(budget, place):
                 self.lacks_owners = True
                 break
             links, is_whole = self._links(rows)
@@ -148,8 +150,8 @@ class _Group:
         Returns the keys of their records.
         """
         new, held = list[CompanyKey](), frozenset(owners)
-        for key, rows in records.items():
-            if self.is_full or self._spent(budget):
+        for place, (key, rows) in enumerate(records.items()):
+            if self.is_full or self._spent(budget, place):
                 self.lacks_owned = True
                 break
             links, is_whole = self._links(rows)
@@ -186,8 +188,10 @@ class _Group:
             {"country": one.country, "vat": one.vat} for one in rows if one != key
         ]
 
-    def _spent(self, budget: Budget) -> bool:
-        budget.check()
+    def _spent(self, budget: Budget, place: int) -> bool:
+        """Returns True if the time for collecting is over; looks at it now and then."""
+        if place % _UNCHECKED == 0:
+            budget.check()
         return budget.used > self.seconds_left
 
     def _links(self, rows: Mapping[CompanyKey, CompanyRow]) -> tuple[list[Link], bool]:
