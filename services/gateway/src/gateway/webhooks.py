@@ -187,6 +187,8 @@ class Endpoint:
     cache_control: str = NO_STORE
     #: True if the answer has a URL of this API.
     has_url: bool = False
+    #: True if what is created names its key.
+    has_author: bool = False
 
 
 EVENT_TYPES_PATH = Operation.EVENT_TYPES.path
@@ -220,13 +222,13 @@ ENDPOINTS = (
         Operation.CHANGE_WATCHED, takes_json=True, takes_key=True, max_body=MAX_WATCHED_BODY_SIZE
     ),
     Endpoint(Operation.REPLACE_WATCHED, takes_json=True, max_body=MAX_WATCHED_BODY_SIZE),
-    Endpoint(Operation.CREATE_FILE, takes_json=True),
+    Endpoint(Operation.CREATE_FILE, takes_json=True, has_author=True),
     Endpoint(Operation.LIST_FILES),
     Endpoint(Operation.GET_FILE),
     Endpoint(Operation.DELETE_FILE),
     Endpoint(Operation.GET_PART),
     Endpoint(Operation.PUT_PART, takes_json=True, max_body=MAX_PART_SIZE),
-    Endpoint(Operation.ADD_DECISION, takes_json=True),
+    Endpoint(Operation.ADD_DECISION, takes_json=True, has_author=True),
     Endpoint(Operation.LIST_DECISIONS, decisions=parse_decisions),
 )
 
@@ -255,7 +257,7 @@ def webhook_handler(
             file_id=request.match_info.get("file_id", ""),
             part=request.match_info.get("part", ""),
             after=endpoint.decisions(parameters_of(request)) if endpoint.decisions else 0,
-            key_id="" if context.key is None else context.key.id,
+            key_id=context.key.id if context.key and endpoint.has_author else "",
             body=body,
             words=words,
             idempotency_key=_idempotency_key(request) if endpoint.takes_key else None,
