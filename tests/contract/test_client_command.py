@@ -341,6 +341,27 @@ async def test_a_watchlist_is_given_by_its_name(shell: Shell) -> None:
     assert (unknown.exit_code, f"did you mean {first['name']}?" in unknown.stderr) == (2, True)
 
 
+async def test_a_webhook_names_a_watchlist_by_its_id_or_its_name(shell: Shell) -> None:
+    lists = example("WatchlistList")
+    named, id_ = lists["watchlists"][0]["name"], lists["watchlists"][0]["id"]
+    shell.answers["/api/watchlists"] = [lists, lists]
+    shell.answers["/api/webhooks"] = [WEBHOOK, WEBHOOK]
+    shell.answers["/api/webhooks/wh_1"] = [WEBHOOK]
+    create = ("webhooks", "create", "https://example.com/hooks", "--watchlist")
+
+    by_name = await shell.run(*create, named.upper(), "--country", "Danmark")
+    by_id = await shell.run(*create, id_)
+    changed = await shell.run("webhooks", "update", "wh_1", "--watchlist", named)
+
+    assert [done.exit_code for done in (by_name, by_id, changed)] == [0, 0, 0]
+    filters = [body["filter"] for body in shell.bodies if body is not None]
+    assert filters == [
+        {"countries": ["dk"], "watchlists": [id_]},
+        {"watchlists": [id_]},
+        {"watchlists": [id_]},
+    ]
+
+
 async def test_a_company_is_shown_as_it_was_with_what_it_did(shell: Shell) -> None:
     shell.answers["/api/vat"] = [a_result("Alfa ApS")]
     moved = {"field": "address", "old": {"text": "Prøvevej 1"}, "new": {"text": "Prøvevej 2"}}

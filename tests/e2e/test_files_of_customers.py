@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from company_registry import Client, Company, CompanyFilter
+from company_registry import Client, Company, CompanyFilter, Retries
 from company_registry.cli.app import app
 from company_registry.cli.session import Exit
 from tests.e2e.conftest import Running
@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 ROWS = 500
 #: Seconds for all rows, on a busy machine.
 SEARCHED = 300
+PATIENT = Retries(attempts=30, max_delay=5)
 #: Headers in two languages, as exports of customers have them.
 NUMBERS = ("CVR/Org.nr.", "Orgnr/CVR", "CVR-nummer (DK)", "Org.nr (NO)", "Virksomhedsnr")
 HEADERS = (
@@ -81,7 +82,7 @@ def test_a_file_of_customers_needs_three_commands_and_no_option(
             assert time.monotonic() < gives_up, done.stderr
         return done
 
-    with Client(running.system.base_url, running.key) as client:
+    with Client(running.system.base_url, running.key, retries=PATIENT) as client:
         companies = list(client.find(CompanyFilter(status=("active",))))
         watchlist = client.create_watchlist("Kunder")
     customers = list(islice(cycle(companies), ROWS))
@@ -91,7 +92,7 @@ def test_a_file_of_customers_needs_three_commands_and_no_option(
     Path("matched.csv").write_text(matched.stdout)
     enriched = searched("batch", "matched.csv")
     Path("enriched.csv").write_text(enriched.stdout)
-    watched = run("watchlists", "add", "Kunder", "enriched.csv")
+    watched = searched("watchlists", "add", "Kunder", "enriched.csv")
 
     results, companies_of_rows = read(matched.stdout), read(enriched.stdout)
     decided = [row["decision"] == "match" for row in results]
@@ -108,7 +109,7 @@ def test_a_file_of_customers_needs_three_commands_and_no_option(
         each.name if is_decided else "" for each, is_decided in zip(customers, decided, strict=True)
     ]
     assert watched.exit_code == 0, watched.output
-    with Client(running.system.base_url, running.key) as client:
+    with Client(running.system.base_url, running.key, retries=PATIENT) as client:
         kept = set(client.watched(watchlist.id))
         client.delete_watchlist(watchlist.id)
     assert kept == {one for one, is_decided in zip(right, decided, strict=True) if is_decided}
