@@ -8,7 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from ingest.records.records import CompanyRecord
+from ingest.records.records import CompanyRecord, OwnersRecord
+from ingest.registers.brreg.sync import NO_ROLES
 from ingest.registers.cvr.sync import DK_COMPANIES
 from tests.builders.companies import (
     MONDAY,
@@ -318,6 +319,23 @@ def test_a_role_has_the_code_and_the_text_of_then(
     assert (one["role"], one["role_text"]) == (role, text)
 
 
+def test_a_norwegian_who_is_twice_on_the_board_was_once_in_the_list() -> None:
+    person = {"navn": {"fornavn": "Kari", "etternavn": "Testesen"}, "fodselsdato": "1970-01-01"}
+    seat = {"type": {"kode": "MEDL", "beskrivelse": "Styremedlem"}, "person": person}
+    elected = {"kode": "AREP", "beskrivelse": "Representant for de ansatte"}
+    board = {"type": {"kode": "STYR"}, "roller": [seat, {**seat, "valgtAv": elected}]}
+
+    record = parsed(NO_ROLES, {"organisasjonsnummer": "923609016", "rollegrupper": [board]})
+
+    assert isinstance(record, OwnersRecord)
+    assert record.earlier is not None
+    now, then = (orjson.loads(one) for one in (record.role_list, record.earlier["roles"]))
+    assert [(one["name"], one["elected_by"]) for one in now] == [
+        ("Kari Testesen", None), ("Kari Testesen", "employees"),
+    ]  # fmt: skip
+    assert [(one["name"], one["elected_by"]) for one in then] == [("Kari Testesen", None)]
+
+
 def test_a_plain_document_reads_as_before() -> None:
     assert record_of({}).earlier is None
 
@@ -330,6 +348,24 @@ def test_another_reading_of_the_same_document_of_a_unit_is_no_event() -> None:
 
     assert register.events == []
     assert orjson.loads(register.known.units[unit.key].core)["name"] == "Filial B"
+
+
+def test_a_unit_that_lacks_a_field_is_completed_by_the_same_file_without_an_event() -> None:
+    unit = a_unit_record(a_unit(name="Filial A"), version=None)
+    older = orjson.loads(unit.core)
+    del older["fax"], older["registered"]
+    register = PlannedRegister.of(
+        a_company_record(), replace(unit, core=orjson.dumps(older), digest=b"1.1")
+    )
+
+    register.take(replace(unit, digest=b"1.2"))
+    stored = register.known.units[unit.key].core
+    register.take(replace(a_unit_record(a_unit(name="Filial B"), version=None), digest=b"1.3"))
+
+    assert register.events == []
+    assert stored == unit.core
+    # Of two documents of one file the first counts, as ever.
+    assert register.known.units[unit.key].core == unit.core
 
 
 def test_a_later_document_of_a_unit_is_told() -> None:

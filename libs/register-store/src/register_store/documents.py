@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from common.contracts.company import Company, CompanyKey, Country, Status
+from common.contracts.company import Company, CompanyKey, Country, ProductionUnit, Status
 from common.contracts.contract import Contract
 from common.domain.countries import FORMATS
 from common.domain.written import InvalidIdentifier, NumberType, read_number
@@ -105,6 +105,11 @@ def is_outdated(core: bytes) -> bool:
     # Parsed, which costs half of a search for each name, because parts of a company have fields of
     # the same names.
     return not orjson.loads(core).keys() >= _FIELDS
+
+
+def is_outdated_unit(core: bytes) -> bool:
+    """Returns True if an earlier release stored the unit: a field of this release is missing."""
+    return not orjson.loads(core).keys() >= ProductionUnit.model_fields.keys()
 
 
 def completed(core: bytes) -> bytes:

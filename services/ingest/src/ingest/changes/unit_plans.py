@@ -42,7 +42,7 @@ from ingest.records.records import (
     without_holders,
 )
 from ingest.records.source import Part
-from register_store.documents import dump
+from register_store.documents import dump, is_outdated_unit
 from register_store.events import OutboxEvent, PendingEvent
 
 
@@ -264,7 +264,10 @@ def _unit(
         record.digest,
         upcoming_digest(record.upcoming),
     )
-    replaces_same = record.version is not None
+    # A file that is read again completes the units that an earlier release stored.
+    replaces_same = record.version is not None or (
+        stored is not None and read.version == stored.version and is_outdated_unit(stored.core)
+    )
     return decide(Part.UNIT, record.key, stored, read, replaces_same=replaces_same)
 
 
