@@ -4,6 +4,7 @@ HAProxy runs with `deploy/compose/haproxy.cfg` itself; only its addresses are th
 """
 
 import asyncio
+import json
 import re
 import shutil
 import time
@@ -80,6 +81,8 @@ class Balancer:
     session: aiohttp.ClientSession
     metrics: str
     gateways: tuple[Gateway, Gateway]
+    port: int
+    log: Path
 
     async def get(self, path: str = "/api?country=dk&vat=12345674") -> Answer:
         start = time.monotonic()
@@ -106,14 +109,16 @@ async def balanced(folder: Path) -> AsyncIterator[Balancer]:
             await gateway.start(stack)
         process = await asyncio.create_subprocess_exec(
             *("haproxy", "-db", "-f", str(written)),
-            stdout=asyncio.subprocess.DEVNULL,
+            stdout=stack.enter_context((folder / "log").open("wb")),
             stderr=asyncio.subprocess.DEVNULL,
         )
         stack.push_async_callback(process.wait)
         stack.callback(process.kill)
         session = aiohttp.ClientSession(f"http://127.0.0.1:{http}")
         await stack.enter_async_context(session)
-        balancer = Balancer(session, f"http://127.0.0.1:{metrics}/metrics", gateways)
+        balancer = Balancer(
+            session, f"http://127.0.0.1:{metrics}/metrics", gateways, http, folder / "log"
+        )
 
         async def serves() -> bool:
             try:
@@ -226,6 +231,23 @@ async def test_requests_other_than_lookups_wait_as_long_as_they_take(balancer: B
 
     assert answer.status == 200
     assert answer.seconds >= LONGEST
+
+
+async def test_only_requests_have_lines_in_the_log(balancer: Balancer) -> None:
+    _, writer = await asyncio.open_connection("127.0.0.1", balancer.port)
+    writer.close()
+    await writer.wait_closed()
+    for gateway in balancer.gateways:
+        gateway.status = 503
+
+    answer = await balancer.get()
+
+    async def logged() -> set[str]:
+        lines = balancer.log.read_text().splitlines()
+        return {json.loads(line)["request_id"] for line in lines if line.startswith("{")}
+
+    ids = await eventually(logged, lambda ids: answer.headers["x-request-id"] in ids)
+    assert "-" not in ids
 
 
 async def test_metrics_count_what_clients_see(balancer: Balancer) -> None:

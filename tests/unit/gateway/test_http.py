@@ -14,7 +14,7 @@ from common.runtime.public_port.conditional import accepts_gzip, etag_matches
 from common.runtime.public_port.server import LateBody
 from gateway import problems
 from gateway.http.parameters import Format, entity_tag, prefers_xml
-from gateway.http.responses import body_of, problem_of_aiohttp
+from gateway.http.responses import body_of, problem_of_aiohttp, problem_response
 from gateway.problems import InvalidBody, problem_of
 
 
@@ -160,6 +160,17 @@ def test_an_operation_that_may_have_been_carried_out_is_no_timeout_of_a_lookup()
     problem = problem_of(late, deadline=problems.ServiceUnavailable)
 
     assert type(problem) is problems.ServiceUnavailable
+
+
+@pytest.mark.parametrize(
+    "problem, seconds", [(problems.ServiceUnavailable(), "5"), (problems.LookupTimeout(), "1")]
+)
+def test_a_fault_of_the_service_says_when_to_try_again(
+    problem: problems.Problem, seconds: str
+) -> None:
+    response = problem_response(problem, "id", Format.JSON)
+
+    assert response.headers["Retry-After"] == seconds
 
 
 def test_a_failures_errors_reach_the_client() -> None:

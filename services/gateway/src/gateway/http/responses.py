@@ -167,6 +167,8 @@ HELP_PATH = "/guides/problems"
 #: Seconds to retry after while a dependency is unavailable; the gateway reconnects within 10 s of
 #: its recovery.
 OUTAGE_RETRY_AFTER = 5
+#: The same of a lookup that was late, as the shipped balancer says it.
+LATE_RETRY_AFTER = 1
 
 
 def problem_document(problem: Problem, request_id: str) -> dict[str, Any]:
@@ -214,6 +216,8 @@ def _problem_headers(problem: Problem) -> dict[str, str]:
             return {"Retry-After": str(problem.retry_after)}
         case problems.ServiceUnavailable():
             return {"Retry-After": str(OUTAGE_RETRY_AFTER)}
+        case problems.LookupTimeout():
+            return {"Retry-After": str(LATE_RETRY_AFTER)}
         case problems.MethodNotAllowed():
             return {"Allow": ", ".join(problem.allowed)}
         case problems.UnsupportedMediaType(accept_encoding=str(supported)):
