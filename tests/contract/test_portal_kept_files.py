@@ -14,6 +14,7 @@ from common.contracts.lookup import LookupReply
 from common.mongo import Database
 from portal.adapters import reading
 from tests.builders.openapi import example
+from tests.builders.webhooks import NOON, secret_keys
 from tests.contract.test_portal_customers import matched, read_here, upload
 from tests.fakes.gateway import Gateway
 from tests.fakes.gateway import gateway as a_gateway
@@ -21,6 +22,8 @@ from tests.fakes.portal import Portal
 from tests.fakes.portal import portal as a_portal
 from tests.fakes.webhook_registry import World
 from tests.fakes.webhooks import Registrar
+from webhook_store.customer_files import reseal_files
+from webhook_store.removals import OwnerRemoval
 
 pytestmark = pytest.mark.integration
 
@@ -183,3 +186,24 @@ async def test_rows_are_searched_again_with_other_columns(service: Service) -> N
     records = {record.id: record.website for each in asked for record in each.records}
     # The third says only that nothing is known, which needs no search.
     assert records == {"0": "Prøve ApS", "1": "Andre"}
+
+
+async def test_files_are_sealed_with_a_newer_key_and_go_with_their_owner(
+    service: Service,
+) -> None:
+    await upload(service.portal)
+    await matched(service.portal)
+    await service.post("/customers/decide", {"row": "0", "choice": CHOICE})
+    counts = [len(found) for found in (await service.stored()).values()]
+
+    done, failed = await reseal_files(service.database, secret_keys("k2", "k1"))
+    again, _ = await reseal_files(service.database, secret_keys("k2", "k1"))
+    closed = await reseal_files(service.database, secret_keys("k3"))
+    keys = {each["key_id"] for found in (await service.stored()).values() for each in found}
+    removed = await OwnerRemoval(service.database, "acme").run(at=NOON)
+
+    assert (done, failed, again) == (sum(counts), [], 0)
+    assert (closed[0], len(closed[1])) == (0, sum(counts))
+    assert keys == {"k2"}
+    assert removed.files == 1
+    assert not any((await service.stored()).values())
