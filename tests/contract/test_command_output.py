@@ -77,6 +77,9 @@ COMMANDS = [
     "keys rotate key_1 --yes",
     "keys end key_1 --yes",
     "keys requests key_1",
+    "customer-files list",
+    "customer-files decisions cf_1",
+    "customer-files delete cf_1 --yes",
 ]
 #: `mcp` serves until it is ended, and prints nothing.
 SILENT = {"mcp", "webhooks rotate"}
@@ -161,7 +164,11 @@ async def test_a_command_prints_no_python(registry: Shell, command: str) -> None
         await registry.run("login", given=given)
     shown = await registry.run(*arguments, given=given, **on_terminal)
 
-    documents = "show e1" in command or "--delivery" in command or command == "export --country dk"
+    documents = (
+        "--delivery" in command
+        or command.startswith(("events show", "customer-files decisions"))
+        or command == "export --country dk"
+    )
     for done in (piped, shown):
         assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
         said = done.stderr if documents else done.output

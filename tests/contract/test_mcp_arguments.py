@@ -108,7 +108,7 @@ READ: Final[list[tuple[str, Mapping[str, Any], Mapping[str, Any]]]] = [
     (
         "company_history",
         {"company": "dk:12345674", "since": "2026-11-20T08:00"},
-        {"since": "2026-11-20T08:00:00+00:00"},
+        {"since": "2026-11-20T08:00:00Z"},
     ),
     # A watchlist, by its name.
     ("search_companies", {"watchlist": "customers"}, {"watchlist": "wl_1"}),

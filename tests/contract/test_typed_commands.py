@@ -52,6 +52,7 @@ CONSTANTS = {
     "LookupBudgetBurnsFast": {0.25, 0.001},
     "LookupBudgetBurnsSteadily": {0.001},
     "EventBudgetBurnsFast": {30.0},
+    "RegisterHasNewParts": {200.0},
 }
 
 

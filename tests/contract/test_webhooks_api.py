@@ -34,7 +34,8 @@ def named(endpoint: Endpoint) -> str:
 
 def path_of(endpoint: Endpoint) -> str:
     path = endpoint.operation.path.replace("{id}", "wh_1").replace("{delivery_id}", "d-1")
-    return path.replace("{watchlist_id}", "wl_1").replace("{digest_id}", "dg_1")
+    path = path.replace("{watchlist_id}", "wl_1").replace("{digest_id}", "dg_1")
+    return path.replace("{file_id}", "cf_1").replace("{part}", "0")
 
 
 async def send(
@@ -63,7 +64,7 @@ async def test_requests_with_one_id_are_separate_calls(gateway: Gateway) -> None
 
 @pytest.mark.parametrize("endpoint", list(dict.fromkeys((*WITH_BODY, *WITH_KEY))), ids=named)
 async def test_a_body_over_its_limit_is_refused(gateway: Gateway, endpoint: Endpoint) -> None:
-    is_large = endpoint.operation in LONG_OPERATIONS
+    is_large = endpoint.operation in {*LONG_OPERATIONS, Operation.PUT_PART}
     limit = (256 if is_large else 64) * 1024
     largest = await send(gateway, endpoint, data=b" " * limit)
     larger = await send(gateway, endpoint, data=b" " * (limit + 1))
