@@ -218,7 +218,8 @@ async def _suggestions(registry: AsyncClient, typed: str) -> Sequence[Suggestion
     """Companies by a name or number that a person has typed; None before that."""
     if len(typed) < _LEAST_TYPED:
         return None
-    page_of_them = await registry.suggestion_page(tuple(COUNTRIES), typed, limit=_SUGGESTED)
+    countries = cast("tuple[Country, ...]", tuple(COUNTRIES))
+    page_of_them = await registry.suggestion_page(countries, typed, limit=_SUGGESTED)
     return page_of_them.suggestions
 
 
