@@ -67,8 +67,11 @@ class Portal:
     async def add_companies(self, numbers: str) -> None:
         """Adds companies to the watchlist that is open."""
         field = self.page.get_by_label("Numbers")
+        summary = self.page.locator("summary", has_text="Add companies")
+        # Until the page is there, nothing is visible, and a click would close what is open.
+        await summary.wait_for()
         if not await field.is_visible():
-            await self.page.locator("summary", has_text="Add companies").click()
+            await summary.click()
         await field.fill(numbers)
         await self.press("Add")
 
