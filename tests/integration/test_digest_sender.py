@@ -647,7 +647,7 @@ async def test_changes_are_sent_within_a_minute_and_together(news: News) -> None
     text = text_of(message)
     assert message["Subject"] == "2 changes – Kunder"
     assert text.count("Prøve ApS: name changed") == 2
-    assert "Name: none → Nyt 1" in text
+    assert "Name: Nyt 1" in text
     assert "https://portal.example.com/companies/dk/12345674" in text
     assert message["Auto-Submitted"] == "auto-generated"
     assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"

@@ -108,7 +108,7 @@ async def test_searches_end_with_the_session_and_are_of_one_key(
     portal.api.give("/api/me", {**ME, "owner": "others"})
     await window.page.context.clear_cookies()  # as after half an hour
     await window.sign_in(OTHER_KEY)
-    await expect(window.page.get_by_text("others · tests")).to_be_visible()
+    await expect(window.page.get_by_text("others · tests", exact=True)).to_be_visible()
     await expect(recent(window)).to_be_hidden()
     portal.api.give("/api/me", ME)
     await window.page.context.clear_cookies()

@@ -116,7 +116,7 @@ async def test_the_name_of_a_key_is_cut_only_where_there_is_no_room(
     portal.api.give("/api/me", {**ME, "owner": "Prøvefabrikken"})
     await window.sign_out()
     await window.sign_in(KEY)
-    name = window.page.get_by_text("Prøvefabrikken · tests")
+    name = window.page.get_by_text("Prøvefabrikken · tests", exact=True)
 
     widths = await name.evaluate("each => [each.scrollWidth, each.clientWidth]")
 

@@ -115,7 +115,7 @@ async def test_a_customer_leaves_nothing_and_another_keeps_everything(
     await a_customer(webhooks, OTHER_OWNER)
     kept = await documents(webhooks)
     gone = await a_customer(webhooks, OWNER)
-    counts = "1 webhook, 1 watchlist with 3 companies, 1 digest, 4 attempts"
+    counts = "1 webhook, 1 watchlist with 3 companies, 1 digest, 0 files of customers, 4 attempts"
 
     counted = run("webhook_registry", "owners", "remove", OWNER, "--dry-run")
     before = await documents(webhooks)
