@@ -127,10 +127,14 @@ async def test_a_customer_is_removed_with_the_documented_rights(
         modules = ("gateway", "webhook_registry", "ingest")
         return [commanded(running, each, "owners", "remove", *options, name) for each in modules]
 
-    stored = ["1 key", "1 webhook, 1 watchlist with 1 company, 1 digest, 1 attempt", "1 event"]
+    stored = [
+        "1 key",
+        "1 webhook, 1 watchlist with 1 company, 1 digest, 0 files of customers, 1 attempt",
+        "1 event",
+    ]
     none = [
         "0 keys",
-        "0 webhooks, 0 watchlists with 0 companies, 0 digests, 0 attempts",
+        "0 webhooks, 0 watchlists with 0 companies, 0 digests, 0 files of customers, 0 attempts",
         "0 events",
     ]
     await eventually(

@@ -108,7 +108,7 @@ async def test_every_command_of_a_guide_works(
         "owners remove acme": "owners remove former",
         "<owner>": "former",
         "<source> <file>…": "no-enheter enheter.json.gz",
-        "ledger <source> <file>": "ledger no-enheter enheter.json.gz",
+        "ledger <source> <file>": f"ledger no-enheter {files['no-enheter']}",
         "ledger <source>": "ledger no-enheter",
         "<source>…": "no-enheter",
         "import …": "import no-enheter enheter.json.gz",
